@@ -91,6 +91,15 @@ extension RemoteSystemsConfiguration {
         /// The sources that find systems and advertise this one. Defaults to mDNS on
         /// ``RemoteSystemsConfiguration/network``.
         public var sources: [any DiscoverySource]?
+        /// Whether watchers remember where they met the systems of this account, and try those endpoints at once when
+        /// they start and when the network changes. Defaults to true.
+        ///
+        /// A known system is then listed within milliseconds, also on networks without multicast. The endpoints are
+        /// stored in the account's directory, readable by this user only, for 30 days. They are tried only on a
+        /// network where the system was met, and only within ``RemoteSystemsConfiguration/network``; the system that
+        /// responds must prove its identity. Without a source of announcements (``DiscoveryOrigin/announced``), this
+        /// has no effect.
+        public var remembersSystems = true
 
         /// Creates the settings with these sources.
         public init(sources: [any DiscoverySource]? = nil) {

@@ -26,6 +26,7 @@ final class AccountContext: Sendable {
     let accountQueue = AccountQueue()
     private let stateDirectory: String?
     private let reach: NetworkReach
+    private let remembersSystems: Bool
     private let loaded = Mutex<Loaded?>(nil)
     /// Held while the files are read again, so that the state read last is also applied last.
     private let reloading = Mutex(())
@@ -64,6 +65,10 @@ final class AccountContext: Sendable {
         self.logger = configuration.logger
         self.stateDirectory = configuration.stateDirectory
         self.reach = configuration.network.reach
+        // Endpoints stand in for announcements. A program with configured peers only connects to no others.
+        self.remembersSystems =
+            configuration.discovery.remembersSystems && configuration.environment.isReal
+            && sources.contains { $0.origin == .announced }
         self.follower = AccountObserver(configuration.environment)
     }
 
@@ -80,6 +85,20 @@ final class AccountContext: Sendable {
         } catch {
             throw RemoteSystemError(error)
         }
+    }
+
+    /// The systems that were met before, in the account's directory; `nil` if they are not remembered.
+    ///
+    /// - Parameter system: this system.
+    func knownSystems(of system: SystemID) -> KnownSystems? {
+        guard self.remembersSystems, let store = try? self.store() else { return nil }
+        return KnownSystems(
+            store: store,
+            ownSystem: system,
+            reach: self.reach,
+            queue: self.accountQueue,
+            logger: self.logger
+        )
     }
 
     /// Returns the identity, prepared for TLS. Reads a few small files on first use, and creates a personal account if

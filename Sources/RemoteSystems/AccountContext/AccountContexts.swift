@@ -14,6 +14,7 @@ final class AccountContexts: Sendable {
         var stateDirectory: String
         var network: RemoteSystemsConfiguration.Network
         var sources: [DiscoverySourceIdentity]
+        var remembersSystems: Bool
     }
 
     private struct WeakContext: Sendable {
@@ -51,7 +52,12 @@ final class AccountContexts: Sendable {
         guard configuration.environment.isReal, identities.count == sources.count,
             let directory = configuration.stateDirectory ?? (try? AccountStore())?.directory
         else { return nil }
-        return Key(stateDirectory: directory, network: configuration.network, sources: identities)
+        return Key(
+            stateDirectory: directory,
+            network: configuration.network,
+            sources: identities,
+            remembersSystems: configuration.discovery.remembersSystems
+        )
     }
 }
 

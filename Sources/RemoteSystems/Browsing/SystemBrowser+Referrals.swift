@@ -29,7 +29,12 @@ extension SystemBrowserStateMachine {
             let referral = Referral(host: host, system: system, application: application)
             unnamed.remove(referral.instance)
             let isNew = !self.knows(referral.instance)
-            actions += self.seen(referral.instance, endpoints: known.endpoints, by: known.discoveryType)
+            actions += self.seen(
+                referral.instance,
+                endpoints: known.endpoints,
+                by: known.discoveryType,
+                isReferral: true
+            )
             self.instances[referral.instance]?.referral = referral
             if isNew, let program = before?.programs.first(where: { $0.application.id == application }) {
                 self.instances[referral.instance]?.phase = .reconnecting(system, description.described(program))

@@ -12,8 +12,8 @@ internal import RemoteSystemsTransport
 /// one of its processes has done both. From then on only the connection determines whether the process is present;
 /// discovery matters only for new attempts.
 ///
-/// A process that a host describes is a hint, too: see ``Referral``. Each watcher's ``WatcherList`` applies its filters
-/// to the systems.
+/// A process that a host describes is a hint, too: see ``Referral``. So is a process that was met before on a present
+/// network: see ``KnownProcess``. Each watcher's ``WatcherList`` applies its filters to the systems.
 ///
 /// A value type without I/O and without a clock. Times are arguments, in the driver's clock.
 struct SystemBrowserStateMachine {
@@ -22,6 +22,8 @@ struct SystemBrowserStateMachine {
     enum Action: Sendable {
         case connect(instance: String, endpoints: [Endpoint])
         case disconnect(instance: String)
+        /// The instance has another name. Its attempt and its connection stay.
+        case rename(instance: String, to: String)
         /// Probe the connection: the process may be gone or have moved.
         case probe(instance: String)
         /// The description of a system has changed.
@@ -40,11 +42,15 @@ struct SystemBrowserStateMachine {
         var attempts = 0
         var phase = Phase.connecting
         var isFirstAttempt = true
+        /// Whether the process was connected at any time.
+        var hasConnected = false
         var lastLoss: Instant?
         /// The relation of the system to this one: by its advertisement before the connection, then by its certificate.
         var standing = Standing.Kind.sameAccount
         /// The host that this process is reached through, if it is not advertised itself.
         var referral: Referral?
+        /// The system that the attempts must reach, if they are for remembered endpoints.
+        var expected: SystemID?
         /// The reason why the process refused the last attempt, in its own words; `nil` if it did not respond.
         var refusal: String?
     }
@@ -92,13 +98,20 @@ struct SystemBrowserStateMachine {
     /// The last reported description of each present system.
     private(set) var systems: [SystemID: ObservedSystem] = [:]
     private var unsettledSources: Int
+    /// Whether the remembered processes are still to be tried for the first time.
+    var awaitsRecall: Bool
+    /// The remembered processes that are tried next.
+    var recalling: ArraySlice<KnownProcess> = []
     /// Whether ``Action/settled`` was emitted.
     private(set) var isSettled = false
     private var hasRefused = false
 
-    /// - Parameter sources: the number of sources that start to browse.
-    init(sources: Int) {
+    /// - Parameters:
+    ///   - sources: the number of sources that start to browse.
+    ///   - awaitsRecall: whether ``recalled(_:)`` will be called.
+    init(sources: Int, awaitsRecall: Bool = false) {
         self.unsettledSources = sources
+        self.awaitsRecall = awaitsRecall
     }
 
     /// Restarts the enumeration when the sources browse again. ``Action/settled`` is emitted once more.
@@ -135,6 +148,11 @@ struct SystemBrowserStateMachine {
         self.instances[instance]?.referral
     }
 
+    /// The system that the instance's attempt must reach, if the attempt is for remembered endpoints.
+    func expected(of instance: String) -> SystemID? {
+        self.instances[instance]?.expected
+    }
+
     func knows(_ instance: String) -> Bool {
         self.instances[instance] != nil
     }
@@ -146,7 +164,9 @@ struct SystemBrowserStateMachine {
             switch instance.phase {
             case .connected(_, .some), .reconnecting(_, .some): return nil
             default:
-                guard instance.referral == nil, let endpoint = instance.endpoints.first else { return nil }
+                guard instance.referral == nil, !instance.isRemembered, let endpoint = instance.endpoints.first else {
+                    return nil
+                }
                 return (endpoint, instance.refusal)
             }
         }
@@ -158,8 +178,13 @@ struct SystemBrowserStateMachine {
         _ instance: String,
         endpoints: [Endpoint],
         by type: RemoteSystemDiscoveryType,
-        standing: Standing.Kind = .sameAccount
+        standing: Standing.Kind = .sameAccount,
+        isReferral: Bool = false
     ) -> [Action] {
+        let new = Instance(endpoints: endpoints, discoveryType: type, standing: standing)
+        if !isReferral, new.canTakeOver, self.instances[instance]?.phase.isIdle ?? true {
+            if let remembered = self.remembered(at: endpoints) { return self.takeOver(remembered, as: instance, new) }
+        }
         guard var known = self.instances[instance] else {
             guard self.instances.count < Self.maxInstances else { return self.refuse() }
             // Further anonymous instances are ignored without an error: the user could do nothing about it.
@@ -256,10 +281,19 @@ struct SystemBrowserStateMachine {
 
     // MARK: Connection events
 
-    mutating func connected(_ instance: String, to system: SystemID, standing: Standing.Kind = .sameAccount) -> [Action]
-    {
+    /// - Parameter endpoint: the endpoint that the connection uses, if known.
+    mutating func connected(
+        _ instance: String,
+        to system: SystemID,
+        at endpoint: Endpoint? = nil,
+        standing: Standing.Kind = .sameAccount
+    ) -> [Action] {
         guard var known = self.instances[instance] else { return [] }
         known.standing = standing
+        known.hasConnected = true
+        if known.isHinted { known.expected = nil }
+        // The process may have left its other remembered endpoints since.
+        if known.isRemembered, let endpoint { known.endpoints = [endpoint] }
         if standing.isAccountProved { known.attempts = 0 }
         let before = known.phase
         if case .reconnecting(system, let description) = before {
@@ -269,7 +303,7 @@ struct SystemBrowserStateMachine {
         }
         self.instances[instance] = known
         // A different system may have taken the place of the lost one.
-        return self.relist(before)
+        return self.relist(before) + self.tryRemembered(isFirstAttempt: false)
     }
 
     mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {
@@ -282,6 +316,7 @@ struct SystemBrowserStateMachine {
         known.isFirstAttempt = false
         known.refusal = nil
         self.instances[instance] = known
+        if let merged = self.merge(instance) { return merged + self.checkSettled() }
         let referred =
             self.follow(instance, from: before, to: description, on: system) + self.dropDescribed(on: system)
         return referred + self.relist(system) + self.checkSettled()
@@ -321,9 +356,19 @@ struct SystemBrowserStateMachine {
         known.isFirstAttempt = false
         // A text of an anonymous system is not shown to the user.
         known.refusal = known.standing.isAccountProved ? refusal : nil
-        guard known.isHinted else {
+        let mayReturn = known.isRemembered && known.hasConnected && known.attempts < Self.maxReturns && isAuthentic
+        guard known.isHinted || mayReturn else {
             self.instances[instance] = nil
-            return taken + self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkSettled()
+            return taken + self.relist(before) + self.unsee(self.referrals(by: instance))
+                + self.tryRemembered(isFirstAttempt: false) + self.checkSettled()
+        }
+        if known.isHinted, known.expected.take() != nil {
+            // The attempt was for a remembered endpoint. Discovery found the process meanwhile.
+            known.phase = .connecting
+            known.isFirstAttempt = true
+            self.instances[instance] = known
+            return taken + [.connect(instance: instance, endpoints: known.endpoints)] + self.relist(before)
+                + self.unsee(self.referrals(by: instance))
         }
         known.attempts += 1
         known.phase =
@@ -385,8 +430,8 @@ struct SystemBrowserStateMachine {
 
     // MARK: Reporting
 
-    private mutating func checkSettled() -> [Action] {
-        guard !self.isSettled, self.unsettledSources <= 0 else { return [] }
+    mutating func checkSettled() -> [Action] {
+        guard !self.isSettled, self.unsettledSources <= 0, !self.awaitsRecall else { return [] }
         guard !self.instances.values.contains(where: \.isFirstAttempt) else { return [] }
         self.isSettled = true
         return [.settled]

@@ -22,6 +22,10 @@ actor SystemBrowser {
         case expectDescription(Connection, instance: String, attempt: Int)
         case observeAccount
         case renew
+        /// Tries the processes of known systems on each network that appears.
+        case recall(KnownSystems)
+        /// Stores what was learned of known systems, after a while in which more may be learned.
+        case saveKnownSystems(KnownSystems)
     }
 
     /// A running watcher and its list.
@@ -35,6 +39,8 @@ actor SystemBrowser {
     let account: AccountContext
     let security: TransportSecurity
     let time: TimeSource
+    /// The systems that were met before; `nil` if they are not remembered.
+    let knownSystems: KnownSystems?
     /// In the order of their start.
     var users: [User] = []
     var needs: BrowserNeeds
@@ -69,12 +75,15 @@ actor SystemBrowser {
     /// The time within which a probed system must respond.
     private static let responseTimeout = TimeAmount.seconds(1)
     private static let descriptionTime = Duration.seconds(5)
+    /// The minimum time between two writes of what was learned of known systems.
+    private static let savingDelay = Duration.seconds(3)
 
     init(account: AccountContext, security: TransportSecurity) throws(TransportError) {
         self.trust = try TrustPublication(on: self.publisher)
         self.account = account
         self.security = security
         self.time = account.environment.time
+        self.knownSystems = account.knownSystems(of: security.systemID)
         self.nextTurn = self.time.now
         self.needs = BrowserNeeds([])
         self.machine = SystemBrowserStateMachine(sources: account.sources.count)
@@ -132,7 +141,10 @@ actor SystemBrowser {
     }
 
     private func begin() {
-        self.machine = SystemBrowserStateMachine(sources: self.account.sources.count)
+        self.machine = SystemBrowserStateMachine(
+            sources: self.account.sources.count,
+            awaitsRecall: self.knownSystems != nil
+        )
         self.strangers = [:]
         self.errors = [:]
         // A job waits only until the loop in `run(_:)` starts it. A job of an ended instance returns at once, and the
@@ -143,6 +155,7 @@ actor SystemBrowser {
     }
 
     private func run(_ jobs: AsyncStream<Job>) async {
+        if let knownSystems { self.add(.recall(knownSystems)) }
         for source in self.account.sources { self.add(.browse(source)) }
         self.add(.observeAccount)
         self.publishTrust()
@@ -160,6 +173,7 @@ actor SystemBrowser {
         self.wakeUp = nil
         self.attempts = [:]
         self.descriptions = [:]
+        await self.knownSystems?.save()
     }
 
     func add(_ job: Job) { self.addJob?.yield(job) }
@@ -173,10 +187,15 @@ actor SystemBrowser {
             await self.keepPresence(instance, attempt: attempt, endpoints: endpoints)
         case .expectDescription(let connection, let instance, let attempt):
             try? await self.time.sleep(for: Self.descriptionTime)
-            guard self.attempts[instance]?.number == attempt, !self.machine.isDescribed(instance) else { return }
+            guard let instance = self.instance(of: attempt, instance), !self.machine.isDescribed(instance) else {
+                return
+            }
             connection.abort()
         case .observeAccount:
-            await self.account.observeAccount { self.publishTrust() }
+            await self.account.observeAccount {
+                self.publishTrust()
+                self.forgetRevokedSystems()
+            }
             self.endIfLeft()
         case .followPresence(let connection, let instance, let attempt):
             await self.followPresence(of: instance, attempt: attempt, over: connection)
@@ -186,7 +205,12 @@ actor SystemBrowser {
             while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
                 await self.account.reloadIdentityInBackground()
                 for connection in self.connections { self.renewIfDue(over: connection) }
+                self.rememberPresentSystems()
             }
+        case .recall(let known): await self.keepRecalling(known)
+        case .saveKnownSystems(let known):
+            guard (try? await self.time.sleep(for: Self.savingDelay)) != nil else { return }
+            await known.save()
         }
     }
 
@@ -213,6 +237,9 @@ actor SystemBrowser {
             case .disconnect(let instance):
                 self.attempts.removeValue(forKey: instance)?.connection?.abort()
                 self.forgetIfGone(instance)
+            case .rename(let old, let new):
+                self.attempts[new] = self.attempts.removeValue(forKey: old)
+                self.descriptions[new] = self.descriptions.removeValue(forKey: old)
             case .probe(let instance):
                 self.attempts[instance]?.connection?.probe(within: Self.responseTimeout)
             case .changed(let system):
@@ -245,18 +272,25 @@ actor SystemBrowser {
         self.perform(self.machine.tick(now: now))
     }
 
+    /// The present name of the instance that an attempt is for; `nil` if the attempt is over.
+    ///
+    /// - Parameter name: the instance's name when the attempt began.
+    private func instance(of attempt: Int, _ name: String) -> String? {
+        if self.attempts[name]?.number == attempt { return name }
+        return self.attempts.first { $0.value.number == attempt }?.key
+    }
+
     /// Connects to an instance, and returns when the connection has ended.
-    private func keepPresence(_ instance: String, attempt: Int, endpoints: [Endpoint]) async {
+    private func keepPresence(_ name: String, attempt: Int, endpoints: [Endpoint]) async {
         let connection: Connection
         do {
             let started = self.time.now
-            connection = try await self.connect(instance, attempt: attempt, endpoints: endpoints)
+            connection = try await self.connect(name, endpoints: endpoints)
             let duration = self.time.now - started
             for user in self.users { user.run.metrics.connected(after: duration) }
         } catch {
-            guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
-            for user in self.users { user.run.metrics.connectionFailed(error) }
-            self.report(error, from: self.machine.standing(of: instance))
+            guard let instance = self.instance(of: attempt, name), !Task.isCancelled else { return }
+            self.attemptFailed(instance, endpoints, error)
             let error = error as? TransportError
             self.perform(
                 self.machine.failed(
@@ -270,7 +304,7 @@ actor SystemBrowser {
             self.forgetIfGone(instance)
             return
         }
-        guard self.attempts[instance]?.number == attempt else { return connection.leave() }
+        guard let instance = self.instance(of: attempt, name) else { return connection.leave() }
         self.noteConnected(connection, instance: instance)
         self.add(.followPresence(connection, instance: instance, attempt: attempt))
         if connection.isWithinAccount { self.add(.followTrust(connection)) }
@@ -280,7 +314,7 @@ actor SystemBrowser {
         } onCancel: {
             connection.leave()
         }
-        guard self.attempts[instance]?.number == attempt, !Task.isCancelled else { return }
+        guard let instance = self.instance(of: attempt, name), !Task.isCancelled else { return }
         self.perform(self.machine.lost(instance, orderly: status == .completed, now: self.time.now))
         self.forgetIfGone(instance)
     }
@@ -292,8 +326,21 @@ actor SystemBrowser {
         self.descriptions[instance] = nil
     }
 
-    private func connect(_ instance: String, attempt: Int, endpoints: [Endpoint]) async throws -> Connection {
+    private func attemptFailed(_ instance: String, _ endpoints: [Endpoint], _ error: any Error) {
+        if let expected = self.machine.expected(of: instance) {
+            // Systems that were met before are often absent, and another one may have their address.
+            return self.forgetIfReplaced(expected, at: endpoints, error)
+        }
+        for user in self.users { user.run.metrics.connectionFailed(error) }
+        self.report(error, from: self.machine.standing(of: instance))
+    }
+
+    private func connect(_ instance: String, endpoints: [Endpoint]) async throws -> Connection {
+        // The instance may get another name at any suspension.
         let standing = self.machine.standing(of: instance)
+        let referral = self.machine.referral(of: instance)
+        let expected = referral?.system ?? self.machine.expected(of: instance)
+        let isReconnecting = self.machine.isReconnecting(instance)
         if !standing.isAccountProved { try await self.waitForTurn() }
         let limits = standing.isAccountProved ? self.needs.limits : self.needs.limits.forAnonymous
         var connector = try await self.account.connector(
@@ -307,8 +354,7 @@ actor SystemBrowser {
             guard let connection = connection as? Connection, connection.isWithinAccount else { return }
             connection.publish(publisher)
         }
-        if self.machine.isReconnecting(instance) { connector.timeoutLimit = Self.reconnectTime }
-        let referral = self.machine.referral(of: instance)
+        if isReconnecting { connector.timeoutLimit = Self.reconnectTime }
         var endpoints = endpoints
         if let referral, referral.isDirect, referral.system == self.security.systemID {
             // The application may listen on loopback only.
@@ -316,7 +362,7 @@ actor SystemBrowser {
         }
         let connection = try await connector.connect(
             to: endpoints,
-            expecting: referral?.system,
+            expecting: expected,
             hello: Hello(
                 service: Presence.service,
                 targetApplication: referral?.application,
@@ -339,11 +385,12 @@ actor SystemBrowser {
     }
 
     /// Receives the description of a process until the connection ends.
-    private func followPresence(of instance: String, attempt: Int, over connection: Connection) async {
-        guard self.attempts[instance]?.number == attempt else { return }
+    private func followPresence(of name: String, attempt: Int, over connection: Connection) async {
+        guard let instance = self.instance(of: attempt, name) else { return }
         var end = try? await self.follow(instance, attempt: attempt, over: connection)
         if end == nil {
             // The subscriber of an earlier connection to the instance has not ended yet. Use a new one.
+            guard let instance = self.instance(of: attempt, name) else { return }
             self.descriptions[instance] = nil
             end = try? await self.follow(instance, attempt: attempt, over: connection)
         }
@@ -375,12 +422,16 @@ actor SystemBrowser {
 
     private func described(
         _ records: [StateKey: ValueSet],
-        instance: String,
+        instance name: String,
         attempt: Int,
         by connection: Connection
     ) {
-        guard self.attempts[instance]?.number == attempt, let description = SystemDescription(records) else { return }
+        guard let instance = self.instance(of: attempt, name), let description = SystemDescription(records) else {
+            return
+        }
+        let isFirst = !self.machine.isDescribed(instance)
         self.perform(self.machine.described(instance, description))
+        if isFirst { self.remember(self.instance(of: attempt, name) ?? name, over: connection) }
         if description.isAuthority, connection.isWithinAccount { self.renewIfDue(over: connection) }
     }
 
@@ -393,6 +444,7 @@ actor SystemBrowser {
             self.machine.connected(
                 instance,
                 to: connection.peer.systemID,
+                at: connection.channel.transportPeer.endpoint,
                 standing: connection.peer.standing.kind
             )
         )

@@ -127,6 +127,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
         guard case .usable = identity else { return nil }
         var configuration = self.context.configuration
         configuration.discovery.sources = self.context.account.sources
+        // The findings are about discovery, which systems that were met before do not need.
+        configuration.discovery.remembersSystems = false
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = Self.discoveryTime
         options.stopsWithLastSequence = false

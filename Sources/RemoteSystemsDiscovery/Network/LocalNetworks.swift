@@ -30,7 +30,8 @@ package enum LocalNetworks {
         return false
     }
 
-    private static func bytes(_ text: String) -> [UInt8]? {
+    /// The bytes of an address in text form; nil if it is not an address.
+    static func bytes(_ text: String) -> [UInt8]? {
         for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
             var bytes = [UInt8](repeating: 0, count: count)
             if unsafe inet_pton(family, text, &bytes) == 1 { return bytes }

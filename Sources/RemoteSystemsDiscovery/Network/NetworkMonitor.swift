@@ -41,13 +41,18 @@ final class NetworkMonitor {
         onChange(now)
     }
 
-    private static func open() -> Int32? {
+    /// Opens a netlink socket that receives a message when something changes; `nil` if a sandbox forbids it.
+    ///
+    /// - Parameter includesRoutes: whether changes of IPv4 routes are reported beside those of interfaces and
+    ///   addresses.
+    static func open(includesRoutes: Bool = false) -> Int32? {
         let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(AF_NETLINK, type, NETLINK_ROUTE)
         guard descriptor >= 0 else { return nil }
         var address = sockaddr_nl()
         address.nl_family = UInt16(AF_NETLINK)
         address.nl_groups = UInt32(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR)
+        if includesRoutes { address.nl_groups |= UInt32(RTMGRP_IPV4_ROUTE) }
         let bound = unsafe withUnsafePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_nl>.size))
@@ -61,7 +66,7 @@ final class NetworkMonitor {
     }
 
     /// Discards the messages. Their content and their loss do not matter, because all interfaces are read again.
-    private static func drain(_ descriptor: Int32) {
+    static func drain(_ descriptor: Int32) {
         unsafe withUnsafeTemporaryAllocation(byteCount: 16384, alignment: 8) { buffer in
             for _ in 0..<256 where unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) <= 0 {
                 // ENOBUFS means that messages were lost. The remaining messages follow.

@@ -465,6 +465,8 @@ extension [WatchingRules.Action] {
                 "connect \(instance) to \(endpoints.map { "\($0.host):\($0.port)" }.joined(separator: ","))"
             case .disconnect(let instance):
                 "disconnect \(instance)"
+            case .rename(let old, let new):
+                "rename \(old) to \(new)"
             case .probe(let instance):
                 "probe \(instance)"
             case .emit(.added(let system)):

@@ -12,6 +12,7 @@ struct WatchingRules {
     enum Action {
         case connect(instance: String, endpoints: [Endpoint])
         case disconnect(instance: String)
+        case rename(instance: String, to: String)
         case probe(instance: String)
         case emit(RemoteSystemEvent)
     }
@@ -19,8 +20,14 @@ struct WatchingRules {
     var browser: SystemBrowserStateMachine
     var list: WatcherList
 
-    init(filters: [RemoteSystemFilter], ownSystem: SystemID, sources: Int, enumerationEnds: ContinuousClock.Instant) {
-        self.browser = SystemBrowserStateMachine(sources: sources)
+    init(
+        filters: [RemoteSystemFilter],
+        ownSystem: SystemID,
+        sources: Int,
+        awaitsRecall: Bool = false,
+        enumerationEnds: ContinuousClock.Instant
+    ) {
+        self.browser = SystemBrowserStateMachine(sources: sources, awaitsRecall: awaitsRecall)
         self.list = WatcherList(
             filters: filters,
             ownSystem: ownSystem,
@@ -56,9 +63,16 @@ struct WatchingRules {
     mutating func unseen(_ instance: String) -> [Action] { self.applied(self.browser.unseen(instance)) }
     mutating func settled() -> [Action] { self.applied(self.browser.settled()) }
 
-    mutating func connected(_ instance: String, to system: SystemID, standing: Standing.Kind = .sameAccount) -> [Action]
-    {
-        self.applied(self.browser.connected(instance, to: system, standing: standing))
+    mutating func recalled(_ processes: KnownProcess...) -> [Action] { self.applied(self.browser.recalled(processes)) }
+    mutating func recallEnds() -> [Action] { self.applied(self.browser.recallEnds()) }
+
+    mutating func connected(
+        _ instance: String,
+        to system: SystemID,
+        at endpoint: Endpoint? = nil,
+        standing: Standing.Kind = .sameAccount
+    ) -> [Action] {
+        self.applied(self.browser.connected(instance, to: system, at: endpoint, standing: standing))
     }
 
     mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {
@@ -93,6 +107,7 @@ struct WatchingRules {
             switch action {
             case .connect(let instance, let endpoints): .connect(instance: instance, endpoints: endpoints)
             case .disconnect(let instance): .disconnect(instance: instance)
+            case .rename(let old, let new): .rename(instance: old, to: new)
             case .probe(let instance): .probe(instance: instance)
             case .changed(let system): self.list.changed(system).map { .emit($0) }
             case .settled: self.list.settled().map { .emit($0) }

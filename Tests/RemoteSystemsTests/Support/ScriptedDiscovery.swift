@@ -19,6 +19,9 @@ final class ScriptedDiscovery: DiscoverySource {
     /// Whether a browse has begun. Events before that are lost.
     var isBrowsed: Bool { self.state.withLock { !$0.feeds.isEmpty } }
 
+    /// What is advertised.
+    var hints: [DiscoveryHint] { self.state.withLock { Array($0.hints.values) } }
+
     /// The number of active browses.
     var browses: Int { self.state.withLock { $0.feeds.count } }
 

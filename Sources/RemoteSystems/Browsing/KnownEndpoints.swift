@@ -1,0 +1,232 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Crypto
+internal import FoundationEssentials
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// Where the systems of an account were met: their endpoints, each with the network on which it worked.
+///
+/// A value without I/O or a clock. Bounded, and endpoints are dropped 30 days after they last worked.
+struct KnownEndpoints: Sendable, Equatable {
+    /// An endpoint of a system, on a network.
+    struct Entry: Sendable, Hashable, Codable {
+        var host: String
+        var port: Int
+        /// The hash of the network's identity (``KnownEndpoints/hash(_:)``).
+        var network: String
+        /// When the endpoint last worked, in seconds since 1970.
+        var met: Int
+
+        /// Whether both entries are for the same endpoint on the same network.
+        func isSamePlace(as other: Entry) -> Bool {
+            self.host == other.host && self.port == other.port && self.network == other.network
+        }
+
+        /// Whether the values are possible ones, since the file may have been changed.
+        var isValid: Bool {
+            (1...Self.maxHostBytes).contains(self.host.utf8.count) && (1...65_535).contains(self.port)
+                && self.network.utf8.count == KnownEndpoints.hashBytes * 2
+        }
+
+        /// An IPv6 address with the name of an interface has at most 61 bytes.
+        private static let maxHostBytes = 64
+    }
+
+    static let maxSystems = 1024
+    static let maxEndpointsOfSystem = 8
+    /// The maximum number of endpoints of all systems. It keeps the file below 1 MiB.
+    static let maxEndpoints = 4096
+    /// How long an endpoint is kept after it last worked, in seconds: 30 days.
+    static let maxAge = 30 * 24 * 3600
+    /// An entry is stored again only when its time is this old, in seconds: a day. A file is not written at every
+    /// start of a program.
+    private static let refreshAge = 24 * 3600
+    fileprivate static let hashBytes = 8
+
+    /// Part of each hash, so that the file does not contain networks in a form that can be looked up.
+    private(set) var salt: [UInt8]
+    /// The entries of each system, the newest first.
+    private(set) var systems: [SystemID: [Entry]] = [:]
+
+    /// - Parameter salt: 16 random bytes.
+    init(salt: [UInt8]) { self.salt = salt }
+
+    /// The hash of a network's identity.
+    func hash(_ network: String) -> String {
+        var hash = SHA256()
+        hash.update(data: self.salt)
+        hash.update(data: Array(network.utf8))
+        return hash.finalize().prefix(Self.hashBytes).map { byte in
+            (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }.joined()
+    }
+
+    // MARK: Changes
+
+    /// Records that a system was reached at an endpoint.
+    ///
+    /// - Parameters:
+    ///   - network: the identity of the network.
+    ///   - now: in seconds since 1970.
+    /// - Returns: whether the change is worth storing.
+    @discardableResult
+    mutating func met(_ system: SystemID, host: String, port: Int, on network: String, at now: Int) -> Bool {
+        let entry = Entry(host: host, port: port, network: self.hash(network), met: now)
+        guard entry.isValid else { return false }
+        var entries = self.systems[system] ?? []
+        if let index = entries.firstIndex(where: { $0.isSamePlace(as: entry) }) {
+            guard abs(now - entries[index].met) >= Self.refreshAge else { return false }
+            entries.remove(at: index)
+        }
+        entries.insert(entry, at: 0)
+        self.systems[system] = Array(entries.prefix(Self.maxEndpointsOfSystem))
+        self.trim()
+        return true
+    }
+
+    /// Removes systems. Returns whether any was known.
+    @discardableResult
+    mutating func forget(_ systems: some Collection<SystemID>) -> Bool {
+        systems.reduce(false) { self.systems.removeValue(forKey: $1) != nil || $0 }
+    }
+
+    /// Removes a system's endpoint on every network. Returns whether it was known.
+    @discardableResult
+    mutating func forget(_ system: SystemID, host: String, port: Int) -> Bool {
+        guard let entries = self.systems[system] else { return false }
+        let others = entries.filter { $0.host != host || $0.port != port }
+        self.systems[system] = others.isEmpty ? nil : others
+        return others.count < entries.count
+    }
+
+    /// Removes the endpoints that are too old, and those from the future, which a wrong clock has recorded.
+    ///
+    /// - Parameter now: in seconds since 1970.
+    mutating func dropOld(now: Int) {
+        let valid = (now - Self.maxAge)...(now + Self.refreshAge)
+        self.systems = self.systems.compactMapValues { entries in
+            let kept = entries.filter { valid.contains($0.met) }
+            return kept.isEmpty ? nil : kept
+        }
+    }
+
+    /// Keeps the newest entries within the limits.
+    private mutating func trim() {
+        guard self.systems.count > Self.maxSystems || self.count > Self.maxEndpoints else { return }
+        let newest = self.systems.sorted { ($1.value.first?.met ?? 0) < ($0.value.first?.met ?? 0) }
+        self.systems = [:]
+        var count = 0
+        for (system, entries) in newest.prefix(Self.maxSystems) {
+            guard count + entries.count <= Self.maxEndpoints else { break }
+            count += entries.count
+            self.systems[system] = entries
+        }
+    }
+
+    private var count: Int { self.systems.values.reduce(0) { $0 + $1.count } }
+
+    // MARK: Choice
+
+    /// The processes to try on the present networks, the newest first.
+    ///
+    /// - Parameter networks: the identities of the present networks on which a host's address may be reached.
+    func processes(_ networks: (_ host: String) -> [String]) -> [KnownProcess] {
+        var hashes: [String: String] = [:]
+        func hash(_ network: String) -> String {
+            if let known = hashes[network] { return known }
+            let new = self.hash(network)
+            hashes[network] = new
+            return new
+        }
+        var processes: [(met: Int, process: KnownProcess)] = []
+        for (system, entries) in self.systems {
+            var indexes: [Int: Int] = [:]
+            for entry in entries where networks(entry.host).contains(where: { hash($0) == entry.network }) {
+                let endpoint = Endpoint(host: entry.host, port: entry.port)
+                // A process listens at the same port on all of its addresses.
+                if let index = indexes[entry.port] {
+                    guard !processes[index].process.endpoints.contains(endpoint) else { continue }
+                    processes[index].process.endpoints.append(endpoint)
+                } else {
+                    indexes[entry.port] = processes.count
+                    processes.append((entry.met, KnownProcess(system: system, endpoints: [endpoint])))
+                }
+            }
+        }
+        return processes.sorted { ($1.met, $0.process.instance) < ($0.met, $1.process.instance) }.map(\.process)
+    }
+}
+
+/// A process of a known system, at the endpoints where it was met on a present network.
+struct KnownProcess: Sendable, Hashable {
+    var system: SystemID
+    /// The newest first, all with the same port. Never empty.
+    var endpoints: [Endpoint]
+
+    /// The instance name. It starts with `<`, as no source's name does, so that no discovered instance can have the
+    /// same name.
+    var instance: String { "<\(self.endpoints.first?.port ?? 0)@\(self.system)" }
+}
+
+// MARK: The file
+
+extension KnownEndpoints {
+    private struct Contents: Codable {
+        var version: Int
+        var salt: Data
+        var systems: [String: [Entry]]
+    }
+
+    /// Only the version, which decides how to read the rest.
+    private struct Format: Codable {
+        var version: Int
+    }
+
+    enum FileError: Error {
+        /// A newer version of the software wrote the file.
+        case newerVersion
+        case damaged
+    }
+
+    private static let version = 1
+    private static let saltBytes = 16
+
+    /// Reads the contents of the file. Ignores entries with impossible values, and those beyond the limits.
+    init(file: [UInt8]) throws(FileError) {
+        let data = Data(file)
+        guard let format = try? JSONDecoder().decode(Format.self, from: data) else { throw .damaged }
+        guard format.version <= Self.version else { throw .newerVersion }
+        guard let contents = try? JSONDecoder().decode(Contents.self, from: data),
+            contents.salt.count == Self.saltBytes
+        else { throw .damaged }
+        self.init(salt: Array(contents.salt))
+        for (id, entries) in contents.systems {
+            guard let system = SystemID(id) else { continue }
+            let valid = entries.filter(\.isValid).sorted { $1.met < $0.met }.prefix(Self.maxEndpointsOfSystem)
+            if !valid.isEmpty { self.systems[system] = Array(valid) }
+        }
+        self.trim()
+    }
+
+    /// An empty value with a random salt.
+    static func empty() -> KnownEndpoints {
+        KnownEndpoints(salt: (0..<Self.saltBytes).map { _ in UInt8.random(in: .min ... .max) })
+    }
+
+    func file() throws -> [UInt8] {
+        let systems = self.systems.map { ("\($0.key)", $0.value) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        return Array(
+            try encoder.encode(
+                Contents(
+                    version: Self.version,
+                    salt: Data(self.salt),
+                    systems: Dictionary(systems) { first, _ in first }
+                )
+            )
+        )
+    }
+}

@@ -1,0 +1,207 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import Synchronization
+
+/// Keeps the ``KnownEndpoints`` of an account in its directory. All processes of the account use the same file.
+///
+/// A failure never affects the caller: it is logged, and the endpoints are then not remembered.
+final class KnownSystems: Sendable {
+    private enum Change: Hashable {
+        case met(SystemID, host: String, port: Int, network: String)
+        case forgotten(SystemID)
+        case endpointForgotten(SystemID, host: String, port: Int)
+    }
+
+    private struct State {
+        var known: KnownEndpoints?
+        var networks: PresentNetworks?
+        /// The networks that were present at the last recall.
+        var recalled: Set<String> = []
+        /// The changes that are not stored yet, and their times in seconds since 1970.
+        var changes: [Change: Int] = [:]
+    }
+
+    /// The maximum number of changes that wait to be stored. More are not remembered.
+    private static let maxChanges = KnownEndpoints.maxEndpoints
+
+    private let store: AccountStore
+    private let ownSystem: SystemID
+    private let reach: NetworkReach
+    private let queue: AccountQueue
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - reach: the part of the network that may be used.
+    ///   - queue: runs the access to the files.
+    init(store: AccountStore, ownSystem: SystemID, reach: NetworkReach, queue: AccountQueue, logger: Logger) {
+        self.store = store
+        self.ownSystem = ownSystem
+        self.reach = reach
+        self.queue = queue
+        self.logger = logger
+    }
+
+    // MARK: Recalling
+
+    /// Reads the file again at the next recall, and recalls the systems on every network once more.
+    func restart() {
+        self.state.withLock { state in
+            state.known = nil
+            state.recalled = []
+        }
+    }
+
+    /// The processes that were met on networks that have appeared since the last call, the newest first.
+    ///
+    /// - Parameter revoked: the systems to forget.
+    func recall(on networks: PresentNetworks, revoked: [SystemID]) async -> [KnownProcess] {
+        let processes = try? await self.queue.run {
+            let known = self.state.withLock { $0.known } ?? self.read()
+            return self.state.withLock { state in
+                state.known = known
+                state.networks = networks
+                if state.known?.forget(revoked) ?? false {
+                    for system in revoked { Self.add(.forgotten(system), to: &state) }
+                }
+                return self.newProcesses(networks, &state)
+            }
+        }
+        return processes ?? []
+    }
+
+    private func newProcesses(_ present: PresentNetworks, _ state: inout State) -> [KnownProcess] {
+        var identities: Set<String> = []
+        let processes = state.known?.processes { host in
+            let networks = self.usable(present, host).map(\.identity)
+            identities.formUnion(networks)
+            return networks.filter { !state.recalled.contains($0) }
+        }
+        state.recalled = identities
+        return processes ?? []
+    }
+
+    /// The networks on which connections to the host are permitted.
+    private func usable(_ present: PresentNetworks, _ host: String) -> [PresentNetworks.Network] {
+        guard (try? self.reach.check(host: host)) != nil else { return [] }
+        let networks = present.networks(of: host)
+        guard case .interfaces(let names) = self.reach else { return networks }
+        return networks.filter { $0.isLoopback || names.contains($0.interface) }
+    }
+
+    private func read() -> KnownEndpoints {
+        do {
+            guard let file = try self.store.knownEndpoints() else { return .empty() }
+            var known = try KnownEndpoints(file: file)
+            known.dropOld(now: Self.now)
+            return known
+        } catch {
+            self.logger.info("The endpoints of known systems were ignored", metadata: ["reason": "\(error)"])
+            return .empty()
+        }
+    }
+
+    // MARK: Changes
+
+    /// Records that a system was reached at an endpoint.
+    ///
+    /// - Returns: whether ``save()`` must be called, since nothing else waits to be stored.
+    func met(_ system: SystemID, at endpoint: Endpoint) -> Bool {
+        guard endpoint.transport == .ip, system != self.ownSystem else { return false }
+        return self.state.withLock { state in
+            guard let networks = state.networks, let network = self.usable(networks, endpoint.host).first else {
+                return false
+            }
+            let (host, port) = (endpoint.host, endpoint.port)
+            guard
+                state.known?.met(system, host: host, port: port, on: network.identity, at: Self.now) ?? false
+            else { return false }
+            return Self.add(.met(system, host: host, port: port, network: network.identity), to: &state)
+        }
+    }
+
+    /// Forgets systems, because they were revoked. Returns whether ``save()`` must be called.
+    func forget(_ systems: [SystemID]) -> Bool {
+        self.state.withLock { state in
+            guard state.known?.forget(systems) ?? false else { return false }
+            return systems.reduce(false) { Self.add(.forgotten($1), to: &state) || $0 }
+        }
+    }
+
+    /// Forgets an endpoint, because another system responds there. Returns whether ``save()`` must be called.
+    func forget(_ system: SystemID, at endpoints: [Endpoint]) -> Bool {
+        self.state.withLock { state in
+            endpoints.reduce(false) { isFirst, endpoint in
+                let (host, port) = (endpoint.host, endpoint.port)
+                guard state.known?.forget(system, host: host, port: port) ?? false else { return isFirst }
+                return Self.add(.endpointForgotten(system, host: host, port: port), to: &state) || isFirst
+            }
+        }
+    }
+
+    /// Returns whether nothing else waits to be stored.
+    @discardableResult
+    private static func add(_ change: Change, to state: inout State) -> Bool {
+        guard state.changes.count < Self.maxChanges else { return false }
+        let isFirst = state.changes.isEmpty
+        state.changes[change] = Self.now
+        return isFirst
+    }
+
+    /// Stores the changes, together with those of other processes.
+    func save() async {
+        guard self.state.withLock({ !$0.changes.isEmpty }) else { return }
+        try? await self.queue.run { self.write() }
+    }
+
+    private func write() {
+        let changes = self.state.withLock { state in
+            defer { state.changes = [:] }
+            return state.changes
+        }
+        do {
+            var failure: (any Error)?
+            try self.store.updateKnownEndpoints(of: self.ownSystem) { file in
+                do {
+                    let known = try Self.applied(changes, to: file)
+                    // Only the salt decides whether the networks in memory and in the file are comparable.
+                    self.state.withLock { $0.known = known }
+                    return try known.file()
+                } catch {
+                    failure = error
+                    return nil
+                }
+            }
+            if let failure { throw failure }
+        } catch {
+            self.logger.info("The endpoints of known systems were not stored", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    private static func applied(_ changes: [Change: Int], to file: [UInt8]?) throws -> KnownEndpoints {
+        var known: KnownEndpoints
+        do throws(KnownEndpoints.FileError) {
+            known = if let file { try KnownEndpoints(file: file) } else { .empty() }
+        } catch .damaged {
+            known = .empty()
+        }
+        known.dropOld(now: Self.now)
+        for (change, time) in changes.sorted(by: { $0.value < $1.value }) {
+            switch change {
+            case .met(let system, let host, let port, let network):
+                known.met(system, host: host, port: port, on: network, at: time)
+            case .forgotten(let system): known.forget([system])
+            case .endpointForgotten(let system, let host, let port): known.forget(system, host: host, port: port)
+            }
+        }
+        return known
+    }
+
+    private static var now: Int { Int(Date().timeIntervalSince1970) }
+}

@@ -1,0 +1,149 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+// A process that was met before on a present network is tried at its remembered endpoints, beside discovery. It is an
+// instance that discovery does not find, so it is given up when its attempts fail. A discovered instance of the same
+// process takes over its connection, so that there is one presence connection to each process.
+
+extension SystemBrowserStateMachine {
+    /// The maximum number of remembered processes that are tried at the same time.
+    static var maxRememberedAttempts: Int { 64 }
+    /// The maximum number of attempts to reconnect to a remembered process after its connection was lost, about a
+    /// minute together.
+    static var maxReturns: Int { 8 }
+
+    /// Tries the remembered processes of a network that has appeared, once each.
+    mutating func recalled(_ processes: [KnownProcess]) -> [Action] {
+        let waiting = Set(self.recalling.map(\.instance))
+        self.recalling += processes.filter { !waiting.contains($0.instance) }
+        self.awaitsRecall = false
+        return self.tryRemembered() + self.checkSettled()
+    }
+
+    /// Stops waiting for the attempts to connect to remembered processes before ``Action/settled``. They continue.
+    mutating func recallEnds() -> [Action] {
+        self.awaitsRecall = false
+        for (name, instance) in self.instances where instance.isRemembered {
+            self.instances[name]?.isFirstAttempt = false
+        }
+        return self.checkSettled()
+    }
+
+    mutating func tryRemembered(isFirstAttempt: Bool = true) -> [Action] {
+        var running = self.instances.values.count { $0.isRemembered && !$0.hasConnected }
+        var actions: [Action] = []
+        while running < Self.maxRememberedAttempts, let process = self.recalling.popFirst() {
+            guard !self.knows(process.instance), self.instances.count < Self.maxInstances else { continue }
+            if let found = self.discovered(at: process.endpoints) {
+                // Discovery found it already. The network that has appeared is a reason to try at once.
+                guard self.instances[found]?.phase.isIdle == true, let endpoints = self.instances[found]?.endpoints
+                else { continue }
+                self.instances[found]?.phase = .connecting
+                actions.append(.connect(instance: found, endpoints: endpoints))
+                continue
+            }
+            running += 1
+            var new = Instance(endpoints: process.endpoints, discoveryType: .proximal)
+            new.isHinted = false
+            new.expected = process.system
+            new.isFirstAttempt = isFirstAttempt
+            self.instances[process.instance] = new
+            actions.append(.connect(instance: process.instance, endpoints: process.endpoints))
+        }
+        return actions
+    }
+
+    private func discovered(at endpoints: [Endpoint]) -> String? {
+        self.instances.first { $0.value.canTakeOver && !Set($0.value.endpoints).isDisjoint(with: endpoints) }?.key
+    }
+
+    // MARK: Taking over
+
+    /// The remembered instance at one of the endpoints, whose connection a discovered instance takes over.
+    func remembered(at endpoints: [Endpoint]) -> String? {
+        self.instances.first { $0.value.isRemembered && !Set($0.value.endpoints).isDisjoint(with: endpoints) }?.key
+    }
+
+    /// Replaces a remembered instance by the discovered one of the same process, which gets its connection or attempt.
+    /// Watchers see no change.
+    mutating func takeOver(_ remembered: String, as discovered: String, _ new: Instance) -> [Action] {
+        guard var taken = self.instances.removeValue(forKey: remembered) else { return [] }
+        taken.endpoints = new.endpoints
+        taken.discoveryType = new.discoveryType
+        taken.isHinted = new.isHinted
+        let hasAttempt = self.instances[discovered].map { !$0.phase.isIdle } ?? false
+        var actions: [Action] = hasAttempt ? [.disconnect(instance: discovered)] : []
+        actions.append(.rename(instance: remembered, to: discovered))
+        switch taken.phase {
+        case .connected: taken.expected = nil
+        case .waiting, .abandoned:
+            taken.expected = nil
+            taken.attempts = 0
+            taken.phase = .connecting
+            actions.append(.connect(instance: discovered, endpoints: taken.endpoints))
+        case .connecting, .reconnecting: break
+        }
+        self.instances[discovered] = taken
+        return actions + self.redirectReferrals(of: remembered, to: discovered)
+    }
+
+    private mutating func redirectReferrals(of host: String, to other: String) -> [Action] {
+        self.referrals(by: host).compactMap { name in
+            guard var instance = self.instances.removeValue(forKey: name), let old = instance.referral else {
+                return nil
+            }
+            let new = Referral(host: other, system: old.system, application: old.application)
+            instance.referral = new
+            self.instances[new.instance] = instance
+            return .rename(instance: name, to: new.instance)
+        }
+    }
+
+    /// Ends one of two connections to a process, when its description shows that a remembered and a discovered
+    /// instance are the same process.
+    ///
+    /// - Returns: `nil` if there is no second connection; then the description is handled as usual.
+    mutating func merge(_ name: String) -> [Action]? {
+        guard let instance = self.instances[name], case .connected(let system, let description?) = instance.phase
+        else { return nil }
+        let application = description.application.id
+        func isSame(_ other: Instance) -> Bool {
+            guard !Set(other.endpoints.map(\.port)).isDisjoint(with: instance.endpoints.map(\.port)) else {
+                return false
+            }
+            switch other.phase {
+            case .connected(system, let description?), .reconnecting(system, let description?):
+                return description.application.id == application
+            default: return false
+            }
+        }
+        if instance.isRemembered {
+            guard let other = self.instances.first(where: { $0.value.canTakeOver && isSame($0.value) }) else {
+                return nil
+            }
+            if case .reconnecting = other.value.phase { return self.takeOver(name, as: other.key, other.value) }
+            self.instances[name] = nil
+            return [.disconnect(instance: name)] + self.redirectReferrals(of: name, to: other.key)
+        }
+        guard instance.canTakeOver,
+            let other = self.instances.first(where: { $0.value.isRemembered && isSame($0.value) })
+        else { return nil }
+        if case .connected = other.value.phase { return self.takeOver(other.key, as: name, instance) }
+        self.instances[other.key] = nil
+        return [.disconnect(instance: other.key)] + self.redirectReferrals(of: other.key, to: name)
+    }
+}
+
+extension SystemBrowserStateMachine.Instance {
+    /// Whether only the memory of an earlier meeting leads to the instance.
+    var isRemembered: Bool { self.expected != nil && !self.isHinted }
+
+    /// Whether the instance may be the same process as a remembered one.
+    var canTakeOver: Bool {
+        self.expected == nil && self.referral == nil && self.standing == .sameAccount
+            && self.discoveryType == .proximal
+    }
+}

@@ -1,0 +1,72 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// Recalling and remembering known systems.
+extension SystemBrowser {
+    /// How long ``SystemBrowserStateMachine/Action/settled`` waits for attempts to connect to remembered processes.
+    private static var recallTime: Duration { .seconds(1) }
+
+    /// Tries the remembered processes of each network that is present or appears, until cancelled.
+    func keepRecalling(_ known: KnownSystems) async {
+        known.restart()
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                guard (try? await self.time.sleep(for: Self.recallTime)) != nil else { return }
+                await self.endRecall()
+            }
+            for await networks in PresentNetworks.changes() {
+                let revoked = self.account.revocations?.systems ?? []
+                let processes = await known.recall(on: networks, revoked: revoked)
+                self.perform(self.machine.recalled(processes))
+                // Systems may have been met before the network was known.
+                self.rememberPresentSystems()
+            }
+        }
+    }
+
+    private func endRecall() { self.perform(self.machine.recallEnds()) }
+
+    /// Remembers where a process was reached that has described itself.
+    func remember(_ instance: String, over connection: Connection) {
+        guard let knownSystems, connection.isWithinAccount, self.machine.isMemorable(instance),
+            let endpoint = connection.channel.transportPeer.endpoint,
+            knownSystems.met(connection.peer.systemID, at: endpoint)
+        else { return }
+        self.add(.saveKnownSystems(knownSystems))
+    }
+
+    func rememberPresentSystems() {
+        for (instance, attempt) in self.attempts {
+            if let connection = attempt.connection { self.remember(instance, over: connection) }
+        }
+    }
+
+    func forgetRevokedSystems() {
+        guard let knownSystems, knownSystems.forget(self.account.revocations?.systems ?? []) else { return }
+        self.add(.saveKnownSystems(knownSystems))
+    }
+
+    /// Forgets a system's endpoints if another system responds there.
+    func forgetIfReplaced(_ system: SystemID, at endpoints: [Endpoint], _ error: any Error) {
+        guard let knownSystems, (error as? TransportError)?.code == .peerNotTrusted, endpoints.count == 1,
+            knownSystems.forget(system, at: endpoints)
+        else { return }
+        self.add(.saveKnownSystems(knownSystems))
+    }
+}
+
+extension SystemBrowserStateMachine {
+    /// Whether the instance's endpoint may be remembered: it is a nearby process of this account that listens at a port
+    /// of its own for longer than a diagnosis.
+    func isMemorable(_ instance: String) -> Bool {
+        guard let known = self.instances[instance], case .connected(_, let description?) = known.phase else {
+            return false
+        }
+        return known.referral == nil && known.standing == .sameAccount && known.discoveryType == .proximal
+            && description.application.id != DiagnosisService.name
+    }
+}

@@ -1,0 +1,290 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystemsIdentity
+import RemoteSystemsTransport
+import Testing
+
+@testable import RemoteSystems
+@testable import RemoteSystemsDiscovery
+
+/// The memory of known systems in an account's directory.
+@Suite struct KnownSystemsTests {
+    static let endpoint = Endpoint(host: "10.0.0.2", port: 4000)
+    static let networks = Self.networks("02:01")
+
+    /// A machine with two interfaces, of which `eth0` has a router with this hardware address.
+    static func networks(_ router: String) -> PresentNetworks {
+        PresentNetworks(
+            [
+                PresentNetworks.Attachment(interface: "eth0", address: [10, 0, 0, 1], prefixLength: 24),
+                PresentNetworks.Attachment(interface: "eth1", address: [10, 1, 0, 1], prefixLength: 24),
+            ],
+            gateways: [
+                PresentNetworks.Gateway(
+                    interface: "eth0",
+                    address: [10, 0, 0, 254],
+                    metric: 0,
+                    hardwareAddress: router
+                )
+            ]
+        )
+    }
+
+    static func with(_ body: (AccountStore, SystemID) async throws -> Void) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "known-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let store = AccountStore(directory: directory)
+        try await body(store, try store.identity().systemID)
+    }
+
+    static func memory(_ store: AccountStore, _ own: SystemID, reach: NetworkReach = .all) -> KnownSystems {
+        KnownSystems(
+            store: store,
+            ownSystem: own,
+            reach: reach,
+            queue: AccountQueue(),
+            logger: RemoteSystemsConfiguration(applicationID: "test").logger
+        )
+    }
+
+    /// What a program that starts on these networks would try.
+    static func recalled(
+        _ store: AccountStore,
+        _ own: SystemID,
+        reach: NetworkReach = .all,
+        on networks: PresentNetworks = Self.networks,
+        revoked: [SystemID] = []
+    ) async -> [KnownProcess] {
+        await Self.memory(store, own, reach: reach).recall(on: networks, revoked: revoked)
+    }
+
+    @Test func `another program recalls a system on the same network only, within its reach`() async throws {
+        try await Self.with { store, own in
+            let system = try KnownEndpointsTests.system(1)
+            let memory = Self.memory(store, own)
+            // Before the networks are known, nothing can be recorded.
+            #expect(!memory.met(system, at: Self.endpoint))
+            _ = await memory.recall(on: Self.networks, revoked: [])
+            #expect(memory.met(system, at: Self.endpoint))
+            #expect(!memory.met(system, at: Endpoint(host: "10.1.0.2", port: 4000)))
+            await memory.save()
+            let eth0 = KnownProcess(system: system, endpoints: [Self.endpoint])
+            let eth1 = KnownProcess(system: system, endpoints: [Endpoint(host: "10.1.0.2", port: 4000)])
+            #expect(
+                await Self.recalled(store, own).flatMap(\.endpoints).map(\.host).sorted() == ["10.0.0.2", "10.1.0.2"]
+            )
+            #expect(await Self.recalled(store, own, reach: .interfaces(["eth0"])) == [eth0])
+            #expect(await Self.recalled(store, own, reach: .interfaces(["eth1"])) == [eth1])
+            #expect(await Self.recalled(store, own, reach: .machine) == [])
+            #expect(await Self.recalled(store, own, on: Self.networks("02:02")) == [eth1])
+            #expect(await Self.recalled(store, own, on: PresentNetworks([], gateways: [])) == [])
+        }
+    }
+
+    @Test func `a network that appears is recalled once, and again when it has been away`() async throws {
+        try await Self.with { store, own in
+            let system = try KnownEndpointsTests.system(1)
+            let memory = Self.memory(store, own)
+            _ = await memory.recall(on: Self.networks, revoked: [])
+            _ = memory.met(system, at: Self.endpoint)
+            await memory.save()
+            memory.restart()
+            func count(_ networks: PresentNetworks) async -> Int {
+                await memory.recall(on: networks, revoked: []).count
+            }
+            #expect(await count(Self.networks) == 1)
+            #expect(await count(Self.networks) == 0)
+            #expect(await count(Self.networks("02:02")) == 0)
+            #expect(await count(Self.networks) == 1)
+        }
+    }
+
+    @Test func `this system and endpoints on unknown networks or other transports are not recorded`() async throws {
+        try await Self.with { store, own in
+            let system = try KnownEndpointsTests.system(1)
+            let memory = Self.memory(store, own)
+            _ = await memory.recall(on: Self.networks, revoked: [])
+            #expect(!memory.met(own, at: Self.endpoint))
+            let relay = TransportKind(rawValue: "relay")
+            #expect(!memory.met(system, at: Endpoint(transport: relay, host: "10.0.0.2", port: 1)))
+            #expect(!memory.met(system, at: Endpoint(host: "fe80::1%eth7", port: 1)))
+            await memory.save()
+            #expect(try store.knownEndpoints() == nil)
+        }
+    }
+
+    @Test func `programs of one account add to the same file`() async throws {
+        try await Self.with { store, own in
+            let memories = [Self.memory(store, own), Self.memory(store, own)]
+            for memory in memories { _ = await memory.recall(on: Self.networks, revoked: []) }
+            for (number, memory) in memories.enumerated() {
+                _ = memory.met(try KnownEndpointsTests.system(number), at: Self.endpoint)
+            }
+            for memory in memories { await memory.save() }
+            #expect(await Self.recalled(store, own).count == 2)
+        }
+    }
+
+    @Test func `a revoked system and a replaced endpoint are forgotten, in the file too`() async throws {
+        try await Self.with { store, own in
+            let (one, two) = (try KnownEndpointsTests.system(1), try KnownEndpointsTests.system(2))
+            let memory = Self.memory(store, own)
+            _ = await memory.recall(on: Self.networks, revoked: [])
+            for system in [one, two] { _ = memory.met(system, at: Self.endpoint) }
+            await memory.save()
+            #expect(await Self.recalled(store, own, revoked: [one]).map(\.system) == [two])
+            #expect(memory.forget([one]))
+            #expect(!memory.forget([one]))
+            await memory.save()
+            #expect(await Self.recalled(store, own).map(\.system) == [two])
+            #expect(memory.forget(two, at: [Self.endpoint]))
+            await memory.save()
+            #expect(await Self.recalled(store, own) == [])
+        }
+    }
+
+    @Test func `a damaged file is ignored and replaced, and one of a newer version is left alone`() async throws {
+        try await Self.with { store, own in
+            let system = try KnownEndpointsTests.system(1)
+            let newer = Array(#"{"version":2}"#.utf8)
+            for (file, isReplaced) in [(Array("{".utf8), true), (newer, false)] {
+                try store.updateKnownEndpoints(of: own) { _ in file }
+                let memory = Self.memory(store, own)
+                #expect(await memory.recall(on: Self.networks, revoked: []) == [])
+                #expect(memory.met(system, at: Self.endpoint))
+                await memory.save()
+                #expect(await Self.recalled(store, own).count == (isReplaced ? 1 : 0))
+                let present = try store.knownEndpoints()
+                #expect((present == file) == !isReplaced)
+            }
+        }
+    }
+
+    @Test func `a memory that cannot be stored is lost, and nothing else fails`() async throws {
+        try await Self.with { store, own in
+            let path = "\(store.directory)/account/known-endpoints.json"
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            let memory = Self.memory(store, own)
+            #expect(await memory.recall(on: Self.networks, revoked: []) == [])
+            _ = memory.met(try KnownEndpointsTests.system(1), at: Self.endpoint)
+            await memory.save()
+            #expect(await Self.recalled(store, own) == [])
+        }
+    }
+}
+
+/// A watcher that finds a system which an earlier one met, over loopback.
+@Suite(.timeLimit(.minutes(2))) struct MeetingAgainTests {
+    /// Two machines of one account. The second has met the host on the first.
+    private static func afterMeeting(
+        remembers: Bool = true,
+        _ body: (TwoMachines, RemoteSystemHost) async throws -> Void
+    ) async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            let host = RemoteSystemHost(machines.configuration("first", application: "test.host"), services: [.ping])
+            let running = Task { try await host.run() }
+            do {
+                var configuration = machines.configuration("second", application: "test.watcher")
+                configuration.discovery.remembersSystems = remembers
+                let watcher = RemoteSystemWatcher(configuration)
+                try await watcher.start()
+                try await until { watcher.systems.count == 1 }
+                await watcher.stop()
+                try await until { host.openConnections == 0 }
+                try await body(machines, host)
+            } catch {
+                running.cancel()
+                _ = await running.result
+                throw error
+            }
+            running.cancel()
+            _ = await running.result
+        }
+    }
+
+    private static func hasFile(_ machines: TwoMachines) -> Bool {
+        FileManager.default.fileExists(atPath: "\(machines.directory)/second/account/known-endpoints.json")
+    }
+
+    @Test func `a known system is listed without any announcement`() async throws {
+        try await Self.afterMeeting { machines, host in
+            #expect(Self.hasFile(machines))
+            var configuration = machines.configuration("second", application: "test.watcher")
+            configuration.discovery.sources = [ScriptedDiscovery()]
+            let watcher = RemoteSystemWatcher(configuration)
+            let events = EventRecorder(watcher)
+            let start = ContinuousClock.now
+            try await watcher.start()
+            let system = try await events.added()
+            print(
+                "MEASURED a known system on loopback, from the watcher's start to added: \(ContinuousClock.now - start)"
+            )
+            #expect(system.isAvailableByProximity && !system.isLocal)
+            #expect(host.openConnections == 1)
+            #expect(watcher.statistics.connectionsOpened == 1)
+            await watcher.stop()
+        }
+    }
+
+    @Test func `discovery takes over the connection to a known system, and the watcher sees no change`() async throws {
+        try await Self.afterMeeting { machines, host in
+            var configuration = machines.configuration("second", application: "test.watcher")
+            let segment = ScriptedDiscovery()
+            configuration.discovery.sources = [segment]
+            let watcher = RemoteSystemWatcher(configuration)
+            let events = EventRecorder(watcher)
+            try await watcher.start()
+            _ = try await events.added()
+            for hint in machines.segment.hints { segment.appear(hint) }
+            // Events are handled in order: when the error is reported, the hint has been handled.
+            segment.emit(.trouble(Trouble.example))
+            _ = try await events.first { if case .error = $0 { true } else { nil } }
+            // A second connection would follow within this time; no event reports its absence.
+            try await Task.sleep(for: .milliseconds(300))
+            #expect(host.openConnections == 1)
+            #expect(watcher.statistics.connectionsOpened == 1)
+            for hint in machines.segment.hints { segment.vanish(hint.id) }
+            try await Task.sleep(for: .milliseconds(100))
+            #expect(watcher.systems.count == 1)
+            let changes = events.events.filter { event in
+                switch event {
+                case .enumerationCompleted, .error: false
+                default: true
+                }
+            }
+            #expect(changes.count == 1)
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a watcher that does not remember systems writes nothing and tries nothing`() async throws {
+        try await Self.afterMeeting(remembers: false) { machines, host in
+            #expect(!Self.hasFile(machines))
+            _ = host
+        }
+        try await Self.afterMeeting { machines, host in
+            var configuration = machines.configuration("second", application: "test.watcher")
+            configuration.discovery.sources = [ScriptedDiscovery()]
+            configuration.discovery.remembersSystems = false
+            let watcher = RemoteSystemWatcher(configuration)
+            let events = watcher.events
+            try await watcher.start()
+            for await event in events { if case .enumerationCompleted = event { break } }
+            #expect(watcher.systems.isEmpty)
+            #expect(watcher.statistics.connectionsOpened == 0)
+            await watcher.stop()
+        }
+    }
+}
+
+private enum Trouble {
+    static let example = DiscoveryProblem(
+        code: .nameNotResolved,
+        message: "Nothing.",
+        advice: "Nothing.",
+        recoversByItself: true
+    )
+}
