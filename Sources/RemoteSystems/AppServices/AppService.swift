@@ -170,8 +170,8 @@ public struct AppService: Sendable {
     ///
     /// One provider serves all connections. It handles requests concurrently, unless `concurrentRequests` limits them.
     ///
-    /// - Parameter provider: responds to requests and observes connections. The other parameters are those of the
-    ///   initializer with a closure.
+    /// `provider` responds to requests and observes connections. The other parameters are those of the initializer with
+    /// a closure.
     public init(
         _ name: String,
         requestSchema: AllowedValueSchema = .appService,
