@@ -77,10 +77,6 @@ extension SystemBrowserStateMachine {
         return spare.keys.sorted().map { .disconnect(instance: $0) }
     }
 
-    /// A host's machine counts as alive if an attempt to reconnect to the host fails within this time. If the machine
-    /// is gone, the attempt lasts until its timeout.
-    private static var aliveTime: Duration { .milliseconds(650) }
-
     /// Connects directly to the processes that a lost host has described. They are still listed: they may run, and
     /// advertise themselves from now on.
     ///
@@ -91,7 +87,7 @@ extension SystemBrowserStateMachine {
         lost: Instant?,
         now: Instant
     ) -> [Action] {
-        guard known.standing.isAccountProved, lost.map({ $0.duration(to: now) <= Self.aliveTime }) ?? true else {
+        guard known.standing.isAccountProved, lost.map({ $0.duration(to: now) <= BrowserTimes.alive }) ?? true else {
             return []
         }
         let (system, description): (SystemID, SystemDescription)

@@ -7,15 +7,12 @@ internal import RemoteSystemsTransport
 
 /// Recalling and remembering known systems.
 extension SystemBrowser {
-    /// How long ``SystemBrowserStateMachine/Action/settled`` waits for attempts to connect to remembered processes.
-    private static var recallTime: Duration { .seconds(1) }
-
     /// Tries the remembered processes of each network that is present or appears, until cancelled.
     func keepRecalling(_ known: KnownSystems) async {
         known.restart()
         await withDiscardingTaskGroup { group in
             group.addTask {
-                guard (try? await self.time.sleep(for: Self.recallTime)) != nil else { return }
+                guard (try? await self.time.sleep(for: BrowserTimes.recall)) != nil else { return }
                 await self.endRecall()
             }
             for await networks in PresentNetworks.changes() {

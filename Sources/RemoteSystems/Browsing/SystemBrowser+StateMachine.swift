@@ -375,7 +375,7 @@ struct SystemBrowserStateMachine {
             if !known.standing.isAccountProved, known.attempts >= Self.maxAnonymousAttempts {
                 .abandoned
             } else {
-                .waiting(until: now.advanced(by: Self.delay(known.attempts, isAuthentic, jitter)))
+                .waiting(until: now.advanced(by: BrowserTimes.delay(known.attempts, isAuthentic, jitter)))
             }
         self.instances[instance] = known
         return taken + self.relist(before) + self.unsee(self.referrals(by: instance)) + self.checkSettled()
@@ -390,22 +390,12 @@ struct SystemBrowserStateMachine {
             return self.failed(instance, isAuthentic: true, lost: orderly ? nil : now, now: now, jitter: 0.5)
         }
         // So could a system of this account that accepts connections and drops them.
-        let isAgain = known.lastLoss.map { $0.duration(to: now) < Self.stableTime } ?? false
+        let isAgain = known.lastLoss.map { $0.duration(to: now) < BrowserTimes.stable } ?? false
         known.lastLoss = now
         known.phase = .reconnecting(system, description)
         self.instances[instance] = known
         guard !isAgain else { return self.failed(instance, isAuthentic: true, now: now, jitter: 0.5) }
         return [.connect(instance: instance, endpoints: known.endpoints)]
-    }
-
-    /// The minimum time between two losses. A connection that is lost earlier is not reconnected immediately.
-    private static var stableTime: Duration { .seconds(10) }
-
-    /// The delay before the next attempt: 0.25 s, doubled with each attempt up to 30 s; 5 min if the peer failed
-    /// authentication. A jitter of ±25 % prevents machines from trying simultaneously.
-    private static func delay(_ attempts: Int, _ isAuthentic: Bool, _ jitter: Double) -> Duration {
-        let base = isAuthentic ? Duration.milliseconds(250) * (1 << min(attempts - 1, 7)) : .seconds(300)
-        return min(base, isAuthentic ? .seconds(30) : .seconds(300)) * (0.75 + 0.5 * jitter)
     }
 
     // MARK: Time

@@ -70,14 +70,6 @@ actor SystemBrowser {
         case otherAccount, otherVersion
     }
 
-    /// The time for one attempt to reconnect to a lost system. `removed` may take one second in total.
-    private static let reconnectTime = TimeAmount.milliseconds(700)
-    /// The time within which a probed system must respond.
-    private static let responseTimeout = TimeAmount.seconds(1)
-    private static let descriptionTime = Duration.seconds(5)
-    /// The minimum time between two writes of what was learned of known systems.
-    private static let savingDelay = Duration.seconds(3)
-
     init(account: AccountContext, security: TransportSecurity) throws(TransportError) {
         self.trust = try TrustPublication(on: self.publisher)
         self.account = account
@@ -186,7 +178,7 @@ actor SystemBrowser {
         case .presence(let instance, let attempt, let endpoints):
             await self.keepPresence(instance, attempt: attempt, endpoints: endpoints)
         case .expectDescription(let connection, let instance, let attempt):
-            try? await self.time.sleep(for: Self.descriptionTime)
+            try? await self.time.sleep(for: BrowserTimes.description)
             guard let instance = self.instance(of: attempt, instance), !self.machine.isDescribed(instance) else {
                 return
             }
@@ -209,7 +201,7 @@ actor SystemBrowser {
             }
         case .recall(let known): await self.keepRecalling(known)
         case .saveKnownSystems(let known):
-            guard (try? await self.time.sleep(for: Self.savingDelay)) != nil else { return }
+            guard (try? await self.time.sleep(for: BrowserTimes.saving)) != nil else { return }
             await known.save()
         }
     }
@@ -241,7 +233,7 @@ actor SystemBrowser {
                 self.attempts[new] = self.attempts.removeValue(forKey: old)
                 self.descriptions[new] = self.descriptions.removeValue(forKey: old)
             case .probe(let instance):
-                self.attempts[instance]?.connection?.probe(within: Self.responseTimeout)
+                self.attempts[instance]?.connection?.probe(within: BrowserTimes.response)
             case .changed(let system):
                 self.notify { $0.changed(system) }
             case .settled:
@@ -354,7 +346,7 @@ actor SystemBrowser {
             guard let connection = connection as? Connection, connection.isWithinAccount else { return }
             connection.publish(publisher)
         }
-        if isReconnecting { connector.timeoutLimit = Self.reconnectTime }
+        if isReconnecting { connector.timeoutLimit = BrowserTimes.reconnect }
         var endpoints = endpoints
         if let referral, referral.isDirect, referral.system == self.security.systemID {
             // The application may listen on loopback only.

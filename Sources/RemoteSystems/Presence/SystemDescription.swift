@@ -94,16 +94,3 @@ extension String {
     /// Whether others show the text unchanged, without replacing characters by spaces.
     package var isShownAsIs: Bool { !self.hasControlCharacters }
 }
-
-/// The built-in app service over which systems exchange their descriptions.
-enum Presence {
-    static let service = "remote-systems.presence"
-
-    /// The properties of a host's advertisement: a version, and a tag that only systems of the account can verify. The
-    /// instance name is random.
-    static let versionProperty = "v"
-    static let tagProperty = "t"
-    /// Set to `1` if systems of other accounts may connect.
-    static let anonymousProperty = "a"
-    static let version = "1"
-}

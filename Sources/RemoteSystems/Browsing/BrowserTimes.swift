@@ -1,0 +1,31 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+
+/// How long a browser waits, and for what.
+enum BrowserTimes {
+    /// The timeout of the attempt to reconnect to a lost system at its known endpoints. A lost system is removed within
+    /// a second, so the attempt must end earlier.
+    static let reconnect = TimeAmount.milliseconds(700)
+    /// The time in which a system must respond that discovery no longer finds, or finds elsewhere.
+    static let response = TimeAmount.seconds(1)
+    /// The time in which a process must describe itself after the connection opens.
+    static let description = Duration.seconds(5)
+    /// The minimum time between two losses. A connection that is lost earlier is not reconnected immediately.
+    static let stable = Duration.seconds(10)
+    /// A host's machine counts as alive if an attempt to reconnect to the host fails within this time. If the machine
+    /// is gone, the attempt lasts until its timeout.
+    static let alive = Duration.milliseconds(650)
+    /// How long ``SystemBrowserStateMachine/Action/settled`` waits for attempts to connect to remembered processes.
+    static let recall = Duration.seconds(1)
+    /// The minimum time between two writes of what was learned of known systems.
+    static let saving = Duration.seconds(3)
+
+    /// The delay before the next attempt: 0.25 s, doubled with each attempt up to 30 s; 5 min if the peer failed
+    /// authentication. A jitter of ±25 % prevents machines from trying simultaneously.
+    static func delay(_ attempts: Int, _ isAuthentic: Bool, _ jitter: Double) -> Duration {
+        let base = isAuthentic ? Duration.milliseconds(250) * (1 << min(attempts - 1, 7)) : .seconds(300)
+        return min(base, isAuthentic ? .seconds(30) : .seconds(300)) * (0.75 + 0.5 * jitter)
+    }
+}
