@@ -3,6 +3,7 @@
 
 internal import Glibc
 internal import NIOCore
+internal import RemoteSystemsIdentity
 
 /// A Unix socket in a directory that only its user can access.
 struct LocalSocket: Sendable {
@@ -101,8 +102,7 @@ struct LocalSocket: Sendable {
     private func openDirectory() throws(Failure) -> CInt {
         let place = unsafe open(self.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard place >= 0 else { throw Failure("open") }
-        var status = stat()
-        guard unsafe fstat(place, &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
+        guard let status = FileStatus(descriptor: place), status.isOwn, status.isPrivate else {
             close(place)
             throw Failure("open", EPERM)
         }
