@@ -75,7 +75,8 @@ extension HostDaemonTests {
                         let process = try daemon.command(["host", "run", "--json", "--loopback", "--port", "0"])
                         _ = try await process.event("ready")
                         try await self.wait(for: ["remote-systems.host", "test.player"], watcher)
-                        // Until the program has withdrawn its own advertisement.
+                        // The program withdraws its own advertisement within this time; no event reports it. If that
+                        // takes longer, the expectations are the same.
                         try await Task.sleep(for: .seconds(2))
                         process.send(SIGKILL)
                         _ = try await process.exit()

@@ -94,12 +94,14 @@ extension SystemTests {
                 try await b.setGateway(hardwareAddress: "02:00:00:00:00:02")
                 let other = try b.watch()
                 try await other.reported("enumeration-completed", within: .seconds(20))
+                // An attempt to connect would begin within this time; no event reports its absence.
                 try await Task.sleep(for: .seconds(1))
                 #expect(!other.hasReported("added"))
                 #expect(try await b.attempts() == before)
 
                 // A network without a gateway is yet another one, also for a watcher that runs.
                 try await b.host.ip("route", "del", "default")
+                // The watcher notices the change within this time, and would connect.
                 try await Task.sleep(for: .seconds(1))
                 #expect(try await b.attempts() == before)
                 await other.stop()

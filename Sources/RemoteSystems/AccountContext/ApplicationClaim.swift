@@ -55,7 +55,7 @@ struct ApplicationLocks: ApplicationClaims {
     /// The path of an id's lock file. The name is a hash, since an id may have 256 bytes and any printable character.
     func path(of application: String) -> String {
         let hash = SHA256.hash(data: Data(application.utf8))
-        let name = hash.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+        let name = hash.hexadecimal
         return "\(self.directory)/\(name).lock"
     }
 

@@ -58,9 +58,7 @@ struct KnownEndpoints: Sendable, Equatable {
         var hash = SHA256()
         hash.update(data: self.salt)
         hash.update(data: Array(network.utf8))
-        return hash.finalize().prefix(Self.hashBytes).map { byte in
-            (byte < 16 ? "0" : "") + String(byte, radix: 16)
-        }.joined()
+        return hash.finalize().prefix(Self.hashBytes).hexadecimal
     }
 
     // MARK: Changes

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import FoundationEssentials
+import RemoteSystems
 
 /// The text form of bytes on the command line.
 enum ByteFormat: String, ExpressibleByArgument, CaseIterable, Encodable {
@@ -17,7 +18,7 @@ enum ByteFormat: String, ExpressibleByArgument, CaseIterable, Encodable {
 
     func text(of bytes: [UInt8]) -> String {
         switch self {
-        case .hex: bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        case .hex: bytes.hexadecimal
         case .base64: Data(bytes).base64EncodedString()
         case .raw: ""
         }

@@ -247,6 +247,7 @@ import Testing
             #expect(host.openConnections == 1)
             #expect(watcher.statistics.connectionsOpened == 1)
             for hint in machines.segment.hints { segment.vanish(hint.id) }
+            // A removal would follow within this time; no event reports its absence.
             try await Task.sleep(for: .milliseconds(100))
             #expect(watcher.systems.count == 1)
             let changes = events.events.filter { event in

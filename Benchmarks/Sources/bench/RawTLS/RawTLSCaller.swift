@@ -3,34 +3,15 @@
 
 import Measuring
 import NIOCore
-import NIOPosix
-import NIOSSL
 
 /// Calls on one event-loop thread. It sends the next message directly when a response arrives, without tasks.
 struct RawTLSCaller: Caller {
-    private let port: Int
-    private let context: NIOSSLContext
-    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let target: RawTLSTarget
 
-    init(_ setup: Setup) throws {
-        guard let port = Int(setup.address) else { throw BenchError("The raw server's port is not a number.") }
-        self.port = port
-        context = try setup.credentials.callerContext()
-    }
+    init(_ setup: Setup) throws { target = try RawTLSTarget(setup) }
 
     func open() async throws -> any Line {
-        let channel = try await ClientBootstrap(group: group)
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandler(NIOSSLClientHandler(context: context, serverHostname: nil))
-                    try pipeline.addHandler(RawExchanger())
-                }
-            }
-            .connect(host: "127.0.0.1", port: port)
-            .get()
-        let line = RawTLSLine(channel: channel)
+        let line = RawTLSLine(channel: try await target.connect { RawExchanger() }.channel)
         _ = try await line.exchange(.roundTrip, until: Limit(count: 1, seconds: 10))
         return line
     }

@@ -3,34 +3,16 @@
 
 import Measuring
 import NIOCore
-import NIOPosix
-import NIOSSL
 
 /// Calls from tasks of Swift's thread pool. A message takes two changes of thread: to the event loop, and back through
 /// a continuation.
 struct RawTLSPoolCaller: Caller {
-    private let port: Int
-    private let context: NIOSSLContext
-    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let target: RawTLSTarget
 
-    init(_ setup: Setup) throws {
-        guard let port = Int(setup.address) else { throw BenchError("The raw server's port is not a number.") }
-        self.port = port
-        context = try setup.credentials.callerContext()
-    }
+    init(_ setup: Setup) throws { target = try RawTLSTarget(setup) }
 
     func open() async throws -> any Line {
-        let (channel, responses) = try await ClientBootstrap(group: group)
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connect(host: "127.0.0.1", port: port) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let responses = RawResponses()
-                    let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandler(NIOSSLClientHandler(context: context, serverHostname: nil))
-                    try pipeline.addHandler(responses)
-                    return (channel, NIOLoopBound(responses, eventLoop: channel.eventLoop))
-                }
-            }
+        let (channel, responses) = try await target.connect { RawResponses() }
         let line = RawTLSPoolLine(channel: channel, responses: responses)
         _ = try await line.exchange(.roundTrip, until: Limit(count: 1, seconds: 10))
         return line
