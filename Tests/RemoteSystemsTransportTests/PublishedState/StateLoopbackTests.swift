@@ -143,7 +143,8 @@ import ValueSets
         try there.commit(put: ["system": ["name": "host"]])
         try await self.withHost(theirs) { host in
             let connection = try await host.connect()
-            connection.publish(ours)
+            // Awaited: the event loop may read the host's subscription before it runs tasks of other threads.
+            try await connection.ask { $0.publish(ours) }
             let (atCaller, atHost) = (Mirror(), Mirror())
             let other = try await host.connections.first()
             let one = self.follow(StateSubscriber(.test), over: connection, atCaller)
