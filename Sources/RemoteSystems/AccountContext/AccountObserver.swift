@@ -6,13 +6,14 @@ internal import Synchronization
 
 /// Checks once a second, while it has observers, whether another process has changed the account.
 ///
-/// All observers share one timer, which stops when the last one is released.
+/// All observers share one timer. It stops at its next check after the last observer is released. A program that opens
+/// one short connection after another would otherwise start and stop it for each of them.
 final class AccountObserver: Sendable {
     private struct State {
         /// Registered observers and the continuations that ``notify()`` yields to, keyed by registration id.
         var holders: [UInt64: AsyncStream<Void>.Continuation?] = [:]
         var lastHolder: UInt64 = 0
-        var looking: Task<Void, Never>?
+        var isLooking = false
     }
 
     private let environment: RuntimeEnvironment
@@ -33,24 +34,30 @@ final class AccountObserver: Sendable {
     func hold(_ listener: AsyncStream<Void>.Continuation? = nil, _ look: @escaping @Sendable () async -> Void)
         -> UInt64
     {
-        self.state.withLock { state in
+        let (holder, isFirst) = self.state.withLock { state in
             state.lastHolder += 1
             state.holders[state.lastHolder] = .some(listener)
-            if state.looking == nil {
-                state.looking = Task(executorPreference: self.environment.taskExecutor) { [time = environment.time] in
-                    while (try? await time.sleep(for: Self.interval)) != nil { await look() }
-                }
-            }
-            return state.lastHolder
+            defer { state.isLooking = true }
+            return (state.lastHolder, !state.isLooking)
         }
+        if isFirst {
+            Task(executorPreference: self.environment.taskExecutor) { [time = environment.time] in
+                while (try? await time.sleep(for: Self.interval)) != nil, self.isStillNeeded { await look() }
+            }
+        }
+        return holder
     }
 
     func release(_ holder: UInt64) {
-        let over = self.state.withLock { state -> Task<Void, Never>? in
-            state.holders[holder] = nil
-            return state.holders.isEmpty ? state.looking.take() : nil
+        self.state.withLock { $0.holders[holder] = nil }
+    }
+
+    /// Whether there are observers. If there are none, the next one starts another timer.
+    private var isStillNeeded: Bool {
+        self.state.withLock { state in
+            state.isLooking = !state.holders.isEmpty
+            return state.isLooking
         }
-        over?.cancel()
     }
 
     /// Reports a change to all observers that have a listener.

@@ -201,7 +201,7 @@ extension AppServiceConnection {
         _ body: @Sendable (AppServiceConnection) async throws -> Result
     ) async throws -> Result {
         do {
-            let result = try await withTaskExecutorPreference(self.taskExecutor) { try await body(self) }
+            let result = try await withTaskExecutorPreference(self.executor) { try await body(self) }
             await self.close()
             return result
         } catch {

@@ -142,8 +142,15 @@ public final class AppServiceConnection: Sendable {
         open.connection.abort()
     }
 
-    /// The executor that runs tasks on the connection's event loop; `nil` unless the connection is open.
-    var taskExecutor: EventLoopTaskExecutor? {
+    /// Runs tasks on the connection's thread; `nil` unless the connection is open.
+    ///
+    /// A task that prefers it sends without a change of thread, as the body of
+    /// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)`` does:
+    ///
+    ///     Task(executorPreference: connection.executor) { try await connection.send(message) }
+    ///
+    /// Other connections share the thread. A task that blocks it, or computes for long, delays them.
+    public var executor: (any TaskExecutor)? {
         self.guarded.withLock { guarded in
             guard case .open(let open) = guarded.state else { return nil }
             return open.connection.taskExecutor

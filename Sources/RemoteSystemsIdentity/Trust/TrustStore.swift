@@ -18,7 +18,7 @@ package struct TrustStore: Sendable {
     }
 
     /// What a peer presents in the TLS handshake. TLS has verified only that the peer holds the certificate's key.
-    package struct Presented: Sendable {
+    package struct Presented: Hashable, Sendable {
         /// The peer's own certificate, in DER.
         package var certificate: [UInt8]
         /// The certificates after it: those of its account's roots but the first, newest first.

@@ -5,6 +5,7 @@ internal import FoundationEssentials
 internal import Logging
 package import NIOCore
 package import RemoteSystemsIdentity
+internal import Synchronization
 package import ValueSets
 
 /// An open, authenticated connection that carries requests and responses in both directions. Usable from any task.
@@ -22,6 +23,8 @@ package final class Connection: AuthenticatedConnection {
     let eventLoopEnvironment: EventLoopEnvironment
     let driver: NIOLoopBound<ConnectionDriver>
     private let eventLoop: any EventLoop
+    /// The calls of other threads on their way to the event loop.
+    private let submitted = Mutex<[SubmittedCall]>([])
 
     /// Called on the channel's event loop.
     init(
@@ -95,13 +98,27 @@ package final class Connection: AuthenticatedConnection {
                 if self.eventLoop.inEventLoop {
                     self.driver.value.start(call, continuation)
                 } else {
-                    self.eventLoop.execute { self.driver.value.start(call, continuation) }
+                    self.submit(SubmittedCall(call: call, continuation: continuation))
                 }
             }
         } onCancel: {
             self.onEventLoop { driver in
                 if let id = call.cancel() { driver.cancel(id: id) }
             }
+        }
+    }
+
+    /// Hands a call over to the event loop, which starts all calls that wait for it in one turn, with one flush.
+    private func submit(_ call: SubmittedCall) {
+        let needsTurn = self.submitted.withLock { calls in
+            calls.append(call)
+            return calls.count == 1
+        }
+        guard needsTurn else { return }
+        self.eventLoop.execute {
+            let driver = self.driver.value
+            self.submitted.withLock { swap(&$0, &driver.starting) }
+            driver.startAll()
         }
     }
 

@@ -15,7 +15,7 @@ extension ConnectionDriver {
     /// Handles all complete frames. Everything that is written meanwhile, also by resumed callers, is flushed together
     /// in ``readCompleted()``.
     func handleFrames() {
-        self.isReading = true
+        self.isBatching = true
         self.taskExecutor.holdJobs()
         // All bytes of one read count as received at the same time.
         let now = self.eventLoopEnvironment.now
@@ -31,11 +31,12 @@ extension ConnectionDriver {
             self.logger.warning("The peer broke the protocol; closing", metadata: ["reason": "\(error)"])
             self.abort(error.closeStatus ?? .unknown, reason: error)
         }
+        self.complete()
     }
 
     func readCompleted() {
         self.taskExecutor.runJobs()
-        self.isReading = false
+        self.isBatching = false
         self.doNextSteps()
         self.flush()
     }
@@ -50,7 +51,7 @@ extension ConnectionDriver {
             if failure?.code == FailureCode.cancelled.rawValue, call.deadline <= now {
                 return call.fail(TransportError.deadlineExceeded(wasSent: true))
             }
-            call.succeed(Response(status: status, message: message, failure: failure))
+            self.completed.append((call, Response(status: status, message: message, failure: failure)))
         case .malformed(.response, let id, let error):
             try self.answered(id)?.fail(TransportError.unreadableResponse(error))
         case .request(let id, let timeout, let message, let key, let metadata):
@@ -225,7 +226,7 @@ extension ConnectionDriver {
             self.respond(id: id, response)
         }
         self.leaveIfResponded()
-        if !self.isReading { self.doNextSteps() }
+        if !self.isBatching { self.doNextSteps() }
     }
 
     private func respond(id: UInt64, _ response: Response) {

@@ -26,8 +26,13 @@ final class ConnectionDriver {
 
     var machine: ConnectionStateMachine<OutgoingCall, IncomingRequest>
     var decoder: FrameDecoder
-    /// `true` while received bytes are handled. Everything that is written meanwhile is flushed together at the end.
-    var isReading = false
+    /// `true` while received bytes or submitted calls are handled. Everything that is written meanwhile is flushed
+    /// together at the end.
+    var isBatching = false
+    /// The calls that ``startAll()`` starts. It keeps the storage for the next ones.
+    var starting: [SubmittedCall] = []
+    /// The calls whose responses were just read, until ``complete()``.
+    var completed: [(call: OutgoingCall, response: Response)] = []
     /// The tasks of running handlers, by request id.
     var handlerTasks: [UInt64: Task<Void, Never>] = [:]
     /// The request whose handler finished last. A handler that responds immediately has no task to store.
@@ -84,7 +89,7 @@ final class ConnectionDriver {
         self.decoder = decoder
         self.decoder.limit = limits.messageBytes
         self.logger = logger
-        self.outbound = channel.allocator.buffer(capacity: 1024)
+        self.outbound = channel.allocator.buffer(capacity: Self.outboundBytes)
         let now = eventLoopEnvironment.now
         self.machine = ConnectionStateMachine(limits: limits, peer: remote, now: now, trustEnd: now + trusted)
     }
@@ -108,6 +113,31 @@ final class ConnectionDriver {
         }
     }
 
+    /// Starts ``starting``.
+    func startAll() {
+        self.isBatching = true
+        for submitted in self.starting { self.start(submitted.call, submitted.continuation) }
+        self.starting.removeAll(keepingCapacity: self.starting.count <= Self.maxKept)
+        self.isBatching = false
+        self.flush()
+    }
+
+    /// Resumes the callers whose responses were read. They are resumed together, so that the threads that run them
+    /// wake once for all.
+    func complete() {
+        guard !self.completed.isEmpty else { return }
+        var completed: [(call: OutgoingCall, response: Response)] = []
+        swap(&completed, &self.completed)
+        for (call, response) in completed { call.succeed(response) }
+        completed.removeAll(keepingCapacity: completed.count <= Self.maxKept)
+        swap(&completed, &self.completed)
+    }
+
+    /// The initial size of the output buffer: enough for a small message, since most connections are idle.
+    private static var outboundBytes: Int { 256 }
+    /// The number of elements up to which an array keeps its storage.
+    private static var maxKept: Int { 256 }
+
     /// Appends a call's frame to the output buffer.
     private func transmit(id: UInt64, _ call: OutgoingCall, timeLeft: TimeAmount) {
         let start = self.outbound.writerIndex
@@ -130,7 +160,7 @@ final class ConnectionDriver {
         if start == self.outbound.readerIndex {
             // The buffer contains nothing else, so it becomes the held frame without a copy.
             self.held = (id, self.outbound)
-            self.outbound = self.channel.allocator.buffer(capacity: 1024)
+            self.outbound = self.channel.allocator.buffer(capacity: Self.outboundBytes)
         } else if let frame = self.outbound.getSlice(at: start, length: self.outbound.writerIndex - start) {
             self.held = (id, frame)
             self.outbound.moveWriterIndex(to: start)
@@ -231,7 +261,7 @@ final class ConnectionDriver {
     /// Flushes at the end of the event loop's turn, so that several frames leave as one TLS record and one system call.
     func scheduleFlush() {
         guard self.outbound.readableBytes < Self.maxUnflushedBytes else { return self.flush() }
-        guard !self.isReading, !self.isFlushScheduled else { return }
+        guard !self.isBatching, !self.isFlushScheduled else { return }
         self.isFlushScheduled = true
         self.loop.execute {
             self.isFlushScheduled = false
@@ -246,7 +276,7 @@ final class ConnectionDriver {
         // TLS has copied the bytes by now, so the storage is usually unique again and is reused. Large storage is
         // released.
         if self.outbound.capacity > 1 << 17 {
-            self.outbound = self.channel.allocator.buffer(capacity: 1024)
+            self.outbound = self.channel.allocator.buffer(capacity: Self.outboundBytes)
         } else {
             self.outbound.clear()
         }

@@ -39,7 +39,8 @@ struct IncomingRequests<Request> {
     private let concurrency: Int
     private var lastID: UInt64 = 0
     private var running: [UInt64: Running] = [:]
-    private var queued = CircularBuffer<Queued>()
+    /// Starts small, because on most connections no request is ever queued.
+    private var queued = CircularBuffer<Queued>(initialCapacity: 1)
     private var bytes = 0
     var isWritable = true
     /// Never later than the earliest deadline. It may be earlier, because finished requests do not change it.

@@ -61,3 +61,9 @@ final class OutgoingCall: Sendable {
         self.state.withLock { $0.continuation.take() }
     }
 }
+
+/// A call of another thread, on its way to the event loop.
+struct SubmittedCall: Sendable {
+    var call: OutgoingCall
+    var continuation: CheckedContinuation<Response, any Error>
+}

@@ -60,7 +60,8 @@ struct OutgoingCalls<Call> {
     /// A call whose encoded frame waits for the peer's byte window. At most one: later calls are not encoded before it
     /// is sent.
     private var heldID: UInt64?
-    private var waiting = CircularBuffer<Waiting>()
+    /// Starts small, because on most connections no call ever waits.
+    private var waiting = CircularBuffer<Waiting>(initialCapacity: 1)
     /// Never later than the earliest deadline. It may be earlier, because completed calls do not change it.
     private(set) var earliestDeadline = NIODeadline.distantFuture
 

@@ -11,9 +11,10 @@ extension HandshakeHandler {
     ///
     /// - Parameter eventLoop: the channel's.
     func clientHandler(on eventLoop: any EventLoop) throws -> NIOSSLClientHandler {
-        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        // Weak, because TLS keeps this closure as long as the connection lasts.
+        let bound = NIOLoopBound(WeakHandler(handler: self), eventLoop: eventLoop)
         return try self.security.clientHandler { certificates, promise in
-            let handler = bound.value
+            guard let handler = bound.value.handler else { return promise.succeed(.failed) }
             handler.objection = handler.objection(to: certificates)
             guard handler.objection == nil else { return promise.succeed(.failed) }
             TransportSecurity.acceptForNow(certificates, promise)
@@ -41,6 +42,10 @@ extension HandshakeHandler {
             return .failure(TransportError(notTrusted: error))
         }
     }
+}
+
+private struct WeakHandler {
+    weak var handler: HandshakeHandler?
 }
 
 extension TrustStore.Presented {

@@ -243,7 +243,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop
-        Task(executorPreference: EventLoopEnvironment(of: eventLoop).taskExecutor) {
+        // On the event loop, because a change of thread and back would cost more than most decisions.
+        let executor = EventLoopEnvironment(of: eventLoop).taskExecutor ?? EventLoopTaskExecutor(eventLoop)
+        Task.immediate(executorPreference: executor) {
             let admission = await admit(hello, peer)
             eventLoop.execute {
                 let (handler, context) = bound.value

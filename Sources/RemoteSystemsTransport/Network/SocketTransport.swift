@@ -50,6 +50,10 @@ package struct SocketTransport: Transport {
         let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(timeout)
             .channelInitializer(self.binding(initializer))
         let host = self.reach.literal(for: endpoint.host)
+        // Most endpoints are addresses, which need no resolver and its thread.
+        if let address = try? SocketAddress(ipAddress: host, port: endpoint.port) {
+            return bootstrap.connect(to: address)
+        }
         // Only the resolver can parse zones. It resolves a literal address without a network request.
         if host.contains("%"), let address = try? SocketAddress.makeAddressResolvingHost(host, port: endpoint.port) {
             return bootstrap.connect(to: address)

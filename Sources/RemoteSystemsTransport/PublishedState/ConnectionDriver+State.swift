@@ -85,7 +85,7 @@ extension ConnectionDriver {
             self.append(frame)
         }
         // Frames that are written during a read are flushed at its end.
-        if !self.isReading { self.flush() }
+        if !self.isBatching { self.flush() }
     }
 
     func resumeState() {

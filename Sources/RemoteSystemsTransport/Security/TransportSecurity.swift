@@ -17,6 +17,7 @@ package final class TransportSecurity: Sendable {
         var identity: SystemIdentity
         var trust: TrustStore
         var contexts: Contexts
+        var verdicts = RememberedVerdicts()
         /// Every open connection, incoming and outgoing.
         var connections: [ObjectIdentifier: any AuthenticatedConnection] = [:]
         /// Whether ``end()`` was called.
@@ -96,6 +97,7 @@ package final class TransportSecurity: Sendable {
             try body(&changed)
             // New contexts invalidate the tickets of earlier TLS sessions.
             changed.contexts = try Self.makeContexts(changed.identity, changed.trust.own.roots)
+            changed.verdicts.removeAll()
             state = changed
             return Array(state.connections.values)
         }
@@ -161,10 +163,34 @@ package final class TransportSecurity: Sendable {
         _ presented: TrustStore.Presented,
         accepting accepted: Set<Standing.Kind> = [.sameAccount]
     ) throws -> PeerIdentity {
-        let verdict = try self.trust.judge(presented, now: self.now(), accepting: accepted)
+        let verdict = try self.judge(presented, accepting: accepted)
         // Other processes on this machine may have learned conflicting keys meanwhile; a later handshake detects that.
         if let roots = verdict.learned { try self.learn(roots: roots) }
         return verdict.peer
+    }
+
+    /// Judges a peer by the trust store, unless there is a verdict about the same certificates already.
+    ///
+    /// - Returns: the peer, and the root keys to learn from it.
+    private func judge(
+        _ presented: TrustStore.Presented,
+        accepting accepted: Set<Standing.Kind>
+    ) throws(TrustError) -> (peer: PeerIdentity, learned: RootChain?) {
+        let now = self.now()
+        let (trust, version, remembered) = self.state.withLock { state in
+            (
+                state.trust, state.verdicts.version,
+                state.verdicts.peer(presenting: presented, accepting: accepted, now: now)
+            )
+        }
+        if let remembered { return (remembered, nil) }
+        let verdict = try trust.judge(presented, now: now, accepting: accepted)
+        self.state.withLock { state in
+            // The trust may have changed meanwhile.
+            guard state.verdicts.version == version else { return }
+            state.verdicts.remember(verdict, presenting: presented, now: now)
+        }
+        return (verdict.peer, verdict.learned)
     }
 
     /// Checks whether a host's certificate was signed by a key of its account, before this system shows its own.
@@ -176,7 +202,7 @@ package final class TransportSecurity: Sendable {
     /// - Throws: `TrustError` if the host is a stranger.
     func verify(_ presented: TrustStore.Presented, accepting accepted: Set<Standing.Kind>) throws {
         do {
-            _ = try self.trust.judge(presented, now: self.now(), accepting: accepted)
+            _ = try self.judge(presented, accepting: accepted)
         } catch  where Self.formerTrust.contains(error.code) {
             // Authorising the host after the handshake throws it again.
         }

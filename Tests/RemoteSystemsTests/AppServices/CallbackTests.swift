@@ -53,7 +53,7 @@ import Testing
     {
         let notes = Provider()
         try await Loopback.talk(Loopback.echo) { connection in
-            let eventLoop = try #require(connection.taskExecutor)
+            let eventLoop = try #require(connection.executor)
             await Task(executorPreference: eventLoop) { notes.note("event loop") }.value
             connection.onClosed { _ in notes.note("listener") }
             await connection.close()

@@ -23,7 +23,7 @@ struct RawTLSTarget {
     ) async throws -> (channel: any Channel, handler: NIOLoopBound<Handler>) {
         try await ClientBootstrap(group: group)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connect(host: "127.0.0.1", port: port) { channel in
+            .connect(to: SocketAddress(ipAddress: "127.0.0.1", port: port)) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let handler = makeHandler()
                     let pipeline = channel.pipeline.syncOperations
