@@ -82,4 +82,91 @@ import Testing
         decoder.append(ByteBuffer(bytes: [0x7f, 0xff, 0xff, 0xff]))
         #expect(throws: TransportError.self) { try decoder.next() }
     }
+
+    // MARK: Compared with whole frames
+
+    private struct Outcome: Equatable {
+        var data: [UInt8] = []
+        var frames: [Frame] = []
+        var failureCode: String?
+    }
+
+    /// What a decoder of whole frames makes of the bytes.
+    private static func decodeWhole(_ wire: ByteBuffer, limit: Int) -> Outcome {
+        var outcome = Outcome()
+        var decoder = FrameDecoder(limit: limit)
+        decoder.append(wire)
+        do {
+            while let bytes = try decoder.next() {
+                let frame = try Frame(bytes)
+                if case .data(let data) = frame {
+                    outcome.data += Array(buffer: data)
+                } else {
+                    outcome.frames.append(frame)
+                }
+            }
+        } catch {
+            outcome.failureCode = error.failureCode
+        }
+        return outcome
+    }
+
+    /// A sequence of frames with up to three changed, removed or added bytes.
+    private static func damagedFrames(_ random: inout SplitMix64) throws -> ByteBuffer {
+        var wire = ByteBuffer()
+        for _ in 0..<Int.random(in: 1...5, using: &random) {
+            switch Int.random(in: 0...5, using: &random) {
+            case 0: try wire.writeFrame(.fin, limit: 1 << 20)
+            case 1: try wire.writeFrame(.ping(token: random.next()), limit: 1 << 20)
+            default:
+                let count = [1, 5, 23, 24, 255, 256, 700].randomElement(using: &random) ?? 1
+                wire.writeDataHead(count)
+                wire.writeRepeatingByte(UInt8.random(in: 0...255, using: &random), count: count)
+            }
+        }
+        var bytes = Array(buffer: wire)
+        for _ in 0..<Int.random(in: 0...3, using: &random) where !bytes.isEmpty {
+            // The heads of frames are where damage matters, and the first is always at the same place.
+            let index = Int.random(
+                in: 0..<min(bytes.count, Bool.random(using: &random) ? 12 : bytes.count),
+                using: &random
+            )
+            switch Int.random(in: 0...2, using: &random) {
+            case 0: bytes[index] = UInt8.random(in: 0...255, using: &random)
+            case 1: bytes.remove(at: index)
+            default: bytes.insert(UInt8.random(in: 0...255, using: &random), at: index)
+            }
+        }
+        return ByteBuffer(bytes: bytes)
+    }
+
+    @Test func `damaged frames have the same outcome as with a decoder of whole frames`() throws {
+        var random = SplitMix64(state: 0x5eed)
+        for _ in 0..<3000 {
+            var wire = try Self.damagedFrames(&random)
+            let whole = Self.decodeWhole(wire, limit: 1024)
+            var outcome = Outcome()
+            var decoder = StreamFrameDecoder(FrameDecoder(limit: 1024), limit: 1024)
+            do throws(TransportError) {
+                while let piece = wire.readSlice(
+                    length: min(wire.readableBytes, Int.random(in: 1...300, using: &random))
+                ), piece.readableBytes > 0 {
+                    decoder.append(piece)
+                    while let item = try decoder.next() {
+                        switch item {
+                        case .data(let data): outcome.data += Array(buffer: data)
+                        case .frame(let frame): outcome.frames.append(frame)
+                        }
+                    }
+                }
+            } catch {
+                outcome.failureCode = error.failureCode
+            }
+            // The bytes of an incomplete last frame are passed on already.
+            #expect(outcome.data.starts(with: whole.data))
+            #expect(outcome.data.count - whole.data.count < 1024)
+            outcome.data = whole.data
+            #expect(outcome == whole)
+        }
+    }
 }
