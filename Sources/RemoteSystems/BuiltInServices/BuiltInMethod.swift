@@ -11,11 +11,13 @@ internal import ValueSets
 /// ```swift
 /// enum Diagnosis {
 ///     static let service = "remote-systems.diagnosis"
-///     static let look = BuiltInMethod<LookRequest, LookResponse>("look")
+///     static let look = BuiltInMethod<Look, Looked>("look")
 /// }
 ///
-/// let handler = Diagnosis.look.handler { request, caller in … }              // in the service
-/// let response = try await Diagnosis.look.call(request, over: connection, timeout: …)   // in the caller
+/// // In the service:
+/// let handler = Diagnosis.look.handler { request, caller in … }
+/// // In the caller:
+/// let response = try await Diagnosis.look.call(Look(instance: name), over: connection, timeout: .seconds(8))
 /// ```
 struct BuiltInMethod<Request: BuiltInMessage, Response: BuiltInMessage>: Sendable {
     /// The value of the request's key `Type`.
@@ -88,74 +90,5 @@ struct BuiltInMethod<Request: BuiltInMessage, Response: BuiltInMessage>: Sendabl
     /// Checks and decodes a response.
     func response(from message: ValueSet) throws(InvalidMessage) -> Response {
         try Response(checking: message, schema: self.responseSchema)
-    }
-}
-
-/// A request or a response of a built-in service. Its coding keys are the keys on the wire.
-///
-/// A message from a peer must satisfy the schema that is derived from the type
-/// (``AllowedValueSchema/init(decoding:)``), then ``validate()``. Keys that are not declared are ignored.
-protocol BuiltInMessage: Codable, Sendable {
-    /// Checks what the schema does not express, such as lengths and ranges. Accepts everything by default.
-    func validate() throws(InvalidMessage)
-}
-
-extension BuiltInMessage {
-    func validate() throws(InvalidMessage) {}
-
-    fileprivate init(checking message: ValueSet, schema: AllowedValueSchema) throws(InvalidMessage) {
-        do {
-            // The decoder accepts whole doubles as integers. The schema does not.
-            try schema.validate(message)
-            self = try ValueSetDecoder().decode(Self.self, from: message)
-            try self.validate()
-        } catch let error as InvalidMessage {
-            throw error
-        } catch {
-            let reason = (error as? ValueSetError) ?? ValueSetError(coding: error)
-            throw InvalidMessage(reason.map { "\($0)" } ?? "Its content cannot be used.")
-        }
-    }
-}
-
-/// A message without content of its own.
-struct EmptyMessage: BuiltInMessage {}
-
-/// Why a message of a peer cannot be used. Types also throw it from `init(from:)`.
-struct InvalidMessage: Error, Equatable {
-    /// The reason, as a sentence for the peer.
-    var text: String
-
-    init(_ text: String) { self.text = text }
-}
-
-/// Why a call failed although the peer responded.
-enum BuiltInCallError: Error, CustomStringConvertible {
-    /// The peer refused the request, or failed.
-    case failed(ResponseStatus, WireFailure?)
-    /// The response does not have the form that the protocol specifies.
-    case responseInvalid(InvalidMessage)
-
-    var description: String { "\(RemoteSystemError(self))" }
-}
-
-extension RemoteSystemError {
-    init(_ error: BuiltInCallError) {
-        switch error {
-        case .failed(let status, let failure):
-            self.init(
-                status == .messageTooLarge ? .messageTooLarge : .refused,
-                failure?.text ?? "The other system could not read the request.",
-                side: .remote,
-                canRetry: failure?.canRetry ?? false
-            )
-        case .responseInvalid:
-            self.init(
-                .protocolViolation,
-                "The other system's response cannot be read.",
-                side: .remote,
-                outcome: .unknown
-            )
-        }
     }
 }
