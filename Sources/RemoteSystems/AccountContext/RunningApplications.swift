@@ -96,7 +96,7 @@ struct RunningApplications: Sendable {
     /// The port at which peers of the account find this machine: that of the host daemon, else that of the only host.
     var machinePort: Int? {
         if let port = self.port(of: RemoteSystemHost.machineApplicationID) { return port }
-        let hosts = self.all().filter { $0.application != DiagnosisService.name }
+        let hosts = self.all().filter { $0.application != Diagnosis.service }
         return hosts.count == 1 ? hosts.first?.port : nil
     }
 

@@ -14,7 +14,7 @@ extension RemoteSystemHost {
         _ running: RunningApplications?
     ) -> RegistryPlace? {
         guard let running, configuration.environment.network.isOfSockets, configuration.environment.identity == nil,
-            configuration.applicationID != DiagnosisService.name
+            configuration.applicationID != Diagnosis.service
         else { return nil }
         return RegistryPlace(running)
     }

@@ -130,8 +130,8 @@ public final class RemoteSystemHost: Service {
         self.core = HostCore(
             context: context,
             services: services,
-            builtIns: [DiagnosisService(context: context, advertised: self.advertised)]
-                + (launching.map { [$0] } ?? []),
+            builtIns: [DiagnosisService(context: context, advertised: self.advertised).builtIn]
+                + (launching.map { [$0.builtIn] } ?? []),
             referral: ApplicationReferral(options, running: running, context: context),
             application: SystemDescription.Application(
                 id: configuration.applicationID,
