@@ -267,7 +267,7 @@ public final class AppServiceConnection: Sendable {
         }
         self.isOpen.succeed(())
         self.reception.opened()
-        connection.onClose { [weak self] in self?.ended(AppServiceClosedStatus(rawValue: Int(clamping: $0.rawValue))) }
+        connection.onClose { [weak self] in self?.ended(AppServiceClosedStatus($0)) }
     }
 
     private static func misuse(_ state: State) -> RemoteSystemError {
@@ -383,7 +383,7 @@ extension AppServiceConnectionStatus {
             return
         }
         switch error.code {
-        case .refused: self.init(rawValue: error.openStatus.map { Int(clamping: $0.rawValue) } ?? 4)
+        case .refused: self = error.openStatus.map { Self($0) } ?? .unknown
         case .unreachable: self = .remoteSystemUnavailable
         case .peerNotTrusted: self = .notAuthorized
         default: self = .unknown

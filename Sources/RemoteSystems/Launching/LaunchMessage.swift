@@ -98,7 +98,7 @@ struct LaunchResponse: Sendable, Hashable {
     var application: String?
 
     var valueSet: ValueSet {
-        var message: ValueSet = ["Status": .integer(Int64(self.status.rawValue))]
+        var message: ValueSet = ["Status": self.status.field]
         message["Text"] = self.text.map { .string(WireFailure($0).text) }
         if self.canRetry { message["Retry"] = true }
         message["Opened"] = self.opened.map { .string($0.rawValue) }
@@ -126,10 +126,10 @@ struct LaunchResponse: Sendable, Hashable {
 
     /// Reads a response; `nil` when it is malformed.
     init?(_ message: ValueSet) {
-        guard let status = message["Status"]?.unsignedInteger.flatMap({ Int(exactly: $0) }) else { return nil }
+        guard let status = RemoteLaunchURIStatus(message["Status"]) else { return nil }
         // Sanitizes the peer's text, because it is printed on terminals and in logs.
         self.init(
-            RemoteLaunchURIStatus(rawValue: status),
+            status,
             message["Text"]?.string.map { WireFailure($0).text },
             canRetry: message["Retry"]?.bool ?? false
         )
