@@ -110,7 +110,7 @@ let package = Package(
         // Independent of the wire protocol.
         .target(
             name: "RemoteSystemsDesktop",
-            dependencies: ["RemoteSystems", "CRemoteSystemsGIO", logging, lifecycle],
+            dependencies: ["RemoteSystems", "RemoteSystemsDiscovery", "CRemoteSystemsGIO", logging, lifecycle],
             swiftSettings: settings
         ),
         // Scripted discovery, a network in memory and a manual clock, for the tests of programs that use the SDK.

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsDiscovery
 internal import RemoteSystemsTransport
 internal import Synchronization
 
@@ -9,9 +10,8 @@ internal import Synchronization
 /// All observers share one timer, which stops when the last one is released.
 final class AccountObserver: Sendable {
     private struct State {
-        /// Registered observers and the continuations that ``notify()`` yields to, keyed by registration id.
-        var holders: [UInt64: AsyncStream<Void>.Continuation?] = [:]
-        var lastHolder: UInt64 = 0
+        /// Registered observers and the continuations that ``notify()`` yields to.
+        var holders = ListenerTable<AsyncStream<Void>.Continuation?>()
         var looking: Task<Void, Never>?
     }
 
@@ -31,23 +31,21 @@ final class AccountObserver: Sendable {
     ///   - look: the check to run once a second while there are observers. Only the first observer's is used.
     /// - Returns: the id to pass to ``release(_:)``.
     func hold(_ listener: AsyncStream<Void>.Continuation? = nil, _ look: @escaping @Sendable () async -> Void)
-        -> UInt64
+        -> ListenerID
     {
         self.state.withLock { state in
-            state.lastHolder += 1
-            state.holders[state.lastHolder] = .some(listener)
             if state.looking == nil {
                 state.looking = Task(executorPreference: self.environment.taskExecutor) { [time = environment.time] in
                     while (try? await time.sleep(for: Self.interval)) != nil { await look() }
                 }
             }
-            return state.lastHolder
+            return state.holders.add(listener)
         }
     }
 
-    func release(_ holder: UInt64) {
+    func release(_ holder: ListenerID) {
         let over = self.state.withLock { state -> Task<Void, Never>? in
-            state.holders[holder] = nil
+            _ = state.holders.remove(holder)
             return state.holders.isEmpty ? state.looking.take() : nil
         }
         over?.cancel()
@@ -55,6 +53,6 @@ final class AccountObserver: Sendable {
 
     /// Reports a change to all observers that have a listener.
     func notify() {
-        for listener in self.state.withLock({ $0.holders.values.compactMap(\.self) }) { listener.yield() }
+        for listener in self.state.withLock({ $0.holders.all.compactMap(\.self) }) { listener.yield() }
     }
 }
