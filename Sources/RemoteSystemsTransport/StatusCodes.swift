@@ -1,8 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a connection ended, with Project Rome's numbers. Numbers that this version does not know are preserved.
-package struct CloseStatus: RawRepresentable, Sendable, Hashable {
+/// A status that frames carry as one of Project Rome's numbers. Numbers that this version does not know are preserved.
+package protocol WireStatus: RawRepresentable, Sendable, Hashable where RawValue == UInt64 {
+    init(rawValue: UInt64)
+}
+
+/// Why a connection ended, with Project Rome's numbers.
+package struct CloseStatus: WireStatus {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
@@ -13,7 +18,7 @@ package struct CloseStatus: RawRepresentable, Sendable, Hashable {
 }
 
 /// How a request ended, with Project Rome's numbers.
-package struct ResponseStatus: RawRepresentable, Sendable, Hashable {
+package struct ResponseStatus: WireStatus {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
@@ -27,7 +32,7 @@ package struct ResponseStatus: RawRepresentable, Sendable, Hashable {
 }
 
 /// How opening a connection ended, with Project Rome's numbers.
-package struct OpenStatus: RawRepresentable, Sendable, Hashable {
+package struct OpenStatus: WireStatus {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
