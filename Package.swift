@@ -221,7 +221,7 @@ if !isFetched {
         // An installed application, for tests of the host daemon.
         .executableTarget(
             name: "installed-application",
-            dependencies: ["RemoteSystems", lifecycle],
+            dependencies: ["RemoteSystems", "RemoteSystemsDesktop", lifecycle],
             path: "Tests/InstalledApplication",
             swiftSettings: settings
         ),

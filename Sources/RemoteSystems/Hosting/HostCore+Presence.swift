@@ -15,8 +15,6 @@ extension HostCore {
     }
 
     func presence(peer: PeerIdentity, own: SystemID) -> EstablishedConnection {
-        // Running applications are polled once a second; a new watcher gets the present list.
-        if self.referral != nil { self.publish() }
         var limits = self.context.limits
         limits.window = min(limits.window, 8)
         // A side that subscribes must accept state frames of `minLimit` bytes, even if messages are limited to fewer.

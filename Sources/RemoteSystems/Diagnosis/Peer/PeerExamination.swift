@@ -88,7 +88,7 @@ struct PeerExamination: Sendable {
         } else if wanted != 0, let own = await self.start(port: 0) {
             // A program of this system may listen on the port. The other system then connects to that program.
             host = own
-            facts.isPortTaken = self.context.account.running?.all().contains { $0.port == wanted } != true
+            facts.isPortTaken = self.context.account.running?.listening.contains { $0.port == wanted } != true
         } else {
             return
         }
