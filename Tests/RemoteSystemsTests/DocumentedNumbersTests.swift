@@ -131,14 +131,13 @@ import ValueSets
         ),
         Statement(
             "../Sources/RemoteSystems/RemoteSystems.docc/Talking.md",
-            "- Message size: set by the receiver.",
-            "Defaults to \(bytes(configuration.limits.messageBytes)).",
-            "Maximum: \(bytes(ConnectionLimits.maxMessageBytes))."
+            "| message size |",
+            "| \(bytes(configuration.limits.messageBytes)), at most \(bytes(ConnectionLimits.maxMessageBytes)) |"
         ),
         Statement(
             "../Sources/RemoteSystems/RemoteSystems.docc/Talking.md",
-            "- Concurrent requests: set by the receiver.",
-            "Defaults to \(configuration.limits.concurrentRequests)."
+            "| concurrent requests |",
+            "| \(configuration.limits.concurrentRequests) |"
         ),
     ]
 
@@ -173,7 +172,7 @@ import ValueSets
         Statement(security, "| after a failed start |", seconds(ApplicationStarter.pause)),
         Statement(
             "host-daemon.md",
-            "starts the application once for all its callers",
+            "starts run at a time",
             "\(ApplicationStarter.maxStarts) starts",
             "\(ApplicationStarter.maxWaiting) callers"
         ),
