@@ -105,8 +105,13 @@ import ValueSets
             "\(number(memory.requests)) requests",
             "\(bytes(memory.bytes)) in all",
             "\(bytes(memory.bytesEach)) each",
-            "\(memory.time.components.seconds / 60) minutes",
-            "\(memory.inFlightEach) under way"
+            "\(memory.time.components.seconds / 60) minutes"
+        ),
+        Statement(
+            security,
+            "| requests with a key that are executing |",
+            "\(memory.inFlightEach) of one system",
+            "\(number(memory.requests)) in all"
         ),
         Statement(
             security,
