@@ -10,12 +10,16 @@ public import ValueSets
 
 /// A connection to an app service on another system, with concurrent requests in both directions.
 ///
-/// Each connection has its own TLS connection. It can be used from any task. Code inside
-/// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)`` sends without an executor
-/// hop.
+/// Each connection has its own TLS connection. It can be used from any task. It is aborted when it is no longer
+/// referenced. Code inside ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)``
+/// sends without an executor hop.
 public final class AppServiceConnection: Sendable {
-    /// A closure that responds to requests of the peer. If it throws an ``AppServiceFailure``, the peer receives the
-    /// failure's reason. If it throws another error, the peer learns only that the handler failed.
+    /// A closure that responds to requests of the peer.
+    ///
+    /// The closure runs on the connection's event loop, which it must not block. Its task is cancelled when the peer
+    /// cancels the request or stops waiting, or when the connection ends. If the closure throws an
+    /// ``AppServiceFailure``, the peer receives the failure's reason. If it throws another error, the peer learns only
+    /// that the handler failed.
     public typealias RequestHandler = @Sendable (AppServiceRequest) async throws -> ValueSet
 
     enum State {
@@ -79,7 +83,8 @@ public final class AppServiceConnection: Sendable {
     private let isOpen = Promise<Void>()
     private let closedStatus = Promise<AppServiceClosedStatus>()
 
-    /// The reason why the last attempt to open the connection failed; `nil` if it succeeded.
+    /// The reason why the last attempt to open the connection failed; `nil` if it succeeded, if ``open(_:)`` threw an
+    /// error instead, or before the first attempt.
     public var openError: RemoteSystemError? { self.guarded.withLock { $0.openError } }
 
     /// Information about the open connection; `nil` unless it is open.
@@ -91,8 +96,9 @@ public final class AppServiceConnection: Sendable {
     ///
     /// - Parameters:
     ///   - service: the service to connect to.
-    ///   - onRequest: responds to requests that the service sends. Without it they fail, unless ``requests`` are read.
-    ///     ``requestHandler(_:)`` creates a handler for your own types.
+    ///   - onRequest: responds to requests that the service sends. Runs on the connection's event loop. Without it,
+    ///     such requests fail, unless ``requests`` are read. ``requestHandler(_:)`` creates a handler for your own
+    ///     types. Defaults to `nil`.
     public init(to service: AppServiceDescription, onRequest: RequestHandler? = nil) {
         self.service = service
         self.reception = RequestReception(onRequest: onRequest)
@@ -142,14 +148,16 @@ public final class AppServiceConnection: Sendable {
         open.connection.abort()
     }
 
-    /// Runs tasks on the connection's thread; `nil` unless the connection is open.
+    /// An executor that runs tasks on the connection's event loop; `nil` unless the connection is open.
     ///
-    /// A task that prefers it sends without a change of thread, as the body of
+    /// A task that prefers this executor sends without an executor hop, as the body of
     /// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)`` does:
     ///
-    ///     Task(executorPreference: connection.executor) { try await connection.send(message) }
+    /// ```swift
+    /// Task(executorPreference: connection.executor) { try await connection.send(message) }
+    /// ```
     ///
-    /// Other connections share the thread. A task that blocks it, or computes for long, delays them.
+    /// Other connections share the event loop. A task that blocks it, or computes for long, delays them.
     public var executor: (any TaskExecutor)? {
         self.guarded.withLock { guarded in
             guard case .open(let open) = guarded.state else { return nil }
@@ -177,6 +185,11 @@ public final class AppServiceConnection: Sendable {
 
     /// Opens the connection.
     ///
+    /// Takes at most ``RemoteSystemsConfiguration/Transport/connectTimeout`` for each address, plus
+    /// ``RemoteSystemsConfiguration/Transport/startTimeout`` when the other system must first start the application. If
+    /// the task is cancelled, the attempt is abandoned and the connection can be opened again.
+    ///
+    /// - Parameter request: the system, application or address to connect to.
     /// - Returns: the result. For any status but success, ``openError`` explains it, and the connection can be opened
     ///   again.
     /// - Throws: ``RemoteSystemError``:
@@ -316,7 +329,9 @@ public final class AppServiceConnection: Sendable {
 
     /// Closes the connection after all requests in progress are finished, and returns when it is closed.
     ///
-    /// Requests sent afterwards are not transmitted. The ``requests`` sequence ends. Closing twice has no effect.
+    /// Requests still in progress after ``RemoteSystemsConfiguration/Transport/drainTimeout`` are aborted. Requests
+    /// sent after the call end with ``AppServiceResponseStatus/connectionClosed``. The ``requests`` sequence ends.
+    /// Closing a closed connection has no effect.
     public func close() async {
         if self.ownsReception { self.reception.finish() }
         switch self.guarded.withLock({ $0.state }) {
@@ -326,7 +341,10 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    /// Aborts the connection immediately. Requests in progress end with ``AppServiceResponseStatus/unknown``.
+    /// Aborts the connection immediately, and returns when it is closed.
+    ///
+    /// Requests in progress end with ``AppServiceResponseStatus/unknown``. The ``requests`` sequence ends. Cancelling a
+    /// closed connection has no effect.
     public func cancel() async {
         if self.ownsReception { self.reception.finish() }
         switch self.guarded.withLock({ $0.state }) {
@@ -336,10 +354,14 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    /// Registers a callback that runs once when the connection has ended; immediately if it has ended already.
+    /// Registers a callback that runs once when the connection has ended.
     ///
-    /// The callback runs on the connection's event loop, which it must not block. If the connection has ended already
-    /// or was never open, it runs on the thread that registers it or closes the connection.
+    /// The callback runs on the connection's event loop, which it must not block. There are two exceptions. If the
+    /// connection has ended already, the callback runs before this method returns, on the calling thread. If the
+    /// connection is closed without ever having been open, the callback runs on the thread that closes it.
+    ///
+    /// - Parameter listener: receives the reason why the connection ended.
+    /// - Returns: a registration that removes the callback. It may be discarded.
     @discardableResult
     public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) -> ListenerRegistration {
         let (id, status) = self.guarded.withLock { guarded -> (Int, AppServiceClosedStatus?) in
@@ -356,6 +378,7 @@ public final class AppServiceConnection: Sendable {
 
     /// Waits until the connection has ended and returns the reason. Returns immediately if it has ended already.
     ///
+    /// - Returns: the reason why the connection ended.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when ``open(_:)`` was not called or
     ///   failed: such a connection never ends. `CancellationError` when the waiting task is cancelled; the connection
     ///   stays open.
