@@ -5,9 +5,9 @@ internal import RemoteSystemsDiscovery
 
 /// One result of a diagnosis: what was found, why it matters, and what to do.
 public struct DiagnosisFinding: Sendable, Hashable, Codable {
-    /// The subject of a finding. Codes are stable; later versions may add some.
+    /// The subject of a finding. Codes are stable; later versions may add codes.
     public struct Code: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
-        /// The code's name.
+        /// The code's name, in lower case with hyphens.
         public var rawValue: String
         /// Creates a code with a name.
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -30,23 +30,23 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
         public static let discovery = Code(rawValue: "discovery")
         /// Whether several mDNS responders run on this machine.
         public static let responders = Code(rawValue: "responders")
-        /// Whether a host can listen on the port.
+        /// Whether a host can listen on the port of the diagnosis.
         public static let port = Code(rawValue: "port")
         /// Settings of avahi-daemon that restrict discovery.
         public static let avahiConfiguration = Code(rawValue: "avahi-configuration")
-        /// How close Avahi is to its limits, beyond which it omits systems without an error.
+        /// How close Avahi is to its limits. Avahi omits systems beyond its limits, without an error.
         public static let avahiLimits = Code(rawValue: "avahi-limits")
         /// Whether this machine's packet filter accepts mDNS and connections.
         public static let firewall = Code(rawValue: "firewall")
         /// Whether the default route leads through a VPN.
         public static let vpn = Code(rawValue: "vpn")
-        /// The systems of the account that respond, and those that are advertised and do not respond.
+        /// The systems of the account that respond, and the systems that are advertised but do not respond.
         public static let systems = Code(rawValue: "systems")
         /// The number of nearby programs of other accounts. They cannot be identified.
         public static let otherAccounts = Code(rawValue: "other-accounts")
         /// Nearby programs with another protocol version.
         public static let otherVersions = Code(rawValue: "other-versions")
-        /// Filters that exclude available systems.
+        /// The filters that exclude available systems.
         public static let filters = Code(rawValue: "filters")
         /// Whether this system can connect to the other system.
         public static let peer = Code(rawValue: "peer")
@@ -91,6 +91,13 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
     public var advice: String?
 
     /// Creates a finding.
+    ///
+    /// - Parameters:
+    ///   - code: the subject of the finding.
+    ///   - status: the severity of the finding.
+    ///   - what: what was found, in a sentence.
+    ///   - why: why it matters, in a sentence.
+    ///   - advice: what to do, in a sentence. Defaults to `nil`: there is nothing to do.
     public init(_ code: Code, _ status: Status, _ what: String, why: String, advice: String? = nil) {
         self.code = code
         self.status = status

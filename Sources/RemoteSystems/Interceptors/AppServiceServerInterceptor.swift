@@ -36,6 +36,9 @@ public import ValueSets
 public protocol AppServiceServerInterceptor: Sendable {
     /// Intercepts one request.
     ///
+    /// Starts on the connection's event loop, which it must not block. Its task is cancelled when the caller cancels,
+    /// stops waiting or disconnects.
+    ///
     /// - Parameters:
     ///   - request: the request as the outer interceptors passed it on.
     ///   - context: the service.
@@ -51,19 +54,19 @@ public protocol AppServiceServerInterceptor: Sendable {
     ) async throws -> AppServiceServerResponse
 }
 
-/// The response to a handled request, as `next` returns it and interceptors return it.
+/// A successful response to a handled request, on its way from the handler through the interceptors to the caller.
 public struct AppServiceServerResponse: Sendable, Hashable {
-    /// The message for the caller. Checked against the service's schema after the outermost interceptor.
+    /// The message for the caller. It is checked against the service's schema after the outermost interceptor.
     public var message: ValueSet
 
-    /// Creates a response.
+    /// Creates a response with a message for the caller.
     public init(message: ValueSet) {
         self.message = message
     }
 }
 
 extension AppServiceServerResponse: ExpressibleByDictionaryLiteral {
-    /// Creates a response with this message.
+    /// Creates a response whose message holds the entries of the literal.
     public init(dictionaryLiteral elements: (String, Value)...) {
         self.init(message: ValueSet(elements))
     }
@@ -74,12 +77,16 @@ public struct AppServiceServerNext: Sendable {
     private let handle: @Sendable (AppServiceRequest) async throws -> AppServiceServerResponse
 
     /// Creates a value that calls a closure, to test an interceptor in isolation.
+    ///
+    /// - Parameter handle: receives the request that the interceptor passes on, and returns the response.
     public init(_ handle: @escaping @Sendable (AppServiceRequest) async throws -> AppServiceServerResponse) {
         self.handle = handle
     }
 
     /// Passes the request on and returns the response.
     ///
+    /// - Parameter request: the request, possibly changed by the interceptor.
+    /// - Returns: the response of the next interceptor or of the handler.
     /// - Throws: any error of a further interceptor or the handler; ``AppServiceFailure`` when the service's schema
     ///   does not allow the message or the response.
     public func callAsFunction(_ request: AppServiceRequest) async throws -> AppServiceServerResponse {
@@ -95,6 +102,10 @@ public struct AppServiceServerContext: Sendable {
     public let isPush: Bool
 
     /// Creates a context, to test an interceptor in isolation.
+    ///
+    /// - Parameters:
+    ///   - service: the name of the service.
+    ///   - isPush: whether the service sent the request and this process is its caller. Defaults to `false`.
     public init(service: String, isPush: Bool = false) {
         self.service = service
         self.isPush = isPush

@@ -7,11 +7,11 @@ public import RemoteSystemsIdentity
 /// The account of this user on this machine: its identity, its systems and its keys.
 ///
 /// The synchronous methods read and write small files, which blocks for a few milliseconds. Do not call them on event
-/// loops.
+/// loops. An error with the cause ``IdentityError/Code/busy`` may be retried: another process kept the files locked.
 public struct RemoteSystemsAccount: Sendable {
     let context: ApplicationContext
 
-    /// Creates access to the account that programs with this configuration use.
+    /// Creates access to the account that programs with this configuration use. Reads no file yet.
     public init(_ configuration: RemoteSystemsConfiguration) {
         self.context = ApplicationContext(configuration)
     }
@@ -24,17 +24,20 @@ public struct RemoteSystemsAccount: Sendable {
         get throws(RemoteSystemError) { try self.withStore { store throws(IdentityError) in store.directory } }
     }
 
-    /// Returns the identity of this system. Creates a personal account if there is none. Blocks for a few milliseconds
-    /// of file access.
+    /// Returns the identity of this system. Creates a personal account if there is none.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError``.
+    /// Blocks for a few milliseconds of file access.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
+    ///   used. Its cause is an ``IdentityError``.
     public func identity() throws(RemoteSystemError) -> SystemIdentity {
         try self.withStore { store throws(IdentityError) in try store.identity() }
     }
 
-    /// Returns the systems that joined by an invitation from this one, oldest first.
+    /// Returns the systems that joined by an invitation from this machine, oldest first.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError``.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
+    ///   read. Its cause is an ``IdentityError``.
     public func systemsThatJoined() throws(RemoteSystemError) -> [SystemID] {
         try self.withStore { store throws(IdentityError) in try store.joinedSystems() }
     }

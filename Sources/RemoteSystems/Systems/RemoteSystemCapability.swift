@@ -27,7 +27,8 @@ extension RemoteSystemCapability: CustomStringConvertible {
 extension RemoteSystem {
     /// Returns whether the system has a capability, by what its applications have published. Sends nothing.
     ///
-    /// Returns `false` for a capability that this version does not know.
+    /// - Parameter capability: the capability to look for.
+    /// - Returns: `false` for a capability that this version does not know.
     public func supports(_ capability: RemoteSystemCapability) -> Bool {
         switch capability {
         case .appService:

@@ -11,13 +11,13 @@ public struct RemoteSystemDiscoveryType: RawRepresentable, Sendable, Hashable {
     /// Creates a type with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Found in any way.
+    /// Found in any way. No system has this type; it serves as a filter (``RemoteSystemFilter/discoveryType(_:)``).
     public static let any = RemoteSystemDiscoveryType(rawValue: 0)
-    /// On the same network, by mDNS.
+    /// Found on the same network, by mDNS.
     public static let proximal = RemoteSystemDiscoveryType(rawValue: 1)
-    /// Beyond the same network: by an address that was configured, or through a relay.
+    /// Found beyond the same network: by an address that was configured, or through a relay.
     public static let cloud = RemoteSystemDiscoveryType(rawValue: 2)
-    /// By physical proximity. Not supported on Linux yet.
+    /// Found by physical proximity. Not supported on Linux yet.
     public static let spatiallyProximal = RemoteSystemDiscoveryType(rawValue: 3)
 }
 

@@ -13,7 +13,7 @@ public struct RemoteSystemLocalVisibilityKind: RawRepresentable, Sendable, Hasha
 
     /// Every system and application is reported, including the watching application.
     public static let showAll = RemoteSystemLocalVisibilityKind(rawValue: 0)
-    /// This machine is reported only when it has other applications, running or installed, than the watching one.
+    /// This machine is reported only when it has applications, running or installed, besides the watching one.
     public static let hideLocalApp = RemoteSystemLocalVisibilityKind(rawValue: 1)
 }
 

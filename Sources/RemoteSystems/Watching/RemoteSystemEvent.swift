@@ -15,13 +15,13 @@ public enum RemoteSystemEvent: Sendable {
     case removed(RemoteSystem)
     /// The systems that were present when the watcher started have been reported. Events continue.
     case enumerationCompleted
-    /// The watcher may miss systems. It continues where it can.
+    /// A condition makes the watcher miss systems. The watcher continues where it can.
     case error(RemoteSystemWatcherError)
 }
 
 /// A condition that makes a watcher miss systems.
 public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The kind of error. Raw values below 16 are those of Project Rome; values from 16 on are defined here.
+    /// The kind of condition. Raw values below 16 are those of Project Rome; values from 16 on are defined here.
     public struct Code: RawRepresentable, Sendable, Hashable {
         /// The raw value.
         public var rawValue: Int
@@ -42,17 +42,22 @@ public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringC
     public var code: Code
     /// A sentence with what happened and what to do.
     public var message: String
-    /// Whether the watcher retries by itself.
+    /// Whether the watcher retries by itself. If `false`, the condition lasts until a person acts as the message says.
     public var recoversByItself: Bool
 
     /// Creates an error.
+    ///
+    /// - Parameters:
+    ///   - code: the kind of condition.
+    ///   - message: a sentence with what happened and what to do.
+    ///   - recoversByItself: whether the watcher retries by itself.
     public init(_ code: Code, _ message: String, recoversByItself: Bool) {
         self.code = code
         self.message = message
         self.recoversByItself = recoversByItself
     }
 
-    /// The message.
+    /// The ``message``.
     public var description: String { self.message }
 }
 

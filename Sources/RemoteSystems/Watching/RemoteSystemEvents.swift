@@ -24,7 +24,7 @@ public struct RemoteSystemEvents: AsyncSequence, Sendable {
     let events: CoalescingEvents<RemoteSystemEvent>
     let reading: Reading
 
-    /// Returns an iterator over the events.
+    /// Returns an iterator over the events. Creating a second one ends the first.
     public func makeAsyncIterator() -> Iterator {
         Iterator(iterator: self.events.makeAsyncIterator(), reader: Reader(self.reading))
     }
@@ -35,12 +35,17 @@ public struct RemoteSystemEvents: AsyncSequence, Sendable {
         /// Ends the sequence when the last copy of the iterator is released, which happens when the loop over it ends.
         let reader: Reader
 
-        /// The next event; `nil` when the watcher has stopped or the task is cancelled.
+        /// Waits for the next event.
+        ///
+        /// - Returns: the next event; `nil` when the watcher has stopped or the task is cancelled.
         public mutating func next() async -> RemoteSystemEvent? {
             await self.next(isolation: nil)
         }
 
-        /// The next event; `nil` when the watcher has stopped or the task is cancelled.
+        /// Waits for the next event.
+        ///
+        /// - Parameter actor: the caller's actor. It has no effect on which event is returned.
+        /// - Returns: the next event; `nil` when the watcher has stopped or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> RemoteSystemEvent? {
             let event = await self.iterator.next(isolation: actor)
             // The loop has ended: an iterator that is still referenced must not keep the watcher running.

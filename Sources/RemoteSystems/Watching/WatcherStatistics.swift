@@ -3,7 +3,7 @@
 
 /// The counts of a watcher over all its runs since it was created.
 ///
-/// The same figures go to the process's metrics backend (swift-metrics); the article "Watching" lists them.
+/// The same figures are sent to the process's metrics backend (swift-metrics); the article "Watching" lists them.
 public struct WatcherStatistics: Sendable, Hashable {
     /// The number of systems that are listed now. 0 while the watcher is stopped.
     public var systems = 0
