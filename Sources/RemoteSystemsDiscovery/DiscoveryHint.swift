@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// An unauthenticated advertisement: where a system may be.
+/// An advertisement that was received and is not authenticated: it states where a system may be.
 public struct DiscoveryHint: Sendable, Identifiable, Equatable {
     /// The hint's id, unique within its source.
     public let id: String
@@ -18,6 +18,12 @@ public struct DiscoveryHint: Sendable, Identifiable, Equatable {
     public var properties: [String: [UInt8]]
 
     /// Creates a hint.
+    ///
+    /// - Parameters:
+    ///   - id: The hint's id, unique within its source.
+    ///   - instance: The advertised instance name.
+    ///   - endpoints: Where to connect, best first. Must not be empty.
+    ///   - properties: The advertised key-value pairs, keys in lower case. Defaults to none.
     public init(id: String, instance: String, endpoints: [DiscoveryEndpoint], properties: [String: [UInt8]] = [:]) {
         self.id = id
         self.instance = instance
@@ -28,8 +34,9 @@ public struct DiscoveryHint: Sendable, Identifiable, Equatable {
 
 /// An address and port at which a system may be listening.
 public struct DiscoveryEndpoint: Sendable, Hashable {
-    /// The name of the transport for the address. `ip` is TCP over IPv4 and IPv6. An endpoint of a transport that this
-    /// process does not have is skipped.
+    /// The name of the transport for the address. `ip` is TCP over IPv4 and IPv6.
+    ///
+    /// An endpoint whose transport this process does not support is skipped.
     public let transport: String
 
     /// The address in the transport's own form. For `ip`: text form without brackets, with the scope for a link-local
@@ -39,11 +46,12 @@ public struct DiscoveryEndpoint: Sendable, Hashable {
     /// The port. For `ip`: the TCP port, 1–65535. For a transport whose addresses have no port: 0.
     public let port: Int
 
-    /// The local interface on which the address was seen, if the source knows it.
+    /// The local interface on which the address was seen; `nil` if the source does not know it.
     public let interface: DiscoveryInterface?
 
-    /// The maximum time for connecting, if it differs from the configured one. Valid range: 1 ms–10 min; a value
-    /// outside is replaced by the nearest limit.
+    /// The maximum time for connecting. Valid range: 1 ms–10 min; a value outside is replaced by the nearest limit.
+    ///
+    /// `nil` for the configured time.
     public let connectTimeout: Duration?
 
     /// Creates an endpoint.
@@ -87,6 +95,10 @@ public struct DiscoveryInterface: Sendable, Hashable {
     public let name: String
 
     /// Creates an interface.
+    ///
+    /// - Parameters:
+    ///   - index: The kernel's index of the interface.
+    ///   - name: The name of the interface, for example `eth0`.
     public init(index: Int, name: String) {
         self.index = index
         self.name = name

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The identity of a ``DiscoverySource``. Two sources of equal identity find and advertise the same.
+/// The identity of a ``DiscoverySource``. Two sources of equal identity find and advertise the same systems.
 public struct DiscoverySourceIdentity: Sendable, Hashable {
     private enum Kind: Hashable, Sendable {
         case object(ObjectIdentifier)

@@ -12,7 +12,7 @@ public struct StageError: Error, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    /// The message.
+    /// The ``message``.
     public var description: String { self.message }
 }
 

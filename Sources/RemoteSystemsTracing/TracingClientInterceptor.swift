@@ -34,7 +34,14 @@ public struct TracingClientInterceptor: AppServiceClientInterceptor {
         self.operation = operation
     }
 
-    /// Sends the request in a span.
+    /// Sends the request in a new span. The other system receives the span's context with the request's metadata.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - context: The service and the connection.
+    ///   - next: Sends the request, or passes it to the next interceptor.
+    /// - Returns: The response, unchanged.
+    /// - Throws: The errors of `next`, unchanged.
     public func intercept(
         _ request: AppServiceClientRequest,
         context: AppServiceClientContext,

@@ -35,7 +35,14 @@ public struct TracingServerInterceptor: AppServiceServerInterceptor {
         self.operation = operation
     }
 
-    /// Handles the request in a span.
+    /// Handles the request in a new span, whose parent is the caller's span if the caller sent one.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - context: The service.
+    ///   - next: Calls the handler, or passes the request to the next interceptor.
+    /// - Returns: The response, unchanged.
+    /// - Throws: The errors of `next`, unchanged.
     public func intercept(
         _ request: AppServiceRequest,
         context: AppServiceServerContext,

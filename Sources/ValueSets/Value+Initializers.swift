@@ -39,7 +39,7 @@ extension Value {
     /// Creates an integer.
     public init(_ integer: UInt8) { self = .integer(Int64(integer)) }
 
-    /// Creates an integer from any integer type; `nil` if it is outside `Int64.min ... UInt64.max`.
+    /// Creates an integer from any integer type; `nil` if it is below `Int64.min` or above `UInt64.max`.
     public init?(exactly integer: some BinaryInteger) {
         if let signed = Int64(exactly: integer) {
             self = .integer(signed)
@@ -62,19 +62,19 @@ extension Value {
     /// Creates a string.
     public init(_ substring: Substring) { self = .string(String(substring)) }
 
-    /// Creates data.
+    /// Creates a value with these bytes.
     public init(_ data: Data) { self = .data(data) }
 
-    /// Creates data.
+    /// Creates a value with these bytes.
     public init(_ bytes: [UInt8]) { self = .data(Data(bytes)) }
 
     /// Creates a point in time, rounded as described at ``date(secondsSince1970:)``.
     public init(_ date: Date) { self = .date(date) }
 
-    /// Creates a UUID.
+    /// Creates a value with a universally unique identifier.
     public init(_ uuid: UUID) { self = .uuid(uuid) }
 
-    /// Creates a URL. A URL without a scheme cannot be encoded.
+    /// Creates a URL. A URL without a scheme cannot be encoded (``ValueSetError/Code/notRepresentable``).
     public init(_ url: URL) { self = .url(url) }
 
     /// Creates an array.

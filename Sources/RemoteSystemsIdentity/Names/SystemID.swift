@@ -25,7 +25,9 @@ public struct SystemID: Hashable, Sendable {
     /// The 32 bytes of the id.
     public var bytes: [UInt8] { self.fingerprint.bytes }
 
-    /// Creates an id from `bytes`; `nil` unless there are exactly 32 of them.
+    /// Creates an id from bytes.
+    ///
+    /// - Parameter bytes: The 32 bytes of the id. For any other number of bytes, the result is `nil`.
     public init?(bytes: some Collection<UInt8>) {
         guard let fingerprint = KeyFingerprint(bytes: bytes) else { return nil }
         self.fingerprint = fingerprint
@@ -33,7 +35,9 @@ public struct SystemID: Hashable, Sendable {
 }
 
 extension SystemID: LosslessStringConvertible {
-    /// Parses an id; `nil` unless `description` is 52 canonical lower-case base32 characters.
+    /// Creates an id from its text.
+    ///
+    /// - Parameter description: 52 canonical lower-case base32 characters. For any other text, the result is `nil`.
     public init?(_ description: String) {
         guard let fingerprint = KeyFingerprint(description) else { return nil }
         self.fingerprint = fingerprint
@@ -49,7 +53,7 @@ extension SystemID: Comparable {
 }
 
 extension SystemID: Codable {
-    /// Reads the id from its 52 characters.
+    /// Decodes the id from its 52 characters.
     ///
     /// - Throws: `DecodingError.dataCorrupted` for any other text.
     public init(from decoder: any Decoder) throws {
@@ -64,7 +68,7 @@ extension SystemID: Codable {
         self = id
     }
 
-    /// Writes the id as its 52 characters.
+    /// Encodes the id as its 52 characters.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.description)

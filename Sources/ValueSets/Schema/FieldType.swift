@@ -13,7 +13,7 @@ public struct FieldType: Sendable, Hashable {
 
     let kind: Kind
 
-    /// Any value that the schema's base allows.
+    /// Any value that the rule of the schema (``AllowedValueSchema/init(fields:allowsFurtherKeys:basedOn:)``) allows.
     public static let any = FieldType(kind: .any)
     /// ``Value/null``.
     public static let null = FieldType(kind: .scalar(.null))
@@ -36,17 +36,24 @@ public struct FieldType: Sendable, Hashable {
     /// ``Value/url(_:)``.
     public static let url = FieldType(kind: .scalar(.url))
 
-    /// An array whose elements are all of the type.
+    /// An array whose elements are all of one type.
+    ///
+    /// - Parameter element: The type of the elements.
     public static func array(of element: FieldType) -> FieldType {
         FieldType(kind: .array(of: element.kind))
     }
 
-    /// A set whose elements are all of the type.
+    /// A set whose elements are all of one type.
+    ///
+    /// - Parameter element: The type of the elements.
     public static func set(of element: FieldType) -> FieldType {
         FieldType(kind: .set(of: element.kind))
     }
 
-    /// A dictionary with the schema's fields. The schema's base is ignored: the base of the outermost schema applies.
+    /// A nested dictionary with declared keys.
+    ///
+    /// - Parameter schema: The declared keys. The rule on which this schema is based is ignored: the rule of the
+    ///   outermost schema applies.
     public static func dictionary(_ schema: AllowedValueSchema) -> FieldType {
         FieldType(kind: .dictionary(schema.nested))
     }
