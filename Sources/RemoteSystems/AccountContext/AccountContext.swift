@@ -9,12 +9,12 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// The run-time state of an account, shared by all users in this process with the same files, network and discovery
-/// sources: the identity, TLS, one browse per source, and one set of presence connections. ``AccountContexts`` decides
-/// which users share one.
+/// The run-time state of an account in this process: the identity, TLS, one browse per source, and one set of presence
+/// connections.
 ///
-/// Background work runs only while it is needed: the browser while a watcher runs; the check for changed files while a
-/// host or a watcher runs or a connection is open.
+/// Watchers, hosts and connections with the same state directory, network and discovery sources share one account
+/// context (``AccountContexts``). Background work runs only while it is needed: the browser while a watcher runs; the
+/// check for changed files while a host or a watcher runs or a connection is open.
 final class AccountContext: Sendable {
     let sources: [any DiscoverySource]
     /// Opens and accepts connections on the permitted part of the network.
@@ -43,7 +43,7 @@ final class AccountContext: Sendable {
         var version: AccountStore.Version?
         /// Whether this system has left the account. Never reset during the life of this object.
         var hasLeft = false
-        /// Whether the store now holds another account. Users that started with this account keep it.
+        /// Whether the store now holds another account. Application contexts that began with this account keep it.
         var isReplaced = false
     }
 
@@ -65,7 +65,8 @@ final class AccountContext: Sendable {
         self.logger = configuration.logger
         self.stateDirectory = configuration.stateDirectory
         self.reach = configuration.network.reach
-        // Endpoints stand in for announcements. A program with configured peers only connects to no others.
+        // Remembered endpoints replace announcements. A program that has only configured peers must not connect to
+        // other systems.
         self.remembersSystems =
             configuration.discovery.remembersSystems && configuration.environment.isReal
             && sources.contains { $0.origin == .announced }
@@ -297,7 +298,7 @@ final class AccountContext: Sendable {
         }
     }
 
-    /// Whether a list holds no more than the one in use.
+    /// Whether a list adds no revocation to the list in use.
     ///
     /// - Parameter list: the decoded list, once its signature is verified. On the system with the account's key, an
     ///   older list may name a system that the newer one lacks, so comparing the numbers is not sufficient there.
@@ -357,14 +358,14 @@ final class AccountContext: Sendable {
         }
     }
 
-    /// Does the same while a connection is open, so that it is closed when its system is revoked.
+    /// Observes the account while a connection is open, so that the connection is closed when its system is revoked.
     private func observeAccount(whileOpen connection: any AuthenticatedConnection) {
         guard self.environment.identity == nil else { return }
         let holder = self.follower.hold { await self.lookAtAccountInBackground() }
         connection.onClose { _ in self.follower.release(holder) }
     }
 
-    /// Returns when all changes made by other processes so far are loaded. Concurrent calls read the files once.
+    /// Loads all changes that other processes have made so far. Concurrent calls read the files once.
     private func takeChangesIntoUse() async {
         // A read in progress may have begun before the change.
         for _ in 0..<2 where self.isAccountChanged {

@@ -93,7 +93,7 @@ struct RunningApplications: Sendable {
         self.all().first { $0.application == application }?.port
     }
 
-    /// The port at which peers of the account find this machine: that of the host daemon, else that of the only host.
+    /// The port at which peers of the account find this machine: the port of the host daemon, else of the only host.
     var machinePort: Int? {
         if let port = self.port(of: RemoteSystemHost.machineApplicationID) { return port }
         let hosts = self.all().filter { $0.application != DiagnosisService.name }

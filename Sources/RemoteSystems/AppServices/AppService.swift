@@ -141,7 +141,7 @@ public struct AppService: Sendable {
 
     /// The closure, or the provider's method.
     package let handler: Handler
-    /// `nil` for a service that is only a closure.
+    /// The provider; `nil` for a service whose handler is a closure.
     let provider: (any AppServiceProvider)?
 
     /// Creates a service with a closure as its handler.

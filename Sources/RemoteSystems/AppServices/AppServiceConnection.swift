@@ -73,7 +73,7 @@ public final class AppServiceConnection: Sendable {
     public let service: AppServiceDescription
     /// Handles the service's requests.
     let reception: RequestReception
-    /// Whether the reception belongs to this connection alone.
+    /// Whether the reception ends with this connection. The reception of a long-lived connection does not.
     private let ownsReception: Bool
     /// Whether this is the host's end of the connection.
     let isServing: Bool

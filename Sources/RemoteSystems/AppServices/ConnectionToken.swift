@@ -133,7 +133,7 @@ struct ConnectionToken: Sendable, Hashable {
             endpoints.append(endpoint)
         }
         let standing: Standing.Kind = message["Anonymous"]?.bool ?? false ? .anonymous : .sameAccount
-        // A watcher would not list such a system, so it is not searched for either.
+        // A watcher would not list a system of another account that is not nearby, so a token cannot name one either.
         guard standing.isAccountProved || endpoints.allSatisfy(network.isProximal) else {
             throw Self.invalid("it names a system of another account that is not nearby")
         }

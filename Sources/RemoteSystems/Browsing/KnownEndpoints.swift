@@ -24,7 +24,8 @@ struct KnownEndpoints: Sendable, Equatable {
             self.host == other.host && self.port == other.port && self.network == other.network
         }
 
-        /// Whether the values are possible ones, since the file may have been changed.
+        /// Whether the values are within their valid ranges. They may not be, if the file was changed by another
+        /// program.
         var isValid: Bool {
             (1...Self.maxHostBytes).contains(self.host.utf8.count) && (1...65_535).contains(self.port)
                 && self.network.utf8.count == KnownEndpoints.hashBytes * 2
@@ -40,12 +41,12 @@ struct KnownEndpoints: Sendable, Equatable {
     static let maxEndpoints = 4096
     /// How long an endpoint is kept after it last worked, in seconds: 30 days.
     static let maxAge = 30 * 24 * 3600
-    /// An entry is stored again only when its time is this old, in seconds: a day. A file is not written at every
-    /// start of a program.
+    /// The age at which an entry's time is stored again, in seconds: one day. The file is therefore not written at
+    /// every start of a program.
     private static let refreshAge = 24 * 3600
     fileprivate static let hashBytes = 8
 
-    /// Part of each hash, so that the file does not contain networks in a form that can be looked up.
+    /// A random value that is part of each network's hash, so that the hashes cannot be looked up in a table.
     private(set) var salt: [UInt8]
     /// The entries of each system, the newest first.
     private(set) var systems: [SystemID: [Entry]] = [:]

@@ -30,7 +30,7 @@ struct SystemBrowserStateMachine {
         case changed(ObservedSystem)
         /// Every system found so far has described itself or has failed to respond.
         case settled
-        /// The machine cannot follow all that is advertised.
+        /// An error for the watchers: more instances are advertised than the state machine can follow.
         case report(RemoteSystemWatcherError)
     }
 
@@ -389,7 +389,8 @@ struct SystemBrowserStateMachine {
         else {
             return self.failed(instance, isAuthentic: true, lost: orderly ? nil : now, now: now, jitter: 0.5)
         }
-        // So could a system of this account that accepts connections and drops them.
+        // A system of this account that accepts connections and drops them could also cause an endless series of
+        // reconnects.
         let isAgain = known.lastLoss.map { $0.duration(to: now) < BrowserTimes.stable } ?? false
         known.lastLoss = now
         known.phase = .reconnecting(system, description)

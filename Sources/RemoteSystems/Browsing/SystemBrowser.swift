@@ -311,7 +311,7 @@ actor SystemBrowser {
         self.forgetIfGone(instance)
     }
 
-    /// Removes the state of an instance that is gone. Instance names change daily, so it would accumulate.
+    /// Removes the state of an instance that is gone. Instance names change daily, so the state would accumulate.
     func forgetIfGone(_ instance: String) {
         guard !self.machine.knows(instance) else { return }
         self.attempts[instance] = nil

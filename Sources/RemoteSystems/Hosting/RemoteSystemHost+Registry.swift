@@ -6,9 +6,10 @@ internal import Synchronization
 
 /// Registration of programs with the host daemon of their machine (`Docs/decisions/0023-local-registry.md`).
 extension RemoteSystemHost {
-    /// Where this host registers, or accepts registrations; `nil` for a host that does neither.
+    /// The place where this host registers, or accepts registrations; `nil` for a host that does neither.
     ///
-    /// A simulated host has no daemon beside it. A diagnosis checks its own advertisement.
+    /// A simulated host does neither, since it has no daemon beside it. A diagnosis does neither, since it checks its
+    /// own advertisement.
     static func registryPlace(
         _ configuration: RemoteSystemsConfiguration,
         _ running: RunningApplications?

@@ -33,7 +33,7 @@ struct FirewallRules: Sendable, Hashable {
 
     enum Verdict: Sendable, Hashable {
         case accept, drop, `return`
-        /// The next rule decides.
+        /// The packet continues with the next rule.
         case proceed
         case jump(String)
         case go(to: String)
