@@ -3,7 +3,7 @@
 
 package import NIOCore
 
-/// What this side accepts from its peer, and its timeouts.
+/// The limits of what this side accepts from its peer, and the timeouts of a connection.
 package struct ConnectionLimits: Sendable, Hashable {
     /// The maximum size of an accepted message, in bytes of its frame. Defaults to 1 MiB. Clamped to 1 KiB–16 MiB.
     package var messageBytes: Int {

@@ -1,7 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a connection ended, with Project Rome's numbers. Numbers that this version does not know are preserved.
+/// The reason why a connection ended, with Project Rome's numbers. Numbers that this version does not know are
+/// preserved.
 package struct CloseStatus: RawRepresentable, Sendable, Hashable {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -12,7 +13,7 @@ package struct CloseStatus: RawRepresentable, Sendable, Hashable {
     package static let unknown = CloseStatus(rawValue: 3)
 }
 
-/// How a request ended, with Project Rome's numbers.
+/// The outcome of a request, with Project Rome's numbers. Numbers that this version does not know are preserved.
 package struct ResponseStatus: RawRepresentable, Sendable, Hashable {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -26,7 +27,8 @@ package struct ResponseStatus: RawRepresentable, Sendable, Hashable {
     package static let connectionClosed = ResponseStatus(rawValue: 6)
 }
 
-/// How opening a connection ended, with Project Rome's numbers.
+/// The outcome of opening a connection, with Project Rome's numbers. Numbers that this version does not know are
+/// preserved.
 package struct OpenStatus: RawRepresentable, Sendable, Hashable {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }

@@ -19,6 +19,7 @@ public struct ValueSet: Sendable, Hashable {
     /// A key and its value.
     public typealias Element = (key: String, value: Value)
 
+    /// A key with its value.
     @usableFromInline
     struct Entry: Sendable, Hashable {
         @usableFromInline var key: String

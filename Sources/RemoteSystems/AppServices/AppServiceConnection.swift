@@ -22,6 +22,7 @@ public final class AppServiceConnection: Sendable {
     /// that the handler failed.
     public typealias RequestHandler = @Sendable (AppServiceRequest) async throws -> ValueSet
 
+    /// The phases of a connection's life. A failed attempt to open it leads back to `idle`.
     enum State {
         case idle
         case opening
@@ -62,6 +63,7 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
+    /// The state that the connection's lock protects.
     struct Guarded {
         var state = State.idle
         var openError: RemoteSystemError?

@@ -9,6 +9,7 @@ internal import ValueSets
 ///
 /// A request does not use the network. ``AppServiceConnection/open(_:)`` connects to its target.
 public struct RemoteSystemConnectionRequest: Sendable {
+    /// The system, application or address to connect to.
     enum Target: Sendable {
         case system(RemoteSystem)
         case application(RemoteSystemApplication)

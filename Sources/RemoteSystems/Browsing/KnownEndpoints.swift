@@ -183,6 +183,7 @@ extension KnownEndpoints {
         var version: Int
     }
 
+    /// The reason why the file of known endpoints cannot be used.
     enum FileError: Error {
         /// A newer version of the software wrote the file.
         case newerVersion

@@ -19,6 +19,7 @@ internal import RemoteSystemsTransport
 struct SystemBrowserStateMachine {
     typealias Instant = ContinuousClock.Instant
 
+    /// An action that the driver performs.
     enum Action: Sendable {
         case connect(instance: String, endpoints: [Endpoint])
         case disconnect(instance: String)
@@ -34,6 +35,7 @@ struct SystemBrowserStateMachine {
         case report(RemoteSystemWatcherError)
     }
 
+    /// What is known of one discovered, referred or remembered process.
     struct Instance {
         var endpoints: [Endpoint]
         var discoveryType: RemoteSystemDiscoveryType
@@ -68,6 +70,7 @@ struct SystemBrowserStateMachine {
         var instance: String { ">\(self.application)@\(self.host)" }
     }
 
+    /// The phase of the presence connection to an instance.
     enum Phase {
         case connecting
         case connected(SystemID, SystemDescription?)

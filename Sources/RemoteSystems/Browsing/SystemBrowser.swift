@@ -13,6 +13,7 @@ internal import ValueSets
 ///
 /// It runs from the start of the first watcher to the end of the last one.
 actor SystemBrowser {
+    /// A piece of work that runs in a task of its own while the browser runs.
     enum Job: Sendable {
         case browse(any DiscoverySource)
         case presence(instance: String, attempt: Int, endpoints: [Endpoint])
@@ -66,6 +67,7 @@ actor SystemBrowser {
     var strangers: [String: Stranger] = [:]
     var errors: [String: RemoteSystemWatcherError] = [:]
 
+    /// The reason why an advertisement is counted but not connected to.
     enum Stranger {
         case otherAccount, otherVersion
     }

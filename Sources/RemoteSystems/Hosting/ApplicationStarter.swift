@@ -6,6 +6,7 @@ internal import RemoteSystemsTransport
 
 /// Starts installed applications that do not run. All callers that request an application share one start.
 actor ApplicationStarter {
+    /// The result of a start: the port of the running application, or the reason why it did not start.
     enum Outcome: Sendable, Hashable {
         case running(port: Int)
         /// The reason, as a sentence.

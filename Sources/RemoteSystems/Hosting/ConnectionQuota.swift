@@ -11,6 +11,7 @@ internal import RemoteSystemsTransport
 ///
 /// A value type without I/O. It keeps state of open connections only.
 struct ConnectionQuota: Sendable {
+    /// Whether another connection fits the limits.
     enum Decision: Hashable, Sendable {
         case free
         /// The total limit is reached. `shouldReport` is false if this was already logged since the count was last

@@ -31,6 +31,7 @@ struct IdempotencyCacheStateMachine<Work> {
         var bytesEach = 1 << 20
     }
 
+    /// What to do with a request that has a key.
     enum OnRequest {
         /// The first request of its name, with the number of its execution.
         case execute(UInt64)

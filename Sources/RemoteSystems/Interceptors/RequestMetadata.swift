@@ -38,7 +38,7 @@ public struct RequestMetadata: Sendable, Hashable {
         self.values = ValueSet()
     }
 
-    /// Creates metadata from a peer's, which the transport has checked.
+    /// Creates metadata from values that a peer sent and that the transport has checked.
     init(received values: ValueSet) {
         self.values = values
     }

@@ -43,9 +43,9 @@ enum TraceContext {
 
     /// The service context in which a request must be handled.
     enum Scope {
-        /// The current one, which is empty.
+        /// The present service context, which is empty.
         case unchanged
-        /// Another one: the request's, or `nil` if the calling code happens to have one.
+        /// Another service context: the request's, or `nil` to hide the service context of the calling code.
         case bound(ServiceContext?)
     }
 
@@ -103,7 +103,7 @@ struct MetadataExtractor: Extractor {
 
     func extract(key: String, from carrier: RequestMetadata) -> String? {
         guard let value = carrier[key] else { return nil }
-        // Tracers keep both with every span, so a peer must not determine their size.
+        // Tracers store both values with every span, so a peer must not determine their size.
         switch key.lowercased() {
         case "traceparent" where value.utf8.count > Self.maxTraceParentBytes: return nil
         case "tracestate" where value.utf8.count > Self.maxTraceStateBytes: return nil

@@ -24,8 +24,8 @@ enum TrustTopic {
 
     /// Returns the records of a revocation list and the root keys.
     ///
-    /// - Parameter roots: the account's root keys, which peers may need to verify the list. Left out if there is only
-    ///   the first one, which all systems know.
+    /// - Parameter roots: the account's root keys, which peers may need to verify the list. If there is only the first
+    ///   root key, which all systems know, the records do not include it.
     static func records(of revocations: RevocationList?, roots: RootChain) -> [StateKey: ValueSet] {
         let chain = roots.count > 1 ? roots.bytes : []
         return self.pieces(of: revocations?.bytes ?? [], self.list).merging(self.pieces(of: chain, self.roots)) { $1 }

@@ -52,7 +52,7 @@ enum DBusForm {
 
     /// The maximum number of nested containers: arrays, dictionary entries, structures and variants together.
     ///
-    /// The limit of dbus-daemon and GDBus. The bus closes the connection of a program that exceeds it.
+    /// This is the limit of dbus-daemon and GDBus. The bus closes the connection of a program that exceeds it.
     static let maxDepth = 64
 
     static func validate(_ set: ValueSet) throws(ValueSetError) {

@@ -14,6 +14,7 @@ package struct HostUnits: Sendable {
         self.port = port
     }
 
+    /// A unit file: its name and its content.
     package struct File: Sendable, Hashable {
         package var name: String
         package var text: String

@@ -12,11 +12,11 @@ protocol AvahiConnection: AnyObject {
     /// Connects. Reports follow.
     func start() throws(AvahiError)
 
-    /// Avahi's code for the last failure.
+    /// Avahi's code for the last failure of this connection.
     var errorCode: Int32 { get }
 
-    // These create the C objects of ``AvahiBrowser``, ``AvahiResolver`` and ``AvahiPublisher``, with the object as the
-    // callback's context. They return nil if Avahi refuses.
+    // The following functions create the C objects of ``AvahiBrowser``, ``AvahiResolver`` and ``AvahiPublisher``, with
+    // the object as the callback's context. They return nil if Avahi refuses.
     func newBrowser(
         on interface: Int32,
         _ callback: AvahiServiceBrowserCallback,
@@ -60,6 +60,7 @@ extension AvahiConnection {
     }
 }
 
+/// A change of the connection's state.
 enum ConnectionReport: Sendable {
     /// Browsing and publishing work.
     case ready
@@ -69,6 +70,7 @@ enum ConnectionReport: Sendable {
     case lost(AvahiError)
 }
 
+/// A report of a browser about service instances on its interface.
 enum BrowserReport: Sendable {
     case seen(ServiceInstance)
     case gone(ServiceInstance)
@@ -76,6 +78,7 @@ enum BrowserReport: Sendable {
     case failed(AvahiError)
 }
 
+/// A report of a resolver about its service instance.
 enum ResolverReport: Sendable {
     /// The resolver is running.
     case started
@@ -85,6 +88,7 @@ enum ResolverReport: Sendable {
     case failed(AvahiError)
 }
 
+/// A report about the records of a publication.
 enum PublisherReport: Sendable {
     case established
     case collision

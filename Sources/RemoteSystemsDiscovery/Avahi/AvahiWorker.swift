@@ -22,6 +22,7 @@ actor AvahiWorker {
         case publisher(UInt64, PublisherReport)
     }
 
+    /// The settings with which a connection to Avahi is opened.
     struct Options: Sendable {
         var mode: AvahiDiscovery.Mode
         var interfaces: AvahiDiscovery.Interfaces

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Glibc
 
 extension PresentNetworks {
-    /// The networks of this moment. Sends nothing.
+    /// Returns the networks that this machine is attached to at this moment. Sends nothing.
     package static func current() -> PresentNetworks {
         func text(_ path: String) -> String {
             (try? Data(contentsOf: URL(filePath: path))).map { String(decoding: $0, as: UTF8.self) } ?? ""
@@ -17,7 +17,8 @@ extension PresentNetworks {
         )
     }
 
-    /// The networks of this moment, and then those after each change. Ends when the iterating task is cancelled.
+    /// Returns the present networks, then the networks after each change. The sequence ends when the iterating task is
+    /// cancelled.
     package static func changes() -> AsyncStream<PresentNetworks> {
         let (networks, continuation) = AsyncStream.makeStream(
             of: PresentNetworks.self,

@@ -27,6 +27,7 @@ struct LinkConditions: Sendable, Equatable {
 /// A value type without I/O or a clock. Like TCP, it loses nothing and keeps the order: what is sent while the link is
 /// silent arrives when the link works again.
 struct Lane {
+    /// A unit that is in flight: bytes, or the end of the connection.
     enum Piece: Equatable {
         case bytes(ByteBuffer)
         /// The sender has closed the connection.
@@ -35,6 +36,7 @@ struct Lane {
         case reset
     }
 
+    /// What arrives now, or when to pump again.
     enum OnPump: Equatable {
         /// Nothing can arrive now.
         case nothing

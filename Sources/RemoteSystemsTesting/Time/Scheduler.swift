@@ -6,6 +6,7 @@ internal import Synchronization
 
 /// The time of a stage: what is due when, and whether anything is left to do now.
 final class Scheduler: Sendable {
+    /// An action that is due at a time of the stage's clock.
     struct Action: Sendable {
         /// Called when the action is due.
         var fire: @Sendable () -> Void

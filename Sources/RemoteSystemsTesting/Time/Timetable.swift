@@ -6,6 +6,7 @@
 /// A value type without I/O. Its owner performs the actions. Actions that are due at the same moment are returned in
 /// the order in which they were added.
 struct Timetable<Action> {
+    /// Identifies an entry of the timetable.
     struct ID: Hashable {
         fileprivate var number: UInt64
     }

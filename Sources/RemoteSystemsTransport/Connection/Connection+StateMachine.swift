@@ -102,6 +102,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
 
     // MARK: Next steps
 
+    /// An action that the driver performs.
     enum NextStep {
         case nothing
         case encode(id: UInt64, Call)
@@ -163,6 +164,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         return self.outgoing.rejectWaiting()
     }
 
+    /// The work that is outstanding when the channel is lost.
     struct Lost {
         var status: CloseStatus
         /// Calls whose request may have reached the peer. Their outcome is unknown.
@@ -206,6 +208,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
     /// The timeout after which a silent peer counts as lost.
     var deadPeerTime: TimeAmount { self.keepAlive.deadPeerTime }
 
+    /// What is due at a point in time.
     struct OnTick {
         /// Calls past their deadline. A call that was sent must be cancelled at the peer.
         var expired: [(id: UInt64, call: Call, wasSent: Bool)] = []
@@ -233,7 +236,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         return result
     }
 
-    /// When ``tick(now:)`` must be called next.
+    /// The time at which ``tick(now:)`` must be called next.
     var nextWakeUp: NIODeadline {
         var next = min(self.outgoing.earliestDeadline, self.incoming.earliestDeadline, self.keepAlive.nextWakeUp)
         next = min(next, self.trustEnd)

@@ -29,7 +29,7 @@ final class ConnectionDriver {
     /// `true` while received bytes or submitted calls are handled. Everything that is written meanwhile is flushed
     /// together at the end.
     var isBatching = false
-    /// The calls that ``startAll()`` starts. It keeps the storage for the next ones.
+    /// The calls that ``startAll()`` starts. The array keeps its storage for later calls.
     var starting: [SubmittedCall] = []
     /// The calls whose responses were just read, until ``complete()``.
     var completed: [(call: OutgoingCall, response: Response)] = []
@@ -56,7 +56,7 @@ final class ConnectionDriver {
     private var timer: Scheduled<Void>?
     /// When ``timer`` is due.
     private var timerDeadline = NIODeadline.distantFuture
-    /// The timeout of ``leave()``, while that waits for responses.
+    /// The timeout of ``leave()`` while it waits for responses.
     private var leaving: Scheduled<Void>?
     private var ending: (status: CloseStatus, cause: TransportError?)?
     private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
@@ -113,7 +113,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Starts ``starting``.
+    /// Starts the calls in ``starting``.
     func startAll() {
         self.isBatching = true
         for submitted in self.starting { self.start(submitted.call, submitted.continuation) }

@@ -3,6 +3,7 @@
 
 internal import NIOCore
 
+/// What to do with a request of the peer.
 enum OnRequest<Request> {
     case dispatch(Request)
     case queued
@@ -11,6 +12,7 @@ enum OnRequest<Request> {
     case excess(String, FailureCode)
 }
 
+/// What to do when the peer cancels a request.
 enum OnPeerCancel<Request> {
     /// The handler is running: cancel it. It still responds, which frees the request's place in the window.
     case cancelHandler

@@ -52,6 +52,7 @@ struct KeepAlive {
         self.grace = .nanoseconds(min(self.grace.nanoseconds, left.nanoseconds / 3))
     }
 
+    /// What to do when the timer fires.
     enum OnTick: Equatable {
         case nothing
         case ping(UInt64)

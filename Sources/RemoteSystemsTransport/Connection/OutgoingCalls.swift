@@ -3,6 +3,7 @@
 
 internal import NIOCore
 
+/// What to do with a submitted call.
 enum OnSubmit<Call> {
     /// The window has room: encode the call, then report its length.
     case encode(Call)
@@ -14,6 +15,7 @@ enum OnSubmit<Call> {
     case overflow(Call)
 }
 
+/// What to do with a response of the peer.
 enum OnResponse<Call> {
     case complete(Call)
     /// The call was cancelled or has expired. Its place in the window is free again.
@@ -21,6 +23,7 @@ enum OnResponse<Call> {
     case violation(String)
 }
 
+/// What to do with a call that its caller cancels.
 enum OnCancel<Call> {
     /// The request was sent: fail the call and send the peer a `cancel`.
     case sendCancel(Call)
@@ -131,6 +134,7 @@ struct OutgoingCalls<Call> {
         return .sendCancel(call)
     }
 
+    /// An action for the calls that wait for the peer's window.
     enum NextStep {
         case nothing
         case writeHeld

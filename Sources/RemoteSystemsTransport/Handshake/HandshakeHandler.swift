@@ -56,6 +56,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// The side of the handshake, with its state.
     enum Role {
         case caller(CallerHandshake, EstablishedChannel, fail: (any Error) -> Void)
         case host(HostHandshake, Admit, leave: () -> Void)

@@ -74,7 +74,7 @@ struct LocalSocket: Sendable {
         let new = ".\(self.name)"
         let descriptor = try Self.makeSocket()
         do throws(Failure) {
-            // The remains of a program that ended in between.
+            // Removes a file that a program left behind when it ended before it renamed the socket.
             _ = unsafe unlinkat(place, new, 0)
             try unsafe Self.withAddress(self.address(of: new, in: place)) { address, size throws(Failure) in
                 guard unsafe Glibc.bind(descriptor, address, size) == 0 else { throw Failure("bind") }
@@ -141,7 +141,7 @@ struct LocalSocket: Sendable {
 
 /// The program at the other end of a Unix socket, as the kernel reports it (`SO_PEERCRED`, unix(7)).
 struct LocalPeer: Sendable, Hashable {
-    /// 0 for a process that is not visible in this process's namespace.
+    /// The process id; 0 for a process that is not visible in this process's namespace.
     var pid: CInt
     var user: UInt32
     // The same layout as `struct ucred`.
@@ -160,7 +160,8 @@ struct LocalPeer: Sendable, Hashable {
         }
     }
 
-    /// The same, for a channel. The future is complete when this is called on the event loop.
+    /// Returns the program at the other end of a channel's Unix socket. The future is complete when this is called on
+    /// the event loop.
     static func of(_ channel: any Channel) -> EventLoopFuture<LocalPeer> {
         guard let options = channel as? any SocketOptionProvider else {
             return channel.eventLoop.makeFailedFuture(LocalSocket.Failure("getsockopt", ENOTSOCK))

@@ -61,7 +61,7 @@ package struct SocketTransport: Transport {
         return bootstrap.connect(host: host, port: endpoint.port)
     }
 
-    /// The same initializer, preceded by a binding to the allowed interfaces, if there are any.
+    /// Returns the initializer, preceded by a binding to the allowed interfaces if there are any.
     private func binding(_ initializer: @escaping ChannelInitializer) -> ChannelInitializer {
         guard case .interfaces(let names) = self.reach else { return initializer }
         return { channel in

@@ -39,7 +39,7 @@ package struct TimeSource: Sendable {
 /// A clock that a test advances manually.
 package protocol ManualTime: Sendable {
     var now: ContinuousClock.Instant { get }
-    /// The same instant as an event loop's deadline.
+    /// The present time as an event loop's deadline.
     var deadline: NIODeadline { get }
     func sleep(until instant: ContinuousClock.Instant) async throws
 }

@@ -17,6 +17,7 @@ struct StateSubscriberStateMachine: Sendable {
         case leaving(StateEnd)
     }
 
+    /// A received record with its encoded length.
     struct Record: Sendable {
         let value: ValueSet
         let bytes: Int

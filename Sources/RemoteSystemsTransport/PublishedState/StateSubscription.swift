@@ -13,7 +13,7 @@ struct StateSubscription: Sendable {
         var cursor: UInt64
         /// The number of parts that were sent.
         var parts: UInt64 = 0
-        /// The length of their frames, in bytes.
+        /// The length of the frames of the sent parts, in bytes.
         var bytes = 0
     }
 
@@ -33,7 +33,7 @@ struct StateSubscription: Sendable {
     private(set) var mustAnswer = true
     /// Whether no frame fits into the remaining credit.
     var isBlocked = false
-    /// The time of its next frame on the connection's virtual time scale; see ``StateLink``.
+    /// The time of the subscription's next frame on the connection's virtual time scale; see ``StateLink``.
     var turn: UInt64 = 0
 
     /// - Parameter resumed: the version that the subscriber has, and that version's newest change.

@@ -36,6 +36,7 @@ package final class ByteStream: Sendable, AsyncSequence {
 
     // MARK: Reading
 
+    /// An iterator that reads the stream.
     package struct AsyncIterator: AsyncIteratorProtocol {
         let stream: ByteStream
 

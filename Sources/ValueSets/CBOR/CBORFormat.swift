@@ -13,6 +13,7 @@ enum CBORMajor {
     static let simple: UInt8 = 7 << 5
 }
 
+/// The initial bytes of CBOR's simple values and floating-point numbers.
 enum CBORSimple {
     static let `false`: UInt8 = 0xf4
     static let `true`: UInt8 = 0xf5

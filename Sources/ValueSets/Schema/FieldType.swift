@@ -3,6 +3,7 @@
 
 /// The allowed type of a declared field's value.
 public struct FieldType: Sendable, Hashable {
+    /// The form of a field type: any value, one scalar type, a number, or a collection.
     indirect enum Kind: Sendable, Hashable {
         case any, number
         case scalar(ValueType)

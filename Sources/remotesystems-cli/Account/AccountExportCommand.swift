@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account export`
+/// The command `remotesystems account export`.
 struct AccountExportCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "export",

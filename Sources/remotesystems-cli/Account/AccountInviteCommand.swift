@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account invite`
+/// The command `remotesystems account invite`.
 struct AccountInviteCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "invite",

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account leave`
+/// The command `remotesystems account leave`.
 struct AccountLeaveCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "leave",

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account revoke`
+/// The command `remotesystems account revoke`.
 struct AccountRevokeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account show`
+/// The command `remotesystems account show`.
 struct AccountShowCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "show",

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems call`
+/// The command `remotesystems call`.
 struct CallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "call",

@@ -7,7 +7,7 @@ import Logging
 import RemoteSystems
 import RemoteSystemsDesktop
 
-/// `remotesystems host check`
+/// The command `remotesystems host check`.
 struct HostCheckCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "check",

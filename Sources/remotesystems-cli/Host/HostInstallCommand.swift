@@ -37,7 +37,7 @@ struct HostUnitOptions: ParsableArguments {
     var systemctl: String { self.system ? "systemctl" : "systemctl --user" }
 }
 
-/// `remotesystems host install`
+/// The command `remotesystems host install`.
 struct HostInstallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "install",
@@ -108,7 +108,7 @@ struct HostInstallCommand: Subcommand {
     }
 }
 
-/// `remotesystems host uninstall`
+/// The command `remotesystems host uninstall`.
 struct HostUninstallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "uninstall",

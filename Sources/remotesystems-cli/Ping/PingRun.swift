@@ -77,7 +77,7 @@ final class PingRun: Sendable {
         }
     }
 
-    /// Prints a response, and counts a successful one.
+    /// Prints a response, and counts it if it is successful.
     ///
     /// - Returns: Whether to send further pings.
     private func report(_ number: Int, _ response: AppServiceResponse, _ time: Duration) throws -> Bool {

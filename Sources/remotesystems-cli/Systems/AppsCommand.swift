@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems apps`
+/// The command `remotesystems apps`.
 struct AppsCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "apps",

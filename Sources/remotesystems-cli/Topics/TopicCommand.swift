@@ -4,7 +4,7 @@
 import ArgumentParser
 import RemoteSystems
 
-/// `remotesystems topic`
+/// The command `remotesystems topic`.
 struct TopicCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "topic",

@@ -4,7 +4,7 @@
 import ArgumentParser
 import RemoteSystems
 
-/// `remotesystems values decode`
+/// The command `remotesystems values decode`.
 struct ValuesDecodeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "decode",

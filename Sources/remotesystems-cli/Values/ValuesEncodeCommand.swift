@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems values encode`
+/// The command `remotesystems values encode`.
 struct ValuesEncodeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "encode",

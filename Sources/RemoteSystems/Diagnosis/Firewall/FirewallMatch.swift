@@ -3,6 +3,7 @@
 
 /// A condition of a rule. Whether it applies to a packet may be impossible to determine here.
 indirect enum FirewallMatch: Sendable, Hashable {
+    /// Whether a condition applies to a packet.
     enum Answer: Int, Sendable, Comparable {
         case no, perhaps, yes
 
