@@ -117,6 +117,8 @@ extension DiscoverySource {
     }
 
     /// Advertises a service, and reports the advertisement as being in effect at once. The default implementation.
+    ///
+    /// - Throws: The errors of ``advertise(_:)``.
     public func advertise(
         _ advertisement: DiscoveryAdvertisement,
         reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void

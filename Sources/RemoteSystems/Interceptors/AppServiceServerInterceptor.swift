@@ -59,7 +59,9 @@ public struct AppServiceServerResponse: Sendable, Hashable {
     /// The message for the caller. It is checked against the service's schema after the outermost interceptor.
     public var message: ValueSet
 
-    /// Creates a response with a message for the caller.
+    /// Creates a response.
+    ///
+    /// - Parameter message: the message for the caller.
     public init(message: ValueSet) {
         self.message = message
     }

@@ -12,6 +12,8 @@ public struct RemoteSystemsAccount: Sendable {
     let context: ApplicationContext
 
     /// Creates access to the account that programs with this configuration use. Reads no file yet.
+    ///
+    /// - Parameter configuration: the configuration. Its state directory decides which account is used.
     public init(_ configuration: RemoteSystemsConfiguration) {
         self.context = ApplicationContext(configuration)
     }

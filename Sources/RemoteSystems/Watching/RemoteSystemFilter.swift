@@ -59,12 +59,18 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     let rule: Rule
 
     /// Matches systems of this kind.
+    ///
+    /// - Parameter kind: the kind of machine. Add further filters of this sort for alternatives.
     public static func kind(_ kind: RemoteSystemKind) -> RemoteSystemFilter { .init(rule: .kind(kind)) }
-    /// Matches systems by how they were found; ``RemoteSystemDiscoveryType/any`` matches all systems.
+    /// Matches systems by how they were found.
+    ///
+    /// - Parameter type: the discovery type; ``RemoteSystemDiscoveryType/any`` matches all systems.
     public static func discoveryType(_ type: RemoteSystemDiscoveryType) -> RemoteSystemFilter {
         .init(rule: .discoveryType(type))
     }
     /// Matches systems with this status.
+    ///
+    /// - Parameter status: the status. A watcher lists only available systems.
     public static func status(_ status: RemoteSystemStatus) -> RemoteSystemFilter { .init(rule: .status(status)) }
     /// Matches systems of this account, or systems of other accounts nearby.
     ///
@@ -77,6 +83,8 @@ public struct RemoteSystemFilter: Sendable, Hashable {
         .init(rule: .authorizationKind(kind))
     }
     /// Matches systems with this operating system.
+    ///
+    /// - Parameter platform: the operating system.
     public static func platform(_ platform: RemoteSystemPlatform) -> RemoteSystemFilter {
         .init(rule: .platform(platform))
     }

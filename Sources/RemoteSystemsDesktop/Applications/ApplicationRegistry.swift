@@ -351,7 +351,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     /// Watches the directories, every 2 s, until the task is cancelled or a graceful shutdown begins.
     ///
-    /// Does not throw.
+    /// Never throws, although the protocol allows it.
     public func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while true {

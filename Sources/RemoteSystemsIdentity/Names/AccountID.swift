@@ -69,6 +69,8 @@ extension AccountID: Codable {
     }
 
     /// Encodes the id as its 52 characters.
+    ///
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.description)

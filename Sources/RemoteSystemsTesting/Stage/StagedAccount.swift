@@ -15,7 +15,9 @@ public enum StagedAccount: Sendable, Hashable {
     /// the claim.
     case impostor
 
-    /// The system with this number, counted from 0.
+    /// Returns the system with this number, counted from 0.
+    ///
+    /// - Throws: The error of creating the system's keys.
     func system(_ number: Int) throws -> SystemIdentity {
         switch self {
         case .own: return try ThrowAwayAccount.shared.system(number)

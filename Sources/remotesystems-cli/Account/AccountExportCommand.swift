@@ -37,6 +37,7 @@ struct AccountExportCommand: Subcommand {
     }
 }
 
+/// The output of `account export --json`.
 private struct ExportOutput: Encodable {
     let event = "exported"
     let time = Date.now

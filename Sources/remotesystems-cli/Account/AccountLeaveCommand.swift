@@ -49,6 +49,7 @@ struct AccountLeaveCommand: Subcommand {
     }
 }
 
+/// The output of `account leave --json`.
 private struct LeftOutput: Encodable {
     let event = "left"
     let time = Date.now

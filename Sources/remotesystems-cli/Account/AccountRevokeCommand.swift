@@ -93,6 +93,7 @@ struct AccountRevokeCommand: Subcommand {
     }
 }
 
+/// The output of `account revoke --json`.
 private struct RevokedOutput: Encodable {
     let event = "revoked"
     var systemID: SystemID

@@ -69,6 +69,7 @@ struct AccountShowCommand: Subcommand {
     }
 }
 
+/// The output of `account show --json`.
 private struct AccountOutput: Encodable {
     let event = "account"
     var accountID: AccountID

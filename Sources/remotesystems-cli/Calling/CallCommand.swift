@@ -200,6 +200,7 @@ struct CallCommand: Subcommand {
     }
 }
 
+/// The output of `call --json`: the response.
 private struct ResponseOutput: Encodable {
     let event = "answer"
     let time = Date.now

@@ -120,6 +120,7 @@ final class CallListening: Sendable {
     }
 }
 
+/// The output of `call --listen --json` for one request of the service.
 private struct PushedRequestOutput: Encodable {
     let event = "request"
     let time = Date.now

@@ -110,6 +110,7 @@ struct DoctorCommand: Subcommand {
     }
 }
 
+/// The last output of `doctor --json`.
 private struct DoctorSummaryOutput: Encodable {
     let event = "summary"
     let time = Date.now

@@ -189,6 +189,7 @@ extension Error {
     }
 }
 
+/// The output of `host install --json` and `host uninstall --json` for one unit file.
 private struct UnitOutput: Encodable {
     var event: String
     let time = Date.now

@@ -100,6 +100,7 @@ final class PingRun: Sendable {
     }
 }
 
+/// The first output of `ping --json`: the connection.
 private struct PingStartOutput: Encodable {
     let event = "connected"
     let time = Date.now
@@ -109,6 +110,7 @@ private struct PingStartOutput: Encodable {
     var size: Int
 }
 
+/// The output of `ping --json` for a response.
 private struct PingReplyOutput: Encodable {
     let event = "reply"
     let time = Date.now
@@ -116,6 +118,7 @@ private struct PingReplyOutput: Encodable {
     var microseconds: Double
 }
 
+/// The output of `ping --json` for a ping without a successful response.
 private struct PingLossOutput: Encodable {
     let event = "lost"
     let time = Date.now

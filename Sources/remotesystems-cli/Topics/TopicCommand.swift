@@ -46,6 +46,7 @@ struct TopicCommand: Subcommand {
     }
 }
 
+/// The output of `topic --json`.
 private struct TopicOutput: Encodable {
     let event = "topic"
     var topic: Topic

@@ -60,6 +60,7 @@ struct ValuesDecodeCommand: Subcommand {
     }
 }
 
+/// The output of `values decode --json`.
 private struct DecodedOutput: Encodable {
     let event = "decoded"
     var value: Value

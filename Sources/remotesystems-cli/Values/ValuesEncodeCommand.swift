@@ -53,6 +53,7 @@ struct ValuesEncodeCommand: Subcommand {
     }
 }
 
+/// The output of `values encode --json`.
 private struct EncodedOutput: Encodable {
     let event = "encoded"
     var format: ByteFormat
