@@ -76,11 +76,11 @@ public struct RemoteSystemError: Error, Sendable {
 
     /// The place of a failure: this machine, the network or the other machine.
     public enum Side: String, Sendable, Hashable, Codable {
-        /// On this machine.
+        /// The failure occurred on this machine.
         case local
-        /// Between the two machines.
+        /// The failure occurred between the two machines.
         case network
-        /// On the other machine.
+        /// The failure occurred on the other machine.
         case remote
     }
 
@@ -94,7 +94,7 @@ public struct RemoteSystemError: Error, Sendable {
         case failed
     }
 
-    /// The kind of failure.
+    /// The kind of failure, for programs.
     public var code: Code
     /// A sentence for people: what happened and what to do. Contains no message contents and no secrets.
     public var message: String
@@ -112,10 +112,10 @@ public struct RemoteSystemError: Error, Sendable {
     /// Codes without a dot belong to the wire protocol (`Docs/wire-protocol.md`, section 14), for example
     /// `message-not-allowed`. Codes with a dot belong to the service (``AppServiceFailure/code``).
     public var failureCode: String?
-    /// The underlying error, if any.
+    /// The underlying error; `nil` if there is none.
     public var cause: (any Error)?
 
-    /// Creates an error.
+    /// Creates an error, for a test or for an API of your own.
     ///
     /// - Parameters:
     ///   - code: the kind of failure.
@@ -145,7 +145,7 @@ public struct RemoteSystemError: Error, Sendable {
 }
 
 extension RemoteSystemError: CustomStringConvertible {
-    /// The ``message``.
+    /// The ``message``, so that the error prints as a sentence.
     public var description: String { self.message }
 }
 

@@ -18,7 +18,7 @@ public struct RemoteSystemsConfiguration: Sendable {
 
         package let kind: Kind
 
-        /// All interfaces.
+        /// All network interfaces of the machine.
         public static let all = Network(kind: .all)
         /// This machine only: nothing is advertised on, sent to or accepted from the network.
         ///
@@ -53,9 +53,9 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var network: Network
     /// How systems are found, and how this one is advertised.
     public var discovery: Discovery
-    /// The timeouts of connections and requests.
+    /// The timeouts of connections and requests. Defaults to ``Transport/init()``.
     public var transport = Transport()
-    /// The limits of messages, requests and connections.
+    /// The limits of messages, requests and connections. Defaults to ``Limits/init()``.
     public var limits = Limits()
     /// The interceptors of every request sent or handled with this configuration. Defaults to none.
     public var interceptors = AppServiceInterceptors()

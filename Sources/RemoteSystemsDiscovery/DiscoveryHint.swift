@@ -3,7 +3,7 @@
 
 /// An advertisement that was received and is not authenticated: it states where a system may be.
 public struct DiscoveryHint: Sendable, Identifiable, Equatable {
-    /// The hint's id, unique within its source.
+    /// The id of the hint, unique within its source.
     public let id: String
 
     /// The advertised instance name. The advertiser chooses it freely, so use it only to distinguish hints.
@@ -17,7 +17,7 @@ public struct DiscoveryHint: Sendable, Identifiable, Equatable {
     /// ``DiscoveryLimits/propertyBytes`` bytes together.
     public var properties: [String: [UInt8]]
 
-    /// Creates a hint.
+    /// Creates a hint, for implementations of ``DiscoverySource``.
     ///
     /// - Parameters:
     ///   - id: The hint's id, unique within its source.
@@ -54,14 +54,15 @@ public struct DiscoveryEndpoint: Sendable, Hashable {
     /// `nil` for the configured time.
     public let connectTimeout: Duration?
 
-    /// Creates an endpoint.
+    /// Creates an endpoint from its address and port.
     ///
     /// - Parameters:
     ///   - address: The address in the transport's own form.
     ///   - port: The port; 0 for a transport whose addresses have no port.
-    ///   - interface: The local interface on which the address was seen, if known.
+    ///   - interface: The local interface on which the address was seen. Defaults to `nil`: not known.
     ///   - transport: The name of the transport. Defaults to `ip`.
-    ///   - connectTimeout: The maximum time for connecting. Defaults to `nil`, the configured time.
+    ///   - connectTimeout: The maximum time for connecting. Defaults to `nil`, the configured time. Valid range: 1
+    ///     ms–10 min.
     public init(
         address: String,
         port: Int,

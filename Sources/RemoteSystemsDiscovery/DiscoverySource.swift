@@ -68,17 +68,18 @@ public protocol DiscoverySource: Sendable {
     /// - Throws: ``DiscoveryError`` if the advertisement is not valid, so that a retry cannot help.
     func advertise(_ advertisement: DiscoveryAdvertisement) async throws
 
-    /// Advertises a service as ``advertise(_:)`` does, and reports whether the advertisement is in effect.
+    /// Advertises a service until the surrounding task is cancelled, and reports whether the advertisement is in
+    /// effect.
     ///
-    /// A source that cannot report this need not implement it. The advertisement then counts as being in effect while
-    /// ``advertise(_:)`` runs.
+    /// A source that cannot report this need not implement this method. The advertisement then counts as being in
+    /// effect while ``advertise(_:)`` runs.
     ///
     /// - Parameters:
     ///   - advertisement: The advertisement.
     ///   - report: Called with `true` when other systems can find the service from now on, and with `false` when they
     ///     no longer can: the stack refused it, or the daemon or the last interface is gone. Until the first call, the
-    ///     advertisement is not in effect. Called on any thread, in order; must not block. When this method returns,
-    ///     the advertisement is no longer in effect, whatever the last value was.
+    ///     advertisement is not in effect. Called on any thread, in order; must not block. When the method returns, the
+    ///     advertisement is no longer in effect, whatever the last value was.
     /// - Throws: ``DiscoveryError`` if the advertisement is not valid, so that a retry cannot help.
     func advertise(
         _ advertisement: DiscoveryAdvertisement,

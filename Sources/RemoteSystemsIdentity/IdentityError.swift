@@ -7,7 +7,7 @@
 /// has the same text. Neither holds a secret. In a log that others read, use ``code``, which names the kind of failure
 /// without a path.
 public struct IdentityError: Error, Sendable {
-    /// The kind of failure.
+    /// The kind of failure, for programs and logs.
     public var code: Code
 
     /// What happened, whether trying again can help, and what to do. May contain file names of this user.

@@ -17,9 +17,9 @@ public import FoundationEssentials
 /// - Strings and URLs are compared as UTF-8 bytes, not by Unicode's canonical equivalence.
 @frozen
 public enum Value: Sendable {
-    /// An explicit null.
+    /// An explicit null. A key with this value is present.
     case null
-    /// `true` or `false`.
+    /// A boolean: `true` or `false`.
     case bool(Bool)
     /// An integer from `Int64.min` to `Int64.max`.
     case integer(Int64)
@@ -27,9 +27,9 @@ public enum Value: Sendable {
     case unsigned(UInt64)
     /// A floating-point number. Infinities are kept; every NaN is encoded as the same quiet NaN.
     case double(Double)
-    /// A string.
+    /// A text.
     case string(String)
-    /// Bytes.
+    /// A sequence of bytes.
     case data(Data)
     /// A point in time: seconds since 1970-01-01 00:00:00 UTC. Must be finite; negative before 1970.
     ///
@@ -44,7 +44,7 @@ public enum Value: Sendable {
     case array([Value])
     /// An unordered collection of distinct values.
     case set(Set<Value>)
-    /// A nested dictionary.
+    /// A nested dictionary with string keys.
     case dictionary(ValueSet)
 }
 

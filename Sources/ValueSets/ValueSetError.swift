@@ -70,7 +70,7 @@ public struct ValueSetError: Error, Sendable, Hashable {
     /// What is allowed instead, if it can be named; else `nil`.
     public var allowed: String?
 
-    /// Creates an error.
+    /// Creates an error of encoding, decoding or validation.
     ///
     /// - Parameters:
     ///   - code: The kind of failure.

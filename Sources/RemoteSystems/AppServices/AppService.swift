@@ -82,7 +82,7 @@ public struct AppService: Sendable {
         /// Defaults to `nil`: ``AllowedValueSchema/appService`` applies.
         public var pushResponseSchema: AllowedValueSchema?
 
-        /// Creates options.
+        /// Creates options for a service.
         ///
         /// - Parameters:
         ///   - version: the service's version. Defaults to `nil`. Valid length: 1–1024 bytes of UTF-8.

@@ -185,7 +185,7 @@ public final class AppServiceConnection: Sendable {
 
     // MARK: Opening
 
-    /// Opens the connection.
+    /// Connects to the service, authenticates its system, and opens the connection.
     ///
     /// Takes at most ``RemoteSystemsConfiguration/Transport/connectTimeout`` for each address, plus
     /// ``RemoteSystemsConfiguration/Transport/startTimeout`` when the other system must first start the application. If

@@ -35,7 +35,7 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
     /// A code of the wire protocol, which services cannot set.
     private var registeredCode: String?
 
-    /// Creates a failure.
+    /// Creates a failure for the caller.
     ///
     /// - Parameters:
     ///   - message: a sentence for the caller, cut off after 512 bytes of UTF-8.
@@ -55,7 +55,7 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
         self.status = status == .success ? .failure : status
     }
 
-    /// The ``message``.
+    /// The ``message``, so that the failure prints as a sentence.
     public var description: String { self.message }
 }
 

@@ -73,7 +73,7 @@ public protocol InstalledApplications: Sendable {
     /// Each call returns a new sequence. The host reads it until ``RemoteSystemHost/run()`` ends.
     func changes() -> AsyncStream<Void>
 
-    /// Starts an application.
+    /// Starts an application that is not running.
     ///
     /// The host makes at most one call at a time for an application. It cancels the call as soon as the application can
     /// be reached; cancellation ends the waiting, not the application.

@@ -9,10 +9,10 @@ internal import RemoteSystemsIdentity
 /// The raw values are those of Project Rome, where they described a push service. Here they describe the host's
 /// advertisement and the certificate by which other systems recognise this one.
 public struct RemoteSystemRegistrationState: RawRepresentable, Sendable, Hashable {
-    /// The raw value.
+    /// The number of the state, as Project Rome defines it. Unknown numbers are kept.
     public var rawValue: Int
 
-    /// Creates a state with a raw value.
+    /// Creates a state with a number, which may be unknown to this version.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// The host does not run, its advertisement is not in effect (not yet, switched off, or refused by discovery), or

@@ -29,7 +29,7 @@ public import ValueSets
 /// ``AppServiceClientContext/isPush`` identifies them. The SDK's own requests (launching, presence, diagnosis) are not
 /// intercepted.
 public protocol AppServiceClientInterceptor: Sendable {
-    /// Intercepts one request.
+    /// Intercepts one request before it is sent, and its response.
     ///
     /// Runs in the sending task, and is cancelled with it.
     ///
@@ -59,7 +59,9 @@ public struct AppServiceClientRequest: Sendable {
     ///
     /// Defaults to `nil`: ``RemoteSystemsConfiguration/Transport/requestTimeout`` applies.
     public var timeout: Duration?
-    /// The key that identifies the operation; see ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
+    /// The key that identifies the operation, so that the request can safely be repeated; `nil` for none.
+    ///
+    /// ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)`` describes the effect of a key.
     public var idempotencyKey: IdempotencyKey?
 
     /// Creates a request, to test an interceptor in isolation.

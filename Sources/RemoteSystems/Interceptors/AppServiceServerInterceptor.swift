@@ -34,7 +34,7 @@ public import ValueSets
 /// identifies them. If they are read as a sequence (``AppServiceRequests``), the interceptors run once a reader is
 /// available. The SDK's built-in services (presence, launching, diagnosis, joining) are not intercepted.
 public protocol AppServiceServerInterceptor: Sendable {
-    /// Intercepts one request.
+    /// Intercepts one request before it is handled, and its response.
     ///
     /// Starts on the connection's event loop, which it must not block. Its task is cancelled when the caller cancels,
     /// stops waiting or disconnects.

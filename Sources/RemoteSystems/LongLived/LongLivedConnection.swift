@@ -80,7 +80,7 @@ public final class LongLivedConnection: Sendable {
         try self.run.start()
     }
 
-    /// The present state.
+    /// The present state of the connection. Callbacks and sequences report the same states in the same order.
     public var state: State { self.run.state }
 
     /// Information about the open connection; `nil` while there is none.

@@ -9,7 +9,7 @@ public import ValueSets
 public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     /// An app service that an application offers.
     public struct Service: Sendable, Hashable {
-        /// The service's name.
+        /// The service's name, in reverse-DNS form.
         public var name: String
         /// The schema of requests; `nil` when the service publishes none, or it cannot be read.
         public var requestSchema: AllowedValueSchema?

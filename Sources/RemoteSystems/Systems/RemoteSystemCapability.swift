@@ -3,7 +3,7 @@
 
 /// A capability of a system (one of Project Rome's `KnownRemoteSystemCapabilities`).
 public struct RemoteSystemCapability: RawRepresentable, Sendable, Hashable {
-    /// The capability's name.
+    /// The name of the capability, as Project Rome defines it.
     public var rawValue: String
 
     /// Creates a capability with a name.
@@ -20,7 +20,7 @@ public struct RemoteSystemCapability: RawRepresentable, Sendable, Hashable {
 }
 
 extension RemoteSystemCapability: CustomStringConvertible {
-    /// The capability's name.
+    /// The name of the capability, as in ``rawValue``.
     public var description: String { self.rawValue }
 }
 

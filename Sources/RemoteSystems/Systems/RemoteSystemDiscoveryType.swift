@@ -5,10 +5,10 @@
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept.
 public struct RemoteSystemDiscoveryType: RawRepresentable, Sendable, Hashable {
-    /// The raw value.
+    /// The number of the type, as Project Rome defines it. Unknown numbers are kept.
     public var rawValue: Int
 
-    /// Creates a type with a raw value.
+    /// Creates a type with a number, which may be unknown to this version.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// Found in any way. No system has this type; it serves as a filter (``RemoteSystemFilter/discoveryType(_:)``).

@@ -5,10 +5,10 @@
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept.
 public struct RemoteSystemLocalVisibilityKind: RawRepresentable, Sendable, Hashable {
-    /// The raw value.
+    /// The number of the kind, as Project Rome defines it. Unknown numbers are kept.
     public var rawValue: Int
 
-    /// Creates a kind with a raw value.
+    /// Creates a kind with a number, which may be unknown to this version.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// Every system and application is reported, including the watching application.

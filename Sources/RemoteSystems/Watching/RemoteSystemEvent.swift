@@ -23,9 +23,9 @@ public enum RemoteSystemEvent: Sendable {
 public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of condition. Raw values below 16 are those of Project Rome; values from 16 on are defined here.
     public struct Code: RawRepresentable, Sendable, Hashable {
-        /// The raw value.
+        /// The number of the code. Unknown numbers are kept.
         public var rawValue: Int
-        /// Creates a code with a raw value.
+        /// Creates a code with a number, which may be unknown to this version.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
         /// Another error; the message describes it.
@@ -38,14 +38,14 @@ public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringC
         public static let discoveryHampered = Code(rawValue: 16)
     }
 
-    /// The kind of error.
+    /// The kind of condition, for programs.
     public var code: Code
     /// A sentence with what happened and what to do.
     public var message: String
     /// Whether the watcher retries by itself. If `false`, the condition lasts until a person acts as the message says.
     public var recoversByItself: Bool
 
-    /// Creates an error.
+    /// Creates an error of a watcher, for a test.
     ///
     /// - Parameters:
     ///   - code: the kind of condition.
@@ -57,7 +57,7 @@ public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringC
         self.recoversByItself = recoversByItself
     }
 
-    /// The ``message``.
+    /// The ``message``, so that the error prints as a sentence.
     public var description: String { self.message }
 }
 

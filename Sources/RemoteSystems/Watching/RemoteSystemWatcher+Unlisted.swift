@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RemoteSystemWatcher {
-    /// The systems and advertisements that a watcher sees but does not list, and the reasons.
+    /// The systems and advertisements that a watcher sees but does not list, and the reasons. All values default to
+    /// none.
     public struct Unlisted: Sendable, Hashable {
         /// Available systems that the filters exclude, by id in ascending order.
         public var excluded: [RemoteSystem] = []

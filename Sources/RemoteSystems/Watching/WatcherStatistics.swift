@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The counts of a watcher over all its runs since it was created.
+/// The counts of a watcher over all its runs since it was created. All values default to 0.
 ///
 /// The same figures are sent to the process's metrics backend (swift-metrics); the article "Watching" lists them.
 public struct WatcherStatistics: Sendable, Hashable {

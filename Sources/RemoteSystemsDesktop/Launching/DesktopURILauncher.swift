@@ -30,7 +30,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
     /// The maximum time for the response of an application that is started over the bus.
     private static let maxActivationTime = Duration.seconds(25)
 
-    /// Creates a launcher.
+    /// Creates a launcher, and looks up the installed handlers.
     ///
     /// ``supportedURISchemes`` lists the schemes that have a handler at this time. Handlers that are installed later
     /// are used too.

@@ -11,11 +11,11 @@ public import RemoteSystems
 public struct URISchemePolicy: Sendable {
     /// What happens with the URIs of a scheme.
     public enum Rule: String, Sendable, Hashable, Codable {
-        /// URIs are opened.
+        /// URIs of the scheme are opened.
         case allow
         /// The closure ``URISchemePolicy/ask`` decides about each URI. Without the closure, URIs are not opened.
         case ask
-        /// URIs are not opened.
+        /// URIs of the scheme are not opened.
         case deny
     }
 
@@ -32,7 +32,7 @@ public struct URISchemePolicy: Sendable {
     /// Decides about URIs with the rule ``Rule/ask``. If `nil`, these URIs are denied.
     public var ask: Ask?
 
-    /// Creates a policy.
+    /// Creates a policy from rules.
     ///
     /// - Parameters:
     ///   - rules: The rules by scheme. Case is ignored. If a scheme appears several times in different case, the

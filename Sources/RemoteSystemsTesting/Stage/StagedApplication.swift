@@ -26,7 +26,7 @@ public struct StagedApplication: Sendable {
     /// sends to its callers. Defaults to none.
     public var interceptors = AppServiceInterceptors()
 
-    /// Creates an application.
+    /// Creates an application for a staged system.
     ///
     /// - Parameters:
     ///   - id: The application id, in reverse-DNS form.
