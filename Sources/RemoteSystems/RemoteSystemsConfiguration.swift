@@ -51,7 +51,7 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var stateDirectory: String?
     /// The network interfaces to use. Defaults to ``Network/all``.
     public var network: Network
-    /// How systems are found, and how this one is advertised.
+    /// The settings of how systems are found, and how this one is advertised.
     public var discovery: Discovery
     /// The timeouts of connections and requests. Defaults to ``Transport/init()``.
     public var transport = Transport()
@@ -93,7 +93,7 @@ public struct RemoteSystemsConfiguration: Sendable {
 }
 
 extension RemoteSystemsConfiguration {
-    /// How systems are found, and how this one is advertised.
+    /// The settings of how systems are found, and how this one is advertised.
     public struct Discovery: Sendable {
         /// The sources that find systems and advertise this one. Defaults to `nil`: mDNS on
         /// ``RemoteSystemsConfiguration/network``.

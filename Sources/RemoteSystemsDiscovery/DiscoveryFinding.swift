@@ -20,7 +20,7 @@ public struct DiscoveryFinding: Sendable, Hashable {
     public var status: Status
     /// What was found, as a sentence.
     public var what: String
-    /// Why it matters, as a sentence.
+    /// Why the finding matters, as a sentence.
     public var why: String
     /// What to do, as a sentence; `nil` if there is nothing to do.
     public var advice: String?

@@ -9,7 +9,7 @@ public struct DiscoveryHint: Sendable, Identifiable, Equatable {
     /// The advertised instance name. The advertiser chooses it freely, so use it only to distinguish hints.
     public let instance: String
 
-    /// Where to connect, best first, one endpoint for each address. Never empty. A machine that is seen on several
+    /// The endpoints to connect to, best first, one for each address. Never empty. A machine that is seen on several
     /// interfaces has several endpoints.
     public var endpoints: [DiscoveryEndpoint]
 

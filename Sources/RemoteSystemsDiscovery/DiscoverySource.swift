@@ -12,7 +12,7 @@ public protocol DiscoverySource: Sendable {
     /// The discovery type of the systems that are found by this source. Defaults to ``DiscoveryType/proximal``.
     var discoveryType: DiscoveryType { get }
 
-    /// Where the hints come from, which decides to which hints a system connects. Defaults to
+    /// The origin of the hints, which decides to which hints a system connects. Defaults to
     /// ``DiscoveryOrigin/announced``.
     ///
     /// The system that responds is authenticated in any case.

@@ -28,7 +28,7 @@ package struct ConnectionLimits: Sendable, Hashable {
     package var deadPeerTime = TimeAmount.seconds(15)
     /// The timeout for TLS and the hello together, from when the connection is accepted. Defaults to 1 s.
     package var handshakeTimeout = TimeAmount.seconds(1)
-    /// How long a graceful close waits for outstanding work. Defaults to 5 s.
+    /// The time for which a graceful close waits for outstanding work. Defaults to 5 s.
     package var drainTime = TimeAmount.seconds(5)
 
     /// The limits that the hello sends to the peer.

@@ -35,7 +35,7 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
         case localResources
     }
 
-    /// Where the failure occurred.
+    /// The place where the failure occurred.
     package enum Side: String, Sendable, Hashable {
         case local, network, remote
     }

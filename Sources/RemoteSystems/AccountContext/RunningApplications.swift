@@ -37,7 +37,7 @@ struct RunningApplications: Sendable {
         self.registered = registered
     }
 
-    /// The same applications, together with those that are registered with this process.
+    /// Returns these applications, together with the programs that are registered with this process.
     func with(_ registered: ProgramRegistry) -> RunningApplications {
         RunningApplications(directory: self.directory, registered: registered)
     }

@@ -48,7 +48,7 @@ extension AppServiceProvider {
 /// ``RemoteSystemHost/run()`` throws ``RemoteSystemError/Code/invalidArgument`` when a name, a text or a number of the
 /// service is not valid.
 public struct AppService: Sendable {
-    /// Where a service's handler runs.
+    /// The executor on which a service's handler runs.
     public enum Execution: Sendable, Hashable {
         /// On the connection's event loop, the fastest option.
         ///
@@ -121,7 +121,7 @@ public struct AppService: Sendable {
     ///
     /// Requests start in the order in which the caller sent them, whatever the limit.
     public let concurrentRequests: Int?
-    /// Where the handler runs.
+    /// The executor on which the handler runs.
     public let execution: Execution
     /// The permitted callers, and what the service publishes about itself.
     public var options: Options

@@ -166,7 +166,7 @@ extension AppServiceResponse {
         )
     )
 
-    /// The same response, retryable, for callers that use another connection for the next attempt.
+    /// Returns this response as retryable, for callers that use another connection for the next attempt.
     var overAnotherConnection: AppServiceResponse {
         guard self.error?.isOfEndedConnection == true else { return self }
         var response = self

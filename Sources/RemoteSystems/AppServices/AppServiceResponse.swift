@@ -5,7 +5,7 @@ public import ValueSets
 
 /// The result of a request to an app service. Check the status before the message.
 public struct AppServiceResponse: Sendable {
-    /// How the request ended.
+    /// The outcome of the request.
     public var status: AppServiceResponseStatus
     /// The service's response; empty unless the status is ``AppServiceResponseStatus/success``.
     public var message: ValueSet

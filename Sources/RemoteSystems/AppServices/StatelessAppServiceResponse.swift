@@ -6,7 +6,7 @@ public import ValueSets
 /// The result of ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``. Check the
 /// status before the message.
 public struct StatelessAppServiceResponse: Sendable {
-    /// How the request ended.
+    /// The outcome of the request.
     public var status: StatelessAppServiceResponseStatus
     /// The service's response; empty unless the status is ``StatelessAppServiceResponseStatus/success``.
     public var message: ValueSet

@@ -3,7 +3,7 @@
 
 internal import NIOCore
 
-/// How long a browser waits, and for what.
+/// The delays and timeouts of a browser.
 enum BrowserTimes {
     /// The timeout of the attempt to reconnect to a lost system at its known endpoints. A lost system is removed within
     /// a second, so the attempt must end earlier.
@@ -17,7 +17,8 @@ enum BrowserTimes {
     /// A host's machine counts as alive if an attempt to reconnect to the host fails within this time. If the machine
     /// is gone, the attempt lasts until its timeout.
     static let alive = Duration.milliseconds(650)
-    /// How long ``SystemBrowserStateMachine/Action/settled`` waits for attempts to connect to remembered processes.
+    /// The time for which ``SystemBrowserStateMachine/Action/settled`` waits for attempts to connect to remembered
+    /// processes.
     static let recall = Duration.seconds(1)
     /// The minimum time between two writes of what was learned of known systems.
     static let saving = Duration.seconds(3)

@@ -6,7 +6,7 @@ internal import FoundationEssentials
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Where the systems of an account were met: their endpoints, each with the network on which it worked.
+/// The endpoints at which the systems of an account were met, each with the network on which it worked.
 ///
 /// A value without I/O or a clock. Bounded, and endpoints are dropped 30 days after they last worked.
 struct KnownEndpoints: Sendable, Equatable {
@@ -16,7 +16,7 @@ struct KnownEndpoints: Sendable, Equatable {
         var port: Int
         /// The hash of the network's identity (``KnownEndpoints/hash(_:)``).
         var network: String
-        /// When the endpoint last worked, in seconds since 1970.
+        /// The time at which the endpoint last worked, in seconds since 1970.
         var met: Int
 
         /// Whether both entries are for the same endpoint on the same network.
@@ -39,7 +39,7 @@ struct KnownEndpoints: Sendable, Equatable {
     static let maxEndpointsOfSystem = 8
     /// The maximum number of endpoints of all systems. It keeps the file below 1 MiB.
     static let maxEndpoints = 4096
-    /// How long an endpoint is kept after it last worked, in seconds: 30 days.
+    /// The time for which an endpoint is kept after it last worked, in seconds: 30 days.
     static let maxAge = 30 * 24 * 3600
     /// The age at which an entry's time is stored again, in seconds: one day. The file is therefore not written at
     /// every start of a program.
@@ -178,7 +178,7 @@ extension KnownEndpoints {
         var systems: [String: [Entry]]
     }
 
-    /// Only the version, which decides how to read the rest.
+    /// The version of the file, which decides how to read the rest.
     private struct Format: Codable {
         var version: Int
     }

@@ -35,7 +35,7 @@ struct SystemBrowserStateMachine {
         case report(RemoteSystemWatcherError)
     }
 
-    /// What is known of one discovered, referred or remembered process.
+    /// The state of one discovered, referred or remembered process.
     struct Instance {
         var endpoints: [Endpoint]
         var discoveryType: RemoteSystemDiscoveryType

@@ -42,7 +42,7 @@ actor SystemBrowser {
     let time: TimeSource
     /// The systems that were met before; `nil` if they are not remembered.
     let knownSystems: KnownSystems?
-    /// In the order of their start.
+    /// The running watchers, in the order of their start.
     var users: [User] = []
     var needs: BrowserNeeds
     private var task: Task<Void, Never>?

@@ -123,7 +123,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
         }
     }
 
-    /// What a watcher finds; `nil` without an account, since a watcher would create one.
+    /// Returns the findings about the systems that a watcher lists; `nil` without an account, since a watcher would
+    /// create one.
     private func serviceInstances(_ identity: IdentityFacts) async -> DiscoveryFindings? {
         guard case .usable = identity else { return nil }
         var configuration = self.context.configuration

@@ -82,7 +82,8 @@ final class HostRegistration: Sendable {
         return min(max(.seconds(next.timeIntervalSince(now)), .milliseconds(100)), Self.longestTime)
     }
 
-    /// One minute: another process may renew the certificate, and the clock may be set, at any time.
+    /// The maximum of ``timeToRefresh``: one minute, because another process may renew the certificate, and the clock
+    /// may be set, at any time.
     private static let longestTime = Duration.seconds(60)
 
     /// Ends the registration: the host does not run again. Sequences end after the last state.

@@ -19,7 +19,7 @@ struct IdempotencyCacheStateMachine<Work> {
         var key: [UInt8]
     }
 
-    /// How much the cache keeps. When a limit is exceeded, the oldest response of the system that uses the most is
+    /// The limits of the cache. When a limit is exceeded, the oldest response of the system that uses the most is
     /// removed first.
     struct Limits {
         var time = Duration.seconds(300)

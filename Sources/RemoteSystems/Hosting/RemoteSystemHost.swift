@@ -28,7 +28,7 @@ package import ValueSets
 /// (``AppServiceConnectionStatus/appUnavailable``), and lets running requests finish. When its task is cancelled it
 /// closes its connections at once; running requests then fail on both sides.
 public final class RemoteSystemHost: Service {
-    /// How the host is published, and where it listens.
+    /// The settings of how a host is published, and where it listens.
     public struct Options: Sendable {
         /// The application's name as users see it. Valid length: 1–1024 bytes of UTF-8.
         ///

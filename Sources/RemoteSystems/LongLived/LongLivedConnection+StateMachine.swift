@@ -17,7 +17,7 @@ struct LongLivedConnectionStateMachine {
         case closed
     }
 
-    /// What the driver does until the next event.
+    /// The action of the driver until the next event.
     enum Step: Sendable {
         case connect
         /// The connection is open: wait until it ends.
@@ -212,7 +212,7 @@ struct LongLivedConnectionStateMachine {
         return self.waiting.sorted()
     }
 
-    /// How a request ended on one connection.
+    /// The outcome of a request on one connection.
     enum Ending: Sendable {
         /// There is a response, or another connection could not provide one either.
         case final

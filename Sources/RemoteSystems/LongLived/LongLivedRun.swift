@@ -14,7 +14,7 @@ final class LongLivedRun: Sendable {
     typealias State = LongLivedConnection.State
     typealias Machine = LongLivedConnectionStateMachine
 
-    /// What a request does after it has waited.
+    /// The next step of a request that has waited.
     private enum Turn: Sendable {
         case send(AppServiceConnection, generation: Int)
         case end(Machine.Refusal)

@@ -4,7 +4,8 @@
 internal import NIOCore
 internal import RemoteSystemsTransport
 
-/// How a connection creates streams beside itself: the host's end offers them, the caller's end opens them.
+/// The way in which a connection creates streams beside itself: the host's end offers them, the caller's end opens
+/// them.
 enum StreamAccess: Sendable {
     case offering(StreamTickets)
     case opening(StreamOpening)

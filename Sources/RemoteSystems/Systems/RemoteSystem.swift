@@ -24,7 +24,7 @@ public struct RemoteSystem: Sendable, Identifiable {
     public var manufacturerDisplayName: String?
     /// The name of the machine's model; `nil` if it is not known.
     public var modelDisplayName: String?
-    /// How the system was found.
+    /// The way in which the system was found.
     public var discoveryType: RemoteSystemDiscoveryType
     /// The relation between the system's account and this system's account.
     public var authorizationKind: RemoteSystemAuthorizationKind

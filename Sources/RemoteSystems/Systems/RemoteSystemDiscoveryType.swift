@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a system was found.
+/// The way in which a system was found.
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept.
 public struct RemoteSystemDiscoveryType: RawRepresentable, Sendable, Hashable {

@@ -31,7 +31,7 @@ final class WatcherRun: Sendable {
     /// Runs until cancelled, or until this system has left its account.
     func run() async { await self.browser.serve(self) }
 
-    /// What the watcher sees but does not list.
+    /// The systems and advertisements that the watcher sees but does not list.
     var unlisted: RemoteSystemWatcher.Unlisted {
         get async { await self.browser.unlisted(for: self) }
     }

@@ -9,7 +9,7 @@ public import RemoteSystems
 /// only if ``rules`` names them, whatever the value of ``otherSchemes``.
 /// `Docs/decisions/0011-opening-uris-for-others.md` explains the reasons.
 public struct URISchemePolicy: Sendable {
-    /// What happens with the URIs of a scheme.
+    /// The treatment of the URIs of a scheme.
     public enum Rule: String, Sendable, Hashable, Codable {
         /// URIs of the scheme are opened.
         case allow

@@ -9,9 +9,9 @@ extension AvahiBrowse {
     struct StateMachine: Sendable {
         typealias Instant = ContinuousClock.Instant
 
-        /// How long instances known before the daemon was lost may take to be reported again after reconnecting.
+        /// The time in which instances known before the daemon was lost must be reported again after reconnecting.
         static let grace: Duration = .seconds(3)
-        /// How long instances are kept while there is no daemon: the time to live of their mDNS records.
+        /// The time for which instances are kept while there is no daemon: the time to live of their mDNS records.
         static let retention: Duration = .seconds(Int(ServiceType.timeToLive))
         /// The maximum time from the start until *settled* is emitted.
         static let settling: Duration = .seconds(3)
@@ -71,7 +71,7 @@ extension AvahiBrowse {
             var isRelevant = true
             /// Whether a resolver is wanted or running.
             var isSought = false
-            /// When a host last responded to our own query with this instance.
+            /// The time at which a host last responded to our own query with this instance.
             var answeredAt: Instant?
         }
 

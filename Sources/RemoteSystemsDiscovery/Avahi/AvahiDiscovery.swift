@@ -29,7 +29,7 @@ public struct AvahiDiscovery: DiscoverySource {
 
     /// Which network interfaces may be used.
     public struct Interfaces: Sendable, Hashable {
-        /// Nil for all.
+        /// The names of the interfaces; `nil` for all.
         let names: [String]?
 
         /// All interfaces, including loopback. With a daemon: all interfaces that the daemon uses.

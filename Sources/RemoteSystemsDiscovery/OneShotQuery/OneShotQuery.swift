@@ -27,11 +27,12 @@ final class OneShotQuery {
     /// The minimum interval between queries. Several moments that passed while this process was suspended result in one
     /// query.
     private static let minInterval: Duration = .milliseconds(100)
-    /// How long responses are read after the last query.
+    /// The time for which responses are read after the last query.
     private static let listening: Duration = .seconds(2)
     /// The maximum number of packets read in one turn of the queue.
     private static let burst = 64
-    /// For a thousand hosts that respond at once. The kernel limits it to its own maximum (`net.core.rmem_max`).
+    /// The size of the socket's receive buffer, in bytes: enough for a thousand hosts that respond at once. The kernel
+    /// limits it to its own maximum (`net.core.rmem_max`).
     private static let receiveBuffer: Int32 = 1 << 20
 
     private let interface: NetworkInterface

@@ -72,7 +72,7 @@ package struct RootChain: Sendable {
         return self.roots.firstIndex { $0.id == id }.map { $0 + 1 }
     }
 
-    /// When the root with this number, from 1, was or will be retired; `nil` for the newest.
+    /// Returns the time at which the root with this number, from 1, was or will be retired; `nil` for the newest.
     func retirement(of number: Int) -> Date? { self.roots[number - 1].retirement }
 
     /// The number, from 1, of the newest root for whose key `verify` returns true.

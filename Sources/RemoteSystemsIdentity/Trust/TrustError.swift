@@ -11,7 +11,7 @@ public struct TrustError: Error, Hashable, Sendable {
     /// What is wrong, whether trying again can help, and what to do.
     public var message: String
 
-    /// The same message, worded for the system that the certificate belongs to.
+    /// The ``message``, worded for the system that the certificate belongs to.
     package var messageToPeer: String
 
     /// - Parameter messageToPeer: `nil` if the message is the same on both sides.

@@ -48,13 +48,13 @@ struct Lane {
     private var pieces = CircularBuffer<(piece: Piece, sent: Duration)>()
     /// The number of bytes that were sent and have not arrived.
     private(set) var bytes = 0
-    /// When the rate-limited link has finished its last portion.
+    /// The time at which the rate-limited link has finished its last portion.
     private var free = Duration.zero
     /// The size and the arrival time of the next portion of a rate-limited link.
     private var through: (bytes: Int, at: Duration)?
     private var hasEnded = false
 
-    /// How many portions a rate-limited link delivers in a second.
+    /// The number of portions that a rate-limited link delivers in a second.
     private static var beatsPerSecond: Int { 10 }
 
     mutating func send(_ piece: Piece, now: Duration) {

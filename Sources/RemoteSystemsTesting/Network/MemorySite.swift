@@ -121,7 +121,7 @@ final class MemorySite: Transport {
         }
     }
 
-    /// This site as the peer of the other end.
+    /// Returns this site as the peer of the other end.
     private func peer(port: Int) -> TransportPeer {
         TransportPeer(
             Endpoint(transport: .memory, host: self.address, port: port),

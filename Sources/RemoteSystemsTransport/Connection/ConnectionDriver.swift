@@ -54,7 +54,7 @@ final class ConnectionDriver {
     private var isFlushScheduled = false
     private var isStepping = false
     private var timer: Scheduled<Void>?
-    /// When ``timer`` is due.
+    /// The time at which ``timer`` is due.
     private var timerDeadline = NIODeadline.distantFuture
     /// The timeout of ``leave()`` while it waits for responses.
     private var leaving: Scheduled<Void>?

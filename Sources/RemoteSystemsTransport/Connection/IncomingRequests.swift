@@ -45,7 +45,8 @@ struct IncomingRequests<Request> {
     private var queued = CircularBuffer<Queued>(initialCapacity: 1)
     private var bytes = 0
     var isWritable = true
-    /// Never later than the earliest deadline. It may be earlier, because finished requests do not change it.
+    /// A time that is never later than the earliest deadline. It may be earlier, because finished requests do not
+    /// change it.
     private(set) var earliestDeadline = NIODeadline.distantFuture
 
     init(window: Int, windowBytes: Int, concurrency: Int) {

@@ -65,7 +65,8 @@ struct OutgoingCalls<Call> {
     private var heldID: UInt64?
     /// Starts small, because on most connections no call ever waits.
     private var waiting = CircularBuffer<Waiting>(initialCapacity: 1)
-    /// Never later than the earliest deadline. It may be earlier, because completed calls do not change it.
+    /// A time that is never later than the earliest deadline. It may be earlier, because completed calls do not change
+    /// it.
     private(set) var earliestDeadline = NIODeadline.distantFuture
 
     init(window: PeerLimits) {

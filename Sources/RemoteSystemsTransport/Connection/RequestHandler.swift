@@ -9,13 +9,13 @@ package struct IncomingRequest: Sendable {
     /// Unique among the peer's requests on this connection.
     let id: UInt64
     package var message: ValueSet
-    /// When the caller stops waiting for the response.
+    /// The time at which the caller stops waiting for the response.
     package var deadline: NIODeadline
     /// The idempotency key: requests with the same key are performed once.
     package var key: [UInt8]?
     /// The request's metadata, which satisfies ``MetadataRules``.
     package var metadata: ValueSet
-    /// Why the message cannot be read; `nil` for one that a handler receives.
+    /// The reason why the message cannot be read; `nil` for a message that a handler receives.
     var malformation: String?
 }
 

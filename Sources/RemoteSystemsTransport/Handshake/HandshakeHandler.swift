@@ -65,7 +65,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     var role: Role
     let security: TransportSecurity
     let accepted: Set<Standing.Kind>
-    /// Why the host's certificates were refused, if they were.
+    /// The reason why the host's certificates were refused, if they were.
     var objection: TransportError?
     private var deadline: HandshakeDeadline
     private let responseTimeout: TimeAmount

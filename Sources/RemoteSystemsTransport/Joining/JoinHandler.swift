@@ -101,7 +101,7 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
         context.close(promise: nil)
     }
 
-    /// Only the first call has an effect on the promise and the feed.
+    /// Ends the conversation. Only the first call has an effect on the promise and the feed.
     private func end(_ error: TransportError) {
         self.timeout?.cancel()
         self.secured.fail(error)

@@ -174,7 +174,8 @@ struct LocalPeer: Sendable, Hashable {
         guard self.user == user else { throw LocalSocket.Failure("accept", EPERM) }
     }
 
-    /// Each program has a key of its own. A program cannot choose its process id freely.
+    /// The key that identifies the program in limits: each program has its own. A program cannot choose its process id
+    /// freely.
     var key: PeerKey {
         PeerKey(
             transport: .local,

@@ -60,9 +60,9 @@ struct ByteStreamStateMachine {
     private var keepAlive: KeepAlive
     private var lastPing: NIODeadline
     private var token: UInt64 = 0
-    /// When the peer counts as stalled, because it reads nothing.
+    /// The time at which the peer counts as stalled, because it reads nothing.
     private var stallDeadline = NIODeadline.distantFuture
-    /// When a stream that is being closed is aborted.
+    /// The time at which a stream that is being closed is aborted.
     private var closeDeadline = NIODeadline.distantFuture
 
     init(
@@ -420,7 +420,7 @@ struct ByteStreamStateMachine {
 
     private var interval: TimeAmount { .nanoseconds(self.limits.deadPeerTime.nanoseconds / 3) }
 
-    /// When ``tick(now:)`` must be called next.
+    /// The time at which ``tick(now:)`` must be called next.
     var nextWakeUp: NIODeadline {
         switch self.phase {
         case .ended: return .distantFuture

@@ -98,7 +98,7 @@ public struct AllowedValueSchema: Sendable, Hashable {
         self.allowsFurtherKeys = allowsFurtherKeys
     }
 
-    /// The same declarations as part of another schema, whose base then applies.
+    /// Returns these declarations as part of another schema, whose rule for all values then applies.
     var nested: AllowedValueSchema {
         var nested = self
         nested.profile = .full

@@ -14,7 +14,7 @@ final class ConformanceJudge: Sendable {
     private struct Connection {
         var isSecured = false
         var isOpen = false
-        /// Either side has sent a refuse.
+        /// Whether either side has sent a refuse.
         var isRefused = false
         /// Whether the connection is to the conformance service, which sends unknown frames and reads `Do` in requests.
         var isExercise = false
