@@ -107,6 +107,8 @@ struct ConnectionToken: Sendable, Hashable {
         return "\(Self.scheme):\(Self.version):\(String(url))"
     }
 
+    /// Reads a token from its text.
+    ///
     /// - Parameter network: the network on which the token is used.
     init(_ text: String, network: TransportNetwork = .sockets) throws(RemoteSystemError) {
         guard text.utf8.count <= Self.maxBytes else { throw Self.invalid("it is too long") }

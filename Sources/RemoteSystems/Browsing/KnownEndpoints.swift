@@ -51,6 +51,8 @@ struct KnownEndpoints: Sendable, Equatable {
     /// The entries of each system, the newest first.
     private(set) var systems: [SystemID: [Entry]] = [:]
 
+    /// Creates an empty value.
+    ///
     /// - Parameter salt: 16 random bytes.
     init(salt: [UInt8]) { self.salt = salt }
 

@@ -109,6 +109,8 @@ struct SystemBrowserStateMachine {
     private(set) var isSettled = false
     private var hasRefused = false
 
+    /// Creates the state of a browser that starts.
+    ///
     /// - Parameters:
     ///   - sources: the number of sources that start to browse.
     ///   - awaitsRecall: whether ``recalled(_:)`` will be called.
@@ -284,6 +286,8 @@ struct SystemBrowserStateMachine {
 
     // MARK: Connection events
 
+    /// Records that an attempt to connect to an instance succeeded.
+    ///
     /// - Parameter endpoint: the endpoint that the connection uses, if known.
     mutating func connected(
         _ instance: String,

@@ -92,7 +92,7 @@ actor ApplicationStarter {
         if let first = await self.race(id, until: began + timeout) {
             outcome = first
         } else if let port = self.running.port(of: id) {
-            // It came up just before the timeout.
+            // The application came up just before the timeout.
             outcome = .running(port: port)
         } else {
             await self.installed.didNotComeUp(id)

@@ -26,6 +26,8 @@ struct ConnectionQuota: Sendable {
     /// The systems at their limit for which that was reported.
     private var reported: Set<SystemID> = []
 
+    /// Creates a quota without connections.
+    ///
     /// - Parameter share: the maximum of one system. `nil` means a quarter of `limit`, but at least 16 where `limit`
     ///   allows it.
     init(limit: Int, share: Int? = nil) {

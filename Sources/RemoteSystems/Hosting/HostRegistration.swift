@@ -22,6 +22,8 @@ final class HostRegistration: Sendable {
     private let identity: @Sendable () -> SystemIdentity?
     private let now: @Sendable () -> Date
 
+    /// Creates the registration of a host that does not run yet.
+    ///
     /// - Parameters:
     ///   - identity: this system's identity; `nil` if it cannot be used. Called only while the host listens and is
     ///     advertised.

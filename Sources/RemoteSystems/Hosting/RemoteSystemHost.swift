@@ -430,7 +430,7 @@ public final class RemoteSystemHost: Service {
         var reported: [[String]]?
         while true {
             try await self.context.environment.time.sleep(for: .seconds(1))
-            // Watchers of other systems may get another list than those of this one.
+            // Watchers of other systems may get another list than watchers of this system.
             let running = [true, false].map {
                 referral.running(beside: self.configuration.applicationID, isLocal: $0)
             }

@@ -66,6 +66,8 @@ extension RemoteSystemEvents {
         private let state = Mutex(State())
         private let end: @Sendable () -> Void
 
+        /// Creates the record of a sequence without readers.
+        ///
         /// - Parameter end: ends the sequence. May be called more than once.
         init(end: @escaping @Sendable () -> Void) {
             self.end = end

@@ -12,6 +12,8 @@ final class WatcherRun: Sendable {
     let emit: @Sendable (RemoteSystemEvent) -> Void
     private let browser: SystemBrowser
 
+    /// Creates a run of a watcher. ``run()`` starts it.
+    ///
     /// - Throws: ``RemoteSystemError`` when this system's account cannot be used.
     init(
         context: ApplicationContext,

@@ -59,6 +59,8 @@ enum DBusForm {
         try Self.validate(set, depth: 0)
     }
 
+    /// Checks that D-Bus can represent the entries of a set.
+    ///
     /// - Parameter depth: The number of enclosing containers.
     private static func validate(_ set: ValueSet, depth: Int) throws(ValueSetError) {
         try Self.check(depth: depth + 2)

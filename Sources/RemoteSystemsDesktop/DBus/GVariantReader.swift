@@ -85,6 +85,8 @@ struct GVariantReader {
         return elements
     }
 
+    /// Reads a dictionary of type `a{sv}`.
+    ///
     /// - Parameter isNested: Whether the dictionary is nested, where a tag is possible.
     private mutating func set(
         _ variant: OpaquePointer,

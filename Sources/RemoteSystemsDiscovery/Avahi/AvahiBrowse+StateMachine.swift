@@ -288,7 +288,7 @@ extension AvahiBrowse {
             instances[serviceInstance.instance]?.tracks[serviceInstance]?.hostName = resolution.hostName
             instances[serviceInstance.instance]?.tracks[serviceInstance]?.answeredAt = nil
             settle(serviceInstance, resolution, isRelevant: isRelevant)
-            // Neither a browser nor a resolver would report its end.
+            // Neither a browser nor a resolver would report the end of this instance.
             if !isRelevant, !track.isBrowsed { answered[serviceInstance] = now + Self.retention }
             return reemit(serviceInstance.instance).map { .emit($0) } ?? .nothing
         }

@@ -37,6 +37,8 @@ final class AvahiBrowse {
         let isRelevant: @Sendable (DiscoveryHint) -> Bool
     }
 
+    /// Creates a browse without listeners.
+    ///
     /// - Parameters:
     ///   - onFailure: Called when a browser failed. The connection should then be replaced.
     ///   - onCrowding: Called with `true` when an interface comes near the limit of Avahi's cache, and with `false`

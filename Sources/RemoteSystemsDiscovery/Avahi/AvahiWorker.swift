@@ -37,6 +37,8 @@ actor AvahiWorker {
     private var connection: (any AvahiConnection)?
     private var objects: [UInt64: AnyObject] = [:]
 
+    /// Creates a worker that is not connected to Avahi.
+    ///
     /// - Parameter deliver: Called on the worker's queue. Must not block.
     init(_ options: Options, deliver: @escaping @Sendable (Report) -> Void) {
         self.options = options

@@ -23,6 +23,8 @@ final class EmbeddedConnection: AvahiConnection {
     private let report: (ConnectionReport) -> Void
     private var server: OpaquePointer?
 
+    /// Creates a stack in this process.
+    ///
     /// - Parameter interfaces: The names of the interfaces that may be used; nil for all.
     init(
         loop: AvahiEventLoop,

@@ -57,6 +57,8 @@ package struct PresentNetworks: Sendable, Hashable {
     /// The preferred route first.
     private let gateways: [Gateway]
 
+    /// Creates the networks from the addresses of interfaces and the default routes.
+    ///
     /// - Parameter gateways: the default routes of IPv4, in any order.
     init(_ attachments: [Attachment], gateways: [Gateway]) {
         self.attachments = attachments.sorted {
@@ -95,6 +97,8 @@ package struct PresentNetworks: Sendable, Hashable {
         return [self.network(network, "routed")].compactMap(\.self)
     }
 
+    /// Returns the network of an interface's address; `nil` if its identity is not known.
+    ///
     /// - Parameter way: how the network is used, so that an address that was reached directly is not tried through a
     ///   router.
     private func network(_ attachment: Attachment, _ way: String) -> Network? {

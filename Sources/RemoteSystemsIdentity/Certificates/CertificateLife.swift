@@ -8,8 +8,8 @@ package enum CertificateLife {
     /// The time by which a certificate becomes valid before its creation: one day, for peers whose clocks are behind.
     package static let backdating: TimeInterval = 24 * 3600
 
-    /// The time for which a system's certificate is valid: 90 days. A peer that never receives the system's revocation trusts
-    /// the system for this time.
+    /// The time for which a system's certificate is valid: 90 days. A peer that never receives the system's revocation
+    /// trusts the system for this time.
     package static let system: TimeInterval = 90 * 24 * 3600
 
     /// The last third of a system certificate's life, in which it is renewed. Failed renewals are retried.

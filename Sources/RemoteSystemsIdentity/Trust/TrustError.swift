@@ -14,6 +14,8 @@ public struct TrustError: Error, Hashable, Sendable {
     /// The ``message``, worded for the system that the certificate belongs to.
     package var messageToPeer: String
 
+    /// Creates an error with the messages for both sides.
+    ///
     /// - Parameter messageToPeer: `nil` if the message is the same on both sides.
     init(_ code: Code, _ message: String, toPeer messageToPeer: String? = nil) {
         self.code = code

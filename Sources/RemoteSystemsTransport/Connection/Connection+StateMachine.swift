@@ -25,6 +25,8 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         case closed(CloseStatus)
     }
 
+    /// Creates the state of a connection that has just opened.
+    ///
     /// - Parameter trustEnd: when the peer's certificate expires. Defaults to never.
     init(limits: ConnectionLimits, peer: PeerLimits, now: NIODeadline, trustEnd: NIODeadline = .distantFuture) {
         self.trustEnd = trustEnd

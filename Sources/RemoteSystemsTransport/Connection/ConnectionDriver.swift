@@ -65,6 +65,8 @@ final class ConnectionDriver {
     /// not read is detected before more is written for it.
     private static var maxUnflushedBytes: Int { 1 << 16 }
 
+    /// Creates the driver of a connection that has just opened.
+    ///
     /// - Parameter trusted: how long the peer's certificate remains valid.
     init(
         channel: any Channel,

@@ -152,6 +152,8 @@ package struct WireFailure: Sendable, Hashable {
         self.init(text, codeText: code?.rawValue, canRetry: canRetry, port: port)
     }
 
+    /// Creates a failure with a code that may be unknown to this version.
+    ///
     /// - Parameter code: a text for which ``isCode(_:)`` is `true`.
     package init(_ text: String, codeText code: String?, canRetry: Bool, port: Int? = nil) {
         let printable = text.withoutControlCharacters

@@ -99,6 +99,8 @@ struct HostHandshake {
     private var state = State.securing
     private let features: Set<String>
 
+    /// Creates the host's part of a handshake.
+    ///
     /// - Parameter features: the features that this side offers.
     init(features: Set<String> = ProtocolFeature.known) {
         self.features = features

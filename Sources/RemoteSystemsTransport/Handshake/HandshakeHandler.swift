@@ -79,6 +79,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// The timeout for a peer that does not close the connection after a refusal. Set only if there is an observer.
     private var lingering: Scheduled<Void>?
 
+    /// Creates a handler for one side of a handshake.
+    ///
     /// - Parameter accepted: the standings of the peers to accept. Defaults to this system's own account.
     init(
         role: Role,

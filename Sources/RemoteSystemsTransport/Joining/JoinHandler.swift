@@ -18,6 +18,8 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
     private var decoder = FrameDecoder(limit: JoinMessage.maxBytes)
     private var timeout: Scheduled<Void>?
 
+    /// Creates a handler for one conversation.
+    ///
     /// - Parameters:
     ///   - deadline: when the conversation must be complete.
     ///   - secured: receives the peer's certificate, in DER, when the TLS handshake is complete.

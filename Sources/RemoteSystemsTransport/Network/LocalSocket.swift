@@ -144,7 +144,7 @@ struct LocalPeer: Sendable, Hashable {
     /// The process id; 0 for a process that is not visible in this process's namespace.
     var pid: CInt
     var user: UInt32
-    // The same layout as `struct ucred`.
+    // The layout of this structure is that of `struct ucred`.
     private var group: UInt32 = 0
 
     init(pid: CInt, user: UInt32) {
@@ -169,6 +169,8 @@ struct LocalPeer: Sendable, Hashable {
         return options.unsafeGetSocketOption(level: SocketOptionLevel(SOL_SOCKET), name: SocketOptionName(SO_PEERCRED))
     }
 
+    /// Checks that the program belongs to a user, by default the effective user of this process.
+    ///
     /// - Throws: an error with `EPERM` if the program belongs to another user.
     func check(user: UInt32 = geteuid()) throws(LocalSocket.Failure) {
         guard self.user == user else { throw LocalSocket.Failure("accept", EPERM) }

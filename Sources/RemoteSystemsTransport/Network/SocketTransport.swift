@@ -11,6 +11,8 @@ package struct SocketTransport: Transport {
     private let listeningSocket: CInt?
     private var reach: NetworkReach
 
+    /// Creates a transport over TCP.
+    ///
     /// - Parameters:
     ///   - listeningSocket: a listening socket that this process inherited. It is used regardless of the requested host
     ///     and port. The transport owns it from then on.

@@ -10,6 +10,8 @@ package struct TimeSource: Sendable {
 
     private let manual: (any ManualTime)?
 
+    /// Creates a source of time.
+    ///
     /// - Parameter manual: a clock that a test advances; `nil` for the machine's clock.
     package init(manual: (any ManualTime)?) {
         self.manual = manual

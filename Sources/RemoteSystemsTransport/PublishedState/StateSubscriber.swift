@@ -31,6 +31,8 @@ package final class StateSubscriber: Sendable {
 
     private let state: Mutex<State>
 
+    /// Creates a subscriber for a topic. It is not subscribed yet.
+    ///
     /// - Parameters:
     ///   - budget: limits the state that this and other subscribers hold. Defaults to the budget of the process.
     ///   - window: the number of bytes that the publisher may send before this side has taken them. Defaults to 256

@@ -36,6 +36,8 @@ struct StateSubscription: Sendable {
     /// The time of the subscription's next frame on the connection's virtual time scale; see ``StateLink``.
     var turn: UInt64 = 0
 
+    /// Creates a subscription, which may continue an earlier one.
+    ///
     /// - Parameter resumed: the version that the subscriber has, and that version's newest change.
     init(
         topic: TopicSchema,

@@ -26,6 +26,8 @@ package struct TopicSchema: Sendable, Hashable {
         package let key: String
         package let schema: AllowedValueSchema
 
+        /// Declares the records of one key or of one prefix.
+        ///
         /// - Parameters:
         ///   - key: a key, or a prefix that ends with a slash.
         ///   - fields: the declared fields. Other fields are allowed and ignored.

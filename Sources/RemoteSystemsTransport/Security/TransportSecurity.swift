@@ -33,6 +33,8 @@ package final class TransportSecurity: Sendable {
     private let now: @Sendable () -> Date
     private let learned: @Sendable (RootChain) -> Void
 
+    /// Prepares an identity for TLS.
+    ///
     /// - Parameters:
     ///   - trust: the trusted accounts. Defaults to the identity's own.
     ///   - learned: called with an account's root keys, to store them, after a peer has shown further keys signed by

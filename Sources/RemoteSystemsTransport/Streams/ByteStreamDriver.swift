@@ -52,6 +52,8 @@ final class ByteStreamDriver {
     /// The number of bytes that a writer on the event loop may send before other work gets its turn.
     private static var maxTurnBytes: Int { 1 << 20 }
 
+    /// Creates the driver of a stream that has just opened.
+    ///
     /// - Parameter trusted: how long the peer's certificate remains valid.
     init(
         channel: any Channel,

@@ -18,6 +18,8 @@ struct StreamFrameDecoder {
     /// The number of outstanding bytes of the current DATA frame.
     private var dataLeft = 0
 
+    /// Creates a decoder that continues after the handshake.
+    ///
     /// - Parameter frames: contains the bytes that arrived with the handshake.
     init(_ frames: FrameDecoder, limit: Int = StreamLimits.frameBytes) {
         self.frames = frames

@@ -32,6 +32,8 @@ struct StreamTicketsStateMachine {
     private var limiter: KeyedLimiter<SystemID>
     private var lastID: UInt64 = 0
 
+    /// Creates the state without offers.
+    ///
     /// - Parameters:
     ///   - limit: the maximum number of pending offers. Defaults to 1024.
     ///   - limitPerPeer: the maximum number of pending offers for one system. Defaults to 64.

@@ -22,6 +22,8 @@ final class ConformanceRecord: Sendable {
     private let state = Mutex(State())
     private let report: @Sendable (Finding) -> Void
 
+    /// Creates a record without findings.
+    ///
     /// - Parameter report: The callback for each finding. It runs on the connection's event loop.
     init(report: @escaping @Sendable (Finding) -> Void = { _ in }) {
         self.report = report

@@ -16,6 +16,8 @@ struct ConformanceRun {
     let output: Output
     let logger: Logger
 
+    /// Runs the conformance hosts until Ctrl-C, then prints the summary.
+    ///
     /// - Returns: Whether no rule was broken.
     func run() async throws -> Bool {
         let (own, other) = ("\(self.directory)/account", "\(self.directory)/another-account")

@@ -18,6 +18,8 @@ final class PingRun: Sendable {
     private let output: Output
     private let statistics = Mutex(PingStatistics())
 
+    /// Creates a run of pings. ``run()`` connects.
+    ///
     /// - Parameter timeout: The timeout for opening the connection and for each response. Defaults to 15 s and 5 s.
     init(
         system: RemoteSystem,
