@@ -38,7 +38,8 @@ public protocol DiscoverySource: Sendable {
     ///
     /// - Parameter isRelevant: Decides by an instance's advertised properties. Called often and on any thread; must not
     ///   block.
-    /// - Returns: The events of the browse. It ends as the one of ``browse()`` does.
+    /// - Returns: The events of the browse. The browse ends when the iterating task is cancelled, or when the sequence
+    ///   and its iterators are released.
     func browse(following isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool) -> DiscoveryEvents
 
     /// Waits until an advertisement of one of these instances arrives by multicast, or by the source's equivalent.

@@ -178,8 +178,8 @@ final class AccountContext: Sendable {
 
     /// Reloads the account after this or another process changed it (renewed certificate, new revocation list).
     ///
-    /// On the system that holds the account's key, reading the identity also renews the certificate when it is due.
-    /// Intended for long-running processes.
+    /// On the system that holds the account's root key, reading the identity also renews the certificate when it is
+    /// due. Intended for long-running processes.
     func reloadIdentity() {
         do {
             let shouldReport = try self.reloading.withLock { _ in try self.reload() }
@@ -300,8 +300,8 @@ final class AccountContext: Sendable {
 
     /// Whether a list adds no revocation to the list in use.
     ///
-    /// - Parameter list: the decoded list, once its signature is verified. On the system with the account's key, an
-    ///   older list may name a system that the newer one lacks, so comparing the numbers is not sufficient there.
+    /// - Parameter list: the decoded list, once its signature is verified. On the system with the account's root key,
+    ///   an older list may name a system that the newer one lacks, so comparing the numbers is not sufficient there.
     private func isKnown(_ bytes: [UInt8], _ list: RevocationList? = nil) throws(RemoteSystemError) -> Bool {
         guard let own = self.revocations else { return false }
         if bytes == own.bytes { return true }

@@ -21,10 +21,10 @@ extension AppServiceConnection {
     ///     ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
     ///   - idempotencyKey: identifies the operation, so that the request can safely be repeated when no response
     ///     arrived. A host executes requests of one system to one service with the same key once, and sends the first
-    ///     response to all of them, also over other connections. It remembers a response for five minutes, or less when
-    ///     its cache is full. A request with a key continues until its deadline when it is cancelled or its connection
-    ///     is lost. A response that permits a retry is not remembered. An older host that does not support keys
-    ///     executes every request. Defaults to `nil`.
+    ///     response to all of these requests, also over other connections. It remembers a response for five minutes, or
+    ///     less when its cache is full. A request with a key continues until its deadline when it is cancelled or its
+    ///     connection is lost. A response that permits a retry is not remembered. An older host that does not support
+    ///     keys executes every request. Defaults to `nil`.
     ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer. Defaults to none.
     /// - Returns: the response, or the status and the error that explain why there is none:
     ///   - ``AppServiceResponseStatus/failure`` when the service could not execute the request, or its response does

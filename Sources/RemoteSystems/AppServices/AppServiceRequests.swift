@@ -20,8 +20,8 @@
 ///
 /// **Buffer policy.** No request is dropped. A request waits until the reader takes it, its deadline passes, or the
 /// connection ends. In the last two cases it fails at the service and is not delivered. At most
-/// ``RemoteSystemsConfiguration/Limits/concurrentRequests`` requests wait here; further requests wait at the service. A
-/// slow reader therefore delays the service's
+/// ``RemoteSystemsConfiguration/Limits/concurrentRequests`` requests wait in this process; further requests wait at the
+/// service. A slow reader therefore delays the service's
 /// ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
 ///
 /// **Order.** Requests are delivered in the order in which they were sent. Each is delivered once: several readers

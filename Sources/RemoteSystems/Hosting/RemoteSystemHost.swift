@@ -442,8 +442,8 @@ public final class RemoteSystemHost: Service {
 
     /// Renews the certificate if it is due.
     ///
-    /// Where the account's key is stored, loading the identity renews the certificate. On other systems a watcher runs
-    /// for 15 s to find a system that has the key and to request a certificate from it.
+    /// Where the account's root key is stored, loading the identity renews the certificate. On other systems a watcher
+    /// runs for 15 s to find a system that has the key and to request a certificate from it.
     private func renewIfDue() async throws {
         await self.context.account.reloadIdentityInBackground()
         guard let identity = try? self.context.security().identity, !identity.isAuthority,

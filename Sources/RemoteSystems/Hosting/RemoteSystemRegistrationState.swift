@@ -21,7 +21,7 @@ public struct RemoteSystemRegistrationState: RawRepresentable, Sendable, Hashabl
     /// The host runs and is advertised, and its certificate is valid.
     public static let registered = RemoteSystemRegistrationState(rawValue: 1)
     /// The host runs and is advertised, but its certificate is due for renewal: it has not met a system that holds the
-    /// account's key.
+    /// account's root key.
     public static let expiring = RemoteSystemRegistrationState(rawValue: 2)
     /// The host runs and is advertised, but its certificate has expired: other systems neither accept its connections
     /// nor connect to it.

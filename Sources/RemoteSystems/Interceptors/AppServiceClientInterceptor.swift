@@ -21,8 +21,9 @@ public import ValueSets
 /// ```
 ///
 /// Interceptors are set for all requests of a program (``RemoteSystemsConfiguration/interceptors``) or for one
-/// connection (``RemoteSystemConnectionRequest/interceptors``). Those of the configuration run outside those of the
-/// connection. In each list the first is the outermost: it sees the request first and the response last.
+/// connection (``RemoteSystemConnectionRequest/interceptors``). The interceptors of the configuration run outside the
+/// interceptors of the connection. In each list the first is the outermost: it sees the request first and the response
+/// last.
 ///
 /// Interceptors run in the sending task and are cancelled with it. Each attempt of a ``LongLivedConnection`` is
 /// intercepted separately. Requests that a host sends to its callers are intercepted, too;

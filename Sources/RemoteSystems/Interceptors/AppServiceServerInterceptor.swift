@@ -21,8 +21,8 @@ public import ValueSets
 /// ```
 ///
 /// Interceptors are set for all requests that a program handles (``RemoteSystemsConfiguration/interceptors``) or for
-/// one service (``AppService/interceptors``). Those of the configuration run outside those of the service. In each list
-/// the first is the outermost: it sees the request first and the response last.
+/// one service (``AppService/interceptors``). The interceptors of the configuration run outside the interceptors of the
+/// service. In each list the first is the outermost: it sees the request first and the response last.
 ///
 /// Interceptors run for every request, before the message is checked against the service's schema. This includes
 /// requests with an idempotency key whose response is remembered: a refusal applies to them, too, and a repeated

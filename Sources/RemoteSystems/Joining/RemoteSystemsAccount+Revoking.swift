@@ -8,9 +8,9 @@ extension RemoteSystemsAccount {
     /// Revokes a system permanently: its open connections close, and no system of the account connects to it again.
     ///
     /// Only a system that holds the account's root key can revoke. Programs of this machine apply the revocation within
-    /// two seconds. Other systems receive it from a ``RemoteSystemHost`` or ``RemoteSystemWatcher`` that runs here, and
-    /// pass it on to each other. A system that does not receive it trusts the revoked system until the revoked system's
-    /// certificate expires, at most 90 days.
+    /// two seconds. Other systems receive it from a ``RemoteSystemHost`` or ``RemoteSystemWatcher`` that runs on this
+    /// machine, and pass it on to each other. A system that does not receive it trusts the revoked system until the
+    /// revoked system's certificate expires, at most 90 days.
     ///
     /// To readmit the machine, invite it again; it then gets another id. Revoking a system again has no effect.
     ///

@@ -44,7 +44,7 @@ public struct RemoteSystemsAccount: Sendable {
         try self.withStore { store throws(IdentityError) in try store.joinedSystems() }
     }
 
-    /// Whether the account's key was stored on this machine and is now missing.
+    /// Whether the account's root key was stored on this machine and is now missing.
     package func lacksKey() throws(RemoteSystemError) -> Bool {
         try self.withStore { store throws(IdentityError) in try store.lacksRootKey() }
     }

@@ -12,7 +12,7 @@ struct SystemDescription: Sendable, Hashable {
     var platform: RemoteSystemPlatform
     var manufacturer: String?
     var model: String?
-    /// Whether the system holds the account's key, and so can renew certificates.
+    /// Whether the system holds the account's root key, and so can renew certificates.
     var isAuthority: Bool
     var application: Application
     /// The applications installed on the machine, running or not. Published by the process that can start them.

@@ -77,7 +77,7 @@ struct TrustPublication: Sendable {
 
 extension AccountContext {
     /// Installs the revocations and root keys that the peer publishes, until the connection ends or the task is
-    /// cancelled. Any system may forward a list, since the account's key signed it.
+    /// cancelled. Any system may forward a list, since the account's root key signed it.
     func followTrust(over connection: Connection, logger: Logger) async {
         let subscriber = StateSubscriber(TrustTopic.schema)
         do {
