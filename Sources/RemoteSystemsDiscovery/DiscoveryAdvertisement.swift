@@ -3,8 +3,8 @@
 
 /// The advertisement of a service that other systems can connect to.
 ///
-/// Everyone on the network can read it, so it should not reveal the user or the machine. Use a random instance name
-/// that changes from time to time, and properties that only trusted systems can interpret.
+/// Everyone on the network can read an advertisement, so it should not reveal the user or the machine. Use a random
+/// instance name that changes from time to time, and properties that only trusted systems can interpret.
 public struct DiscoveryAdvertisement: Sendable, Equatable {
     /// The instance name: 1 to 63 bytes of UTF-8 without control characters, unique on the network. Make it random.
     public var instance: String

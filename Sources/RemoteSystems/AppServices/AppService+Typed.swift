@@ -25,9 +25,10 @@ extension AppService {
     ///   - concurrentRequests: the maximum number of requests of one connection that are handled at the same time. With
     ///     1, each request waits for the previous one. Defaults to `nil`, no limit. Valid range: 1–4096.
     ///   - execution: where the handler runs. Defaults to ``Execution/onEventLoop``.
-    ///   - options: the permitted callers, and what the service publishes about itself.
+    ///   - options: the permitted callers, and what the service publishes about itself. Defaults to `Options()`.
     ///   - handler: responds to a message; its second argument is the request, with its caller and deadline. Its task
-    ///     is cancelled when the caller cancels, stops waiting or disconnects.
+    ///     is cancelled when the caller cancels, stops waiting or disconnects. An ``AppServiceFailure`` that it throws
+    ///     is sent to the caller. For any other error the caller learns only that the handler failed.
     public init<Message: Decodable & SendableMetatype, Response: Encodable & SendableMetatype>(
         _ name: String,
         requestSchema: AllowedValueSchema? = nil,

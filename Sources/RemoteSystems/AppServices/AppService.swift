@@ -156,7 +156,7 @@ public struct AppService: Sendable {
     ///   - concurrentRequests: the maximum number of requests of one connection that are handled at the same time. With
     ///     1, each request waits for the previous one. Defaults to `nil`, no limit. Valid range: 1–4096.
     ///   - execution: where the handler runs. Defaults to ``Execution/onEventLoop``.
-    ///   - options: the permitted callers, and what the service publishes about itself.
+    ///   - options: the permitted callers, and what the service publishes about itself. Defaults to `Options()`.
     ///   - handler: responds to a request. Its task is cancelled when the caller cancels, stops waiting or disconnects.
     ///     An ``AppServiceFailure`` that it throws is sent to the caller. For any other error the caller learns only
     ///     that the handler failed.
@@ -197,7 +197,7 @@ public struct AppService: Sendable {
     ///   - concurrentRequests: the maximum number of requests of one connection that are handled at the same time.
     ///     Defaults to `nil`, no limit. Valid range: 1–4096.
     ///   - execution: where the handler runs. Defaults to ``Execution/onEventLoop``.
-    ///   - options: the permitted callers, and what the service publishes about itself.
+    ///   - options: the permitted callers, and what the service publishes about itself. Defaults to `Options()`.
     ///   - handler: responds to a request. An ``AppServiceFailure`` that it throws is sent to the caller. For any other
     ///     error the caller learns only that the handler failed.
     public init(
@@ -235,7 +235,7 @@ public struct AppService: Sendable {
     ///   - concurrentRequests: the maximum number of requests of one connection that are handled at the same time.
     ///     Defaults to `nil`, no limit. Valid range: 1–4096.
     ///   - execution: where ``AppServiceProvider/respond(to:)`` runs. Defaults to ``Execution/onEventLoop``.
-    ///   - options: the permitted callers, and what the service publishes about itself.
+    ///   - options: the permitted callers, and what the service publishes about itself. Defaults to `Options()`.
     ///   - provider: responds to requests and observes connections.
     public init(
         _ name: String,

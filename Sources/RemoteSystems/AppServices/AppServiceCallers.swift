@@ -3,8 +3,9 @@
 
 internal import RemoteSystemsTransport
 
-/// The callers that may use an app service. Other callers are refused with
-/// ``AppServiceConnectionStatus/remoteSystemNotSupportedByApp``.
+/// The callers that may use an app service. Other callers of the account are refused with
+/// ``AppServiceConnectionStatus/remoteSystemNotSupportedByApp``, systems of other accounts with
+/// ``AppServiceConnectionStatus/notAuthorized``.
 ///
 /// The calling *system* is proved by its certificate. The calling *application* is only claimed by the caller.
 /// ``sameApplication`` and ``applications(_:)`` therefore separate well-behaved applications of your own systems; they

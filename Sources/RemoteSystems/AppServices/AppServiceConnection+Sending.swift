@@ -13,18 +13,20 @@ extension AppServiceConnection {
     /// ``RemoteSystemConnectionInfo/requestWindow`` requests of a connection run at the same time. Up to 65 536 further
     /// requests wait until others are finished.
     ///
-    /// When the calling task is cancelled, the service is notified and cancels its handler, and the method throws.
+    /// When the calling task is cancelled, the method throws, and the service is notified. The service then cancels its
+    /// handler, unless the request has an idempotency key.
+    ///
+    /// An idempotency key makes it safe to repeat a request when no response arrived. A host executes requests of one
+    /// system to one service with the same key once, and sends the first response to all of these requests, also over
+    /// other connections. Such a request continues until its deadline, even when it is cancelled or its connection is
+    /// lost. The host remembers the response for five minutes, or less when its cache is full. It does not remember a
+    /// response that permits a retry. An older host that does not support keys executes every request.
     ///
     /// - Parameters:
     ///   - message: the message. It must satisfy the service's request schema.
     ///   - timeout: the time to wait for the response. When it expires, the handler is cancelled. Defaults to
     ///     ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
-    ///   - idempotencyKey: identifies the operation, so that the request can safely be repeated when no response
-    ///     arrived. A host executes requests of one system to one service with the same key once, and sends the first
-    ///     response to all of these requests, also over other connections. It remembers a response for five minutes, or
-    ///     less when its cache is full. A request with a key continues until its deadline when it is cancelled or its
-    ///     connection is lost. A response that permits a retry is not remembered. An older host that does not support
-    ///     keys executes every request. Defaults to `nil`.
+    ///   - idempotencyKey: identifies the operation. Defaults to `nil`: each request is executed.
     ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer. Defaults to none.
     /// - Returns: the response, or the status and the error that explain why there is none:
     ///   - ``AppServiceResponseStatus/failure`` when the service could not execute the request, or its response does
@@ -36,6 +38,8 @@ extension AppServiceConnection {
     ///   - ``AppServiceResponseStatus/messageTooLarge`` when the message or the response is larger than its receiver
     ///     accepts,
     ///   - ``AppServiceResponseStatus/connectionClosed`` when the connection was closed before the request was sent.
+    ///
+    ///   The error states whether a retry may succeed.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy
     ///   the schema or the metadata breaks its rules, with ``RemoteSystemError/Code/misuse`` when the connection was
     ///   never opened, with ``RemoteSystemError/Code/invalidArgument`` when the timeout is outside its range;
