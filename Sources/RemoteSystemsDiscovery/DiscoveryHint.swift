@@ -6,15 +6,19 @@ public struct DiscoveryHint: Sendable, Identifiable, Equatable {
     /// The id of the hint, unique within its source.
     public let id: String
 
-    /// The advertised instance name. The advertiser chooses it freely, so use it only to distinguish hints.
+    /// The advertised instance name (DNS-SD's name for one advertised service).
+    ///
+    /// The advertiser chooses it freely, so use it only to distinguish hints.
     public let instance: String
 
-    /// The endpoints to connect to, best first, one for each address. Never empty. A machine that is seen on several
-    /// interfaces has several endpoints.
+    /// The endpoints to connect to, best first, one for each address. Never empty.
+    ///
+    /// A machine that is seen on several interfaces has several endpoints.
     public var endpoints: [DiscoveryEndpoint]
 
-    /// The advertised key-value pairs (the TXT record, RFC 6763 §6), keys in lower case. At most
-    /// ``DiscoveryLimits/propertyBytes`` bytes together.
+    /// The advertised key-value pairs (the TXT record, RFC 6763 §6), keys in lower case.
+    ///
+    /// All pairs together have at most ``DiscoveryLimits/propertyBytes`` bytes. Defaults to none.
     public var properties: [String: [UInt8]]
 
     /// Creates a hint, for implementations of ``DiscoverySource``.

@@ -118,7 +118,7 @@ public struct SystemIdentity: Sendable {
 }
 
 extension SystemIdentity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The two short ids, and whether this is the machine with the account's root key.
+    /// The short ids of the account and the system, and whether the account's root key is on this machine.
     public var description: String {
         "system \(self.systemID.short) of account \(self.accountID.short)\(self.isAuthority ? " (authority)" : "")"
     }

@@ -32,7 +32,7 @@ extension AppServiceCaller {
     ///
     /// Pass the text to ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)``. The
     /// connection reaches the services that the caller's application offers, if the application runs a
-    /// ``RemoteSystemHost`` or if its machine's host daemon can start it.
+    /// ``RemoteSystemHost``, or if its machine's host daemon (``InstalledApplications``) can start it.
     ///
     /// ```swift
     /// AppService("com.example.subscribe") { request in

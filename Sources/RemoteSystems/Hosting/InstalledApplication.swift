@@ -5,7 +5,7 @@ public import ValueSets
 
 /// An application that is installed on this machine, whether or not it runs.
 ///
-/// A host daemon publishes these descriptions (``InstalledApplications``).
+/// A machine's host daemon publishes these descriptions (``InstalledApplications``).
 public struct InstalledApplication: Sendable, Hashable, Identifiable {
     /// An app service that the application offers once it runs.
     public struct Service: Sendable, Hashable {

@@ -42,8 +42,8 @@ public final class RemoteSystemHost: Service {
         public var port = 0
         /// Whether the host advertises itself. Defaults to `true`.
         ///
-        /// With `false`, the host can be reached by its address. It is also listed by watchers if a host daemon runs on
-        /// its machine, because the daemon publishes which hosts run there.
+        /// With `false`, the host can be reached by its address. Watchers also list it if the machine's host daemon
+        /// runs (a host with ``installedApplications``), because the daemon publishes which hosts run on its machine.
         public var isDiscoverable = true
         /// Whether other processes of this system may run under the same application id at the same time. Defaults to
         /// `false`.
@@ -81,8 +81,10 @@ public final class RemoteSystemHost: Service {
         public init() {}
     }
 
-    /// The application id of a machine's host daemon: `remote-systems.host`. The daemon receives launches that are not
-    /// meant for a particular application.
+    /// The application id of a machine's host daemon: `remote-systems.host`.
+    ///
+    /// The host daemon is the host with ``Options/installedApplications``, such as `remotesystems host run`. It
+    /// receives launches that are not meant for a particular application.
     public static let machineApplicationID = "remote-systems.host"
 
     private let configuration: RemoteSystemsConfiguration

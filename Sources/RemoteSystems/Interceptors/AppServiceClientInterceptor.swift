@@ -27,8 +27,8 @@ public import ValueSets
 ///
 /// Interceptors run in the sending task and are cancelled with it. Each attempt of a ``LongLivedConnection`` is
 /// intercepted separately. Requests that a host sends to its callers are intercepted, too;
-/// ``AppServiceClientContext/isPush`` identifies them. The SDK's own requests (launching, presence, diagnosis) are not
-/// intercepted.
+/// ``AppServiceClientContext/isPush`` identifies them. The SDK's own requests (launching, the description of systems,
+/// diagnosis) are not intercepted.
 public protocol AppServiceClientInterceptor: Sendable {
     /// Intercepts one request before it is sent, and its response.
     ///
@@ -110,7 +110,7 @@ public struct AppServiceClientNext: Sendable {
 
 /// The service and the connection for which a request is sent.
 public struct AppServiceClientContext: Sendable {
-    /// The name of the connection's service.
+    /// The name of the service that the connection is for.
     public let service: String
     /// Information about the connection. Its ``RemoteSystemConnectionInfo/peer`` is the verified peer.
     public let connection: RemoteSystemConnectionInfo

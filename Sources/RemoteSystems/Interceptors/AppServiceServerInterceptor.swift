@@ -32,7 +32,8 @@ public import ValueSets
 ///
 /// Requests that a service sends to its caller are intercepted at the caller; ``AppServiceServerContext/isPush``
 /// identifies them. If they are read as a sequence (``AppServiceRequests``), the interceptors run once a reader is
-/// available. The SDK's built-in services (presence, launching, diagnosis, joining) are not intercepted.
+/// available. The SDK's built-in services (the description of systems, launching, diagnosis, joining) are not
+/// intercepted.
 public protocol AppServiceServerInterceptor: Sendable {
     /// Intercepts one request before it is handled, and its response.
     ///
@@ -98,7 +99,7 @@ public struct AppServiceServerNext: Sendable {
 
 /// The service that a request is handled for.
 public struct AppServiceServerContext: Sendable {
-    /// The name of the connection's service.
+    /// The name of the service that handles the request.
     public let service: String
     /// Whether the service sent the request and this process is its caller.
     public let isPush: Bool

@@ -6,6 +6,10 @@ public import RemoteSystemsIdentity
 
 /// The account of this user on this machine: its identity, its systems and its keys.
 ///
+/// An account is a set of systems that trust each other. Its root key signs the certificates of its systems. The root
+/// key is stored on the machine where the account was created or recovered, and in recovery files. Only a machine with
+/// the root key can invite and revoke systems.
+///
 /// The synchronous methods read and write small files, which blocks for a few milliseconds. Do not call them on event
 /// loops. An error with the cause ``IdentityError/Code/busy`` may be retried: another process kept the files locked.
 public struct RemoteSystemsAccount: Sendable {

@@ -13,11 +13,11 @@ extension RemoteSystemHost {
 extension RemoteSystem {
     /// Finds the system whose host listens at an address, without discovery (Project Rome's `FindByHostNameAsync`).
     ///
-    /// Connects to the host and requests its description once. A host daemon describes the installed and the running
-    /// applications. Each running application is asked, too; one that does not respond within 2 s is left out unless it
-    /// is installed. Any other host describes only its own application. The system's ``discoveryType`` is
-    /// ``RemoteSystemDiscoveryType/proximal`` when the address is loopback, link-local or private, else
-    /// ``RemoteSystemDiscoveryType/cloud``.
+    /// Connects to the host and requests its description once. A host daemon (``InstalledApplications``) describes the
+    /// installed and the running applications. Each running application is asked, too; one that does not respond within
+    /// 2 s is left out unless it is installed. Any other host describes only its own application. The system's
+    /// ``discoveryType`` is ``RemoteSystemDiscoveryType/proximal`` when the address is loopback, link-local or private,
+    /// else ``RemoteSystemDiscoveryType/cloud``.
     ///
     /// Three timeouts apply: the configuration's ``RemoteSystemsConfiguration/Transport/connectTimeout`` to reach the
     /// host, its ``RemoteSystemsConfiguration/Transport/startTimeout`` for the host to accept the connection after it

@@ -13,9 +13,9 @@ public struct WatcherStatistics: Sendable, Hashable {
     public var updated = 0
     /// The number of times a system was removed. Stopping the watcher removes no system.
     public var removed = 0
-    /// The number of connections that were opened to advertised instances.
+    /// The number of connections that were opened to advertised processes.
     public var connectionsOpened = 0
-    /// The number of failed attempts to connect to advertised instances.
+    /// The number of failed attempts to connect to advertised processes.
     public var connectionsFailed = 0
 
     /// Creates statistics with all counts 0.

@@ -5,9 +5,9 @@ package import Crypto
 
 /// The id of an account: the systems of one person, household, team or fleet.
 ///
-/// The id is the SHA-256 of the account's first root key, in base32 (RFC 4648 §6, lower case, no padding: 52
-/// characters). Only the holder of the private key can use it. Two systems belong to the same user exactly if their
-/// account ids are equal.
+/// The id is the SHA-256 of the account's first root key, the key that signs the certificates of the account's systems.
+/// It is written in base32 (RFC 4648 §6, lower case, no padding: 52 characters). Only the holder of the private key can
+/// use it. Two systems belong to the same user exactly if their account ids are equal.
 public struct AccountID: Hashable, Sendable {
     package let fingerprint: KeyFingerprint
 

@@ -6,8 +6,12 @@ public import FoundationEssentials
 
 /// The directory that holds one user's identity on one machine: the account, the system's key and its certificate.
 ///
-/// Several processes can use it at the same time and share one identity. Reading takes no lock, because files are only
-/// ever replaced as a whole. Calls block for a few milliseconds of file access: do not make them on an event loop.
+/// On the machine where the account was created or recovered, the directory also holds the account's root key, which
+/// signs the certificates of the account's systems.
+///
+/// Several processes can use the directory at the same time and share one identity. Reading takes no lock, because
+/// files are only ever replaced as a whole. Calls block for a few milliseconds of file access: do not make them on an
+/// event loop.
 public struct AccountStore: Sendable {
     /// The path of the store's directory.
     public let directory: String
