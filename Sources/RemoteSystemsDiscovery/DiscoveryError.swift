@@ -31,7 +31,7 @@ public struct DiscoveryError: Error, Sendable, Equatable {
     /// The part of the input that is not valid.
     public let code: Code
 
-    /// What is invalid and what to do, for a person to read.
+    /// The description of what is invalid and what to do, for a person to read.
     public let message: String
 
     package init(code: Code, message: String) {

@@ -18,11 +18,11 @@ public struct DiscoveryFinding: Sendable, Hashable {
     public var code: String
     /// The severity of the finding.
     public var status: Status
-    /// What was found, as a sentence.
+    /// The description of what was found, as a sentence.
     public var what: String
-    /// Why the finding matters, as a sentence.
+    /// The reason why the finding matters, as a sentence.
     public var why: String
-    /// What to do, as a sentence; `nil` if there is nothing to do.
+    /// The advice for a person, as a sentence; `nil` if there is nothing to do.
     public var advice: String?
 
     /// Creates a finding.

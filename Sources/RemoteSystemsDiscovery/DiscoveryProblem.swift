@@ -38,10 +38,10 @@ public struct DiscoveryProblem: Sendable, Equatable {
     /// The kind of the problem.
     public let code: Code
 
-    /// What happened, as a sentence.
+    /// The description of what happened, as a sentence.
     public let message: String
 
-    /// What a person can do about it, as a sentence.
+    /// The advice for a person, as a sentence.
     public let advice: String
 
     /// Whether the source keeps trying, and emits ``DiscoveryEvent/recovered(_:)`` when it succeeds.

@@ -10,7 +10,8 @@ public struct IdentityError: Error, Sendable {
     /// The kind of failure, for programs and logs.
     public var code: Code
 
-    /// What happened, whether trying again can help, and what to do. May contain file names of this user.
+    /// The description of what happened, whether trying again can help, and what to do. May contain file names of this
+    /// user.
     public var message: String
 
     /// The file or directory that the failure concerns; `nil` if there is none.

@@ -54,7 +54,7 @@ public struct ValueSetError: Error, Sendable, Hashable {
     /// The kind of failure.
     public var code: Code
 
-    /// What happened and what to do, in one or more sentences.
+    /// The description of what happened and what to do, in one or more sentences.
     public var message: String
 
     /// The offset of the failure in the encoded bytes or in the JSON text, in bytes from 0; `nil` if it is not known.
@@ -64,10 +64,10 @@ public struct ValueSetError: Error, Sendable, Hashable {
     /// bytes of UTF-8, with `…` in place of omitted keys.
     public var keyPath: String
 
-    /// What was found, if it can be named without revealing data; else `nil`.
+    /// The value or type that was found, if it can be named without revealing data; else `nil`.
     public var found: String?
 
-    /// What is allowed instead, if it can be named; else `nil`.
+    /// The values or types that are allowed instead, if they can be named; else `nil`.
     public var allowed: String?
 
     /// Creates an error of encoding, decoding or validation.

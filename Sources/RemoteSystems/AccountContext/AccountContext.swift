@@ -22,15 +22,15 @@ final class AccountContext: Sendable {
     let environment: RuntimeEnvironment
     /// The logger of the first application context, for messages about the account.
     let logger: Logger
-    /// Runs the changes of the account's files.
+    /// The queue that runs the changes of the account's files.
     let accountQueue = AccountQueue()
     private let stateDirectory: String?
     private let reach: NetworkReach
     private let remembersSystems: Bool
     private let loaded = Mutex<Loaded?>(nil)
-    /// Held while the files are read again, so that the state read last is also applied last.
+    /// A lock that is held while the files are read again, so that the state read last is also applied last.
     private let reloading = Mutex(())
-    /// Reads the files once for all concurrent connection attempts.
+    /// The task that reads the files once for all concurrent connection attempts; `nil` while none runs.
     private let changeReading = Mutex<Task<Void, Never>?>(nil)
     private let follower: AccountObserver
     private let lastBrowser = Mutex(WeakBrowser())

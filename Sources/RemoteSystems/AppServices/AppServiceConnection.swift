@@ -73,15 +73,15 @@ public final class AppServiceConnection: Sendable {
 
     /// The service that this connection connects to.
     public let service: AppServiceDescription
-    /// Handles the service's requests.
+    /// The handling of the requests that the service sends.
     let reception: RequestReception
     /// Whether the reception ends with this connection. The reception of a long-lived connection does not.
     private let ownsReception: Bool
     /// Whether this is the host's end of the connection.
     let isServing: Bool
     let guarded: Mutex<Guarded>
-    /// Completes when the connection is open. The service's requests may arrive together with the host's accept frame,
-    /// and wait for this.
+    /// A promise that completes when the connection is open. The service's requests may arrive together with the host's
+    /// accept frame, and wait for this.
     private let isOpen = Promise<Void>()
     private let closedStatus = Promise<AppServiceClosedStatus>()
 

@@ -34,7 +34,7 @@ public struct AppServiceRequests: AsyncSequence, Sendable {
     public typealias Element = AppServiceRequest
 
     let queue: RequestQueue
-    /// Keeps the connection alive while its requests are read.
+    /// A reference that keeps the connection alive while its requests are read.
     let connection: any AnyObject & Sendable
 
     /// Creates an iterator over the requests. Several iterators share the requests.

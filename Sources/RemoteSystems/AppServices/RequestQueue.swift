@@ -25,9 +25,9 @@ final class RequestQueue: Sendable {
 
     private struct State {
         var waiting: [Waiting] = []
-        /// Readers without a request, in order of arrival.
+        /// The readers without a request, in order of arrival.
         var readers: [Reader] = []
-        /// Readers that are reserved for a request.
+        /// The readers that are reserved for a request.
         var reserved: [ReaderID: Reader] = [:]
         var end: Result<Void, RemoteSystemError>?
         var lastID: UInt64 = 0

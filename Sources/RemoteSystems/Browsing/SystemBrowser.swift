@@ -33,7 +33,7 @@ actor SystemBrowser {
     struct User {
         let run: WatcherRun
         var list: WatcherList
-        /// Finished when this system has left its account.
+        /// A stream that is finished when this system has left its account.
         let end: AsyncStream<Never>.Continuation
     }
 
@@ -53,14 +53,14 @@ actor SystemBrowser {
     private var nextAttempt = 0
     private var wakeUp: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
     private var addJob: AsyncStream<Job>.Continuation?
-    /// Incremented when the sources must browse again.
+    /// A counter that is incremented when the sources must browse again.
     let browsing = ObservableValue(0)
     var isRenewing = false
     /// The earliest time of the next attempt to connect to an instance of another account.
     private var nextTurn: ContinuousClock.Instant
     /// The description received from each instance. Kept while reconnecting, so that only changes are sent again.
     private var descriptions: [String: (system: SystemID, subscriber: StateSubscriber)] = [:]
-    /// Publishes this system's state (the topic `trust`) on its presence connections.
+    /// The publisher of this system's state (the topic `trust`) on its presence connections.
     let publisher = StatePublisher()
     let trust: TrustPublication
     /// The advertisements of other accounts or versions, by source and id. The sources limit their number.

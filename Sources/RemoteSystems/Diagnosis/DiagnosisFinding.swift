@@ -83,11 +83,11 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
     public var code: Code
     /// The severity of the finding.
     public var status: Status
-    /// What was found, in a sentence.
+    /// The description of what was found, in a sentence.
     public var what: String
-    /// Why the finding matters, in a sentence.
+    /// The reason why the finding matters, in a sentence.
     public var why: String
-    /// What to do, in a sentence; `nil` when there is nothing to do.
+    /// The advice for a person, in a sentence; `nil` when there is nothing to do.
     public var advice: String?
 
     /// Creates a finding of a diagnosis.

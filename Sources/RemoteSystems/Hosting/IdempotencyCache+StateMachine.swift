@@ -56,7 +56,7 @@ struct IdempotencyCacheStateMachine<Work> {
     /// The requests of one system.
     private struct Holder {
         var inFlight = 0
-        /// Finished requests, oldest first.
+        /// The finished requests, oldest first.
         var done = CircularBuffer<Name>()
         var bytes = 0
 

@@ -70,7 +70,7 @@ public final class RemoteSystemHost: Service {
         /// A listening socket to use instead of opening one, as service managers pass it. The host closes it when it
         /// ends. A socket that accepts connections from more than the configuration's network is refused.
         package var listeningSocket: Int32?
-        /// Receives every event of the host's connections. For the conformance host.
+        /// The receiver of every event of the host's connections. For the conformance host.
         package var connectionObserver: ConnectionObserver?
         /// Additional keys, unknown to this protocol version, for every `accept`.
         package var unknownAcceptKeys: ValueSet = [:]
@@ -99,7 +99,7 @@ public final class RemoteSystemHost: Service {
     private let hasRun = Mutex(false)
     let registering: HostRegistration
     let registryPlace: RegistryPlace?
-    /// Accepts the registrations of other programs; `nil` unless this is the machine's host daemon.
+    /// The listener for registrations of other programs; `nil` unless this is the machine's host daemon.
     private let registryListener: RegistryListener?
 
     /// Creates a host with the default configuration and options.

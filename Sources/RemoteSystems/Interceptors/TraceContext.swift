@@ -96,9 +96,10 @@ struct MetadataInjector: Injector {
 }
 
 struct MetadataExtractor: Extractor {
-    /// W3C Trace Context: version 00 has 55 bytes; later versions may have more.
+    /// The maximum length of `traceparent`, in bytes. By W3C Trace Context, version 00 has 55 bytes, and later versions
+    /// may have more.
     private static let maxTraceParentBytes = 128
-    /// W3C Trace Context: vendors should propagate at least this many bytes.
+    /// The maximum length of `tracestate`, in bytes. W3C Trace Context recommends to propagate at least this many.
     private static let maxTraceStateBytes = 512
 
     func extract(key: String, from carrier: RequestMetadata) -> String? {

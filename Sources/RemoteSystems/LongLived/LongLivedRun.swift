@@ -39,7 +39,7 @@ final class LongLivedRun: Sendable {
         var waiting: [UInt64: Waiter] = [:]
         var nextRequest: UInt64 = 0
         var task: Task<Void, Never>?
-        /// Waits for the next attempt. Cancelled when there is no reason to wait any longer.
+        /// The task that waits for the next attempt. Cancelled when there is no reason to wait any longer.
         var sleep: Task<Void, Never>?
         var listeners: [(id: Int, listener: @Sendable (State) -> Void)] = []
         var readers: [Int: AsyncStream<State>.Continuation] = [:]

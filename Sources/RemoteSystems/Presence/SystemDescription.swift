@@ -38,9 +38,9 @@ struct SystemDescription: Sendable, Hashable {
     /// A running application that registered with the publishing process.
     struct Program: Sendable, Hashable {
         var application: Application
-        /// Differs between all registrations with the publishing process.
+        /// A number that differs between all registrations with the publishing process.
         var number: Int
-        /// Random for each start of the program.
+        /// A random number for each start of the program.
         var epoch: Int64
         /// The port at which the program accepts connections.
         var port: Int

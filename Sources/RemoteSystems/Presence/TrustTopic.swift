@@ -17,7 +17,7 @@ enum TrustTopic {
         records: [Self.list, Self.roots].map { TopicSchema.Records($0, fields: [.required("Bytes", .data)]) }
     )
 
-    /// Key prefixes. Contents longer than one record are split into several.
+    /// The prefixes of the records' keys. Contents longer than one record are split into several.
     private static let list = "list/"
     private static let roots = "roots/"
     private static let pieceBytes = 15 << 10

@@ -14,7 +14,7 @@ enum StreamAccess: Sendable {
 /// Opens the streams that the host of a connection offers.
 struct StreamOpening: Sendable {
     private let context: ApplicationContext
-    /// Empty if the connection was already closed.
+    /// The endpoint of the host. Empty if the connection was already closed.
     private let endpoints: [Endpoint]
     private let connection: Connection
 

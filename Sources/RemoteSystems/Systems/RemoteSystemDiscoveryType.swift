@@ -11,13 +11,14 @@ public struct RemoteSystemDiscoveryType: RawRepresentable, Sendable, Hashable {
     /// Creates a type with a number, which may be unknown to this version.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Found in any way. No system has this type; it serves as a filter (``RemoteSystemFilter/discoveryType(_:)``).
+    /// The system was found in any way. No system has this type; it serves as a filter
+    /// (``RemoteSystemFilter/discoveryType(_:)``).
     public static let any = RemoteSystemDiscoveryType(rawValue: 0)
-    /// Found on the same network, by mDNS.
+    /// The system was found on the same network, by mDNS.
     public static let proximal = RemoteSystemDiscoveryType(rawValue: 1)
-    /// Found beyond the same network: by an address that was configured, or through a relay.
+    /// The system was found beyond the same network: by an address that was configured, or through a relay.
     public static let cloud = RemoteSystemDiscoveryType(rawValue: 2)
-    /// Found by physical proximity. Not supported on Linux yet.
+    /// The system was found by physical proximity. Not supported on Linux yet.
     public static let spatiallyProximal = RemoteSystemDiscoveryType(rawValue: 3)
 }
 

@@ -32,7 +32,8 @@ public struct RemoteSystemEvents: AsyncSequence, Sendable {
     /// An iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {
         var iterator: CoalescingEvents<RemoteSystemEvent>.Iterator
-        /// Ends the sequence when the last copy of the iterator is released, which happens when the loop over it ends.
+        /// The reader, which ends the sequence when the last copy of the iterator is released, as happens when the loop
+        /// over it ends.
         let reader: Reader
 
         /// Waits for the next event.

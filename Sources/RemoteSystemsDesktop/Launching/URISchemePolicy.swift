@@ -29,7 +29,7 @@ public struct URISchemePolicy: Sendable {
     /// The rule for schemes that are not in ``rules``, except `file`, `javascript`, `data`, `vbscript` and `about`,
     /// which are then denied.
     public var otherSchemes: Rule
-    /// Decides about URIs with the rule ``Rule/ask``. If `nil`, these URIs are denied.
+    /// The closure that decides about URIs with the rule ``Rule/ask``. If `nil`, these URIs are denied.
     public var ask: Ask?
 
     /// Creates a policy from rules.
@@ -61,7 +61,7 @@ public struct URISchemePolicy: Sendable {
         return self.rules[scheme] ?? (Self.dangerous.contains(scheme) ? .deny : self.otherSchemes)
     }
 
-    /// Schemes whose handlers read local files or run code in the URI.
+    /// The schemes whose handlers read local files or run code in the URI.
     static let dangerous: Set<String> = ["file", "javascript", "data", "vbscript", "about"]
 
     /// The schemes that the policy can open, in ascending order.

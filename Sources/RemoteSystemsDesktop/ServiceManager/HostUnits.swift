@@ -95,7 +95,7 @@ package struct HostUnits: Sendable {
         """
     }
 
-    /// systemd.service(5), "Command lines".
+    /// The program's path, escaped as systemd.service(5), "Command lines", requires.
     private var escapedProgram: String {
         let escaped = self.program.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing(
             "%",

@@ -214,7 +214,8 @@ extension PublisherReport {
 }
 
 extension ServiceRecord {
-    /// Our names are random and therefore unique. Probing for conflicts (RFC 6762 §8.1) would only cost 0.75 s.
+    /// The flags of the service's records. The names are random and therefore unique. Probing for conflicts (RFC 6762
+    /// §8.1) would only cost 0.75 s.
     var flags: AvahiPublishFlags {
         isUnique
             ? AvahiPublishFlags(AVAHI_PUBLISH_UNIQUE.rawValue | AVAHI_PUBLISH_NO_PROBE.rawValue) : AvahiPublishFlags(0)
@@ -224,8 +225,8 @@ extension ServiceRecord {
 }
 
 extension Publication.Address {
-    /// No reverse record: only one host name of a machine can have it. Two stacks that both publish one keep replacing
-    /// each other's.
+    /// The flags of address records: no reverse record, because only one host name of a machine can have it. Two stacks
+    /// that both publish one keep replacing each other's.
     static let flags = AvahiPublishFlags(AVAHI_PUBLISH_NO_REVERSE.rawValue | AVAHI_PUBLISH_NO_PROBE.rawValue)
 
     var hostName: String { "\(host).\(ServiceType.domain)" }

@@ -62,7 +62,7 @@ public struct AvahiDiscovery: DiscoverySource {
             case embedded = "avahi-embedded"
         }
 
-        /// Which Avahi is used.
+        /// The implementation of Avahi that is used.
         public let backend: Backend
         /// The reason for the selection: a clause for a person to read, such as
         /// `avahi-daemon responds on the system bus`.

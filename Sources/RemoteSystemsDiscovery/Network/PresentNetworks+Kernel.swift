@@ -96,7 +96,8 @@ extension PresentNetworks {
 
 /// Reads the networks again whenever the kernel reports a change.
 private actor PresentNetworksObserver {
-    /// Changes come in bursts. An address comes before the route to its gateway.
+    /// The time to wait for further changes, because changes come in bursts. An address comes before the route to its
+    /// gateway.
     private static let quiet = Duration.milliseconds(100)
     /// The times between further looks while a gateway's hardware address is unknown: no message reports it.
     private static let delays: [Duration] =

@@ -12,7 +12,7 @@ package struct PresentNetworks: Sendable, Hashable {
         /// The interface that the traffic leaves by.
         package var interface: String
         package var isLoopback = false
-        /// Equal for the same network at any time, on this machine only.
+        /// A text that is equal for the same network at any time, on this machine only.
         package var identity: String
     }
 

@@ -19,9 +19,9 @@ final class OneShotQuery {
         .zero, .milliseconds(250), .seconds(1), .milliseconds(2500), .milliseconds(5500),
     ]
     static let once: [Duration] = [.zero]
-    /// If this many instances respond, packets do arrive, and the next query waits for at least ``crowdedInterval``.
-    /// Every query costs a crowded network at least one packet for each instance (python-zeroconf also multicasts its
-    /// response).
+    /// The number of responding instances from which on packets evidently arrive, so that the next query waits for at
+    /// least ``crowdedInterval``. Every query costs a crowded network at least one packet for each instance
+    /// (python-zeroconf also multicasts its response).
     private static let crowd = 64
     private static let crowdedInterval: Duration = .seconds(2)
     /// The minimum interval between queries. Several moments that passed while this process was suspended result in one

@@ -19,11 +19,11 @@ package enum CertificateLife {
     /// key, so another first root would be another account.
     package static let account: TimeInterval = 30 * 365.25 * 24 * 3600
 
-    /// 2026-01-01. This software did not exist before, so an earlier clock is wrong (typically: no battery, no
-    /// network).
+    /// The earliest time that a correct clock can show: 2026-01-01. This software did not exist before, so an earlier
+    /// clock is wrong (typically: no battery, no network).
     package static let earliestPlausible = Date(timeIntervalSince1970: 1_767_225_600)
 
-    /// 2200-01-01. No clock is later than this by design.
+    /// The latest time that a correct clock can show: 2200-01-01. No clock is later than this by design.
     package static let latestPlausible = Date(timeIntervalSince1970: 7_258_118_400)
 
     /// Throws if the clock cannot be right, so that no certificate is made with a wrong time.

@@ -8,7 +8,7 @@ public struct TrustError: Error, Hashable, Sendable {
     /// The rule that the certificate broke.
     public var code: Code
 
-    /// What is wrong, whether trying again can help, and what to do.
+    /// The description of what is wrong, whether trying again can help, and what to do.
     public var message: String
 
     /// The ``message``, worded for the system that the certificate belongs to.

@@ -8,7 +8,7 @@ package import RemoteSystemsTransport
 internal import Synchronization
 
 extension TransportKind {
-    /// Connections in memory between the systems of a stage.
+    /// The transport between the systems of a stage, in memory.
     package static let memory = TransportKind(rawValue: "memory")
 }
 

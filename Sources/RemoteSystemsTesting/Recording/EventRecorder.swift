@@ -23,13 +23,13 @@ public final class EventRecorder: Sendable {
         var taken = 0
         var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
         var lastWaiter: UInt64 = 0
-        /// Waiters whose patience is over.
+        /// The waiters whose patience is over.
         var given: Set<UInt64> = []
     }
 
     private let state = Mutex(State())
     private let patience: Duration
-    /// Retained, because a released watcher stops watching.
+    /// The recorded watcher. It is retained, because a released watcher stops watching.
     private let watcher: RemoteSystemWatcher
     /// The stage's scheduler, which needs to know when a test waits by real time.
     private let scheduler: Scheduler?

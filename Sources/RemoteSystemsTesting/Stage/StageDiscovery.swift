@@ -12,7 +12,7 @@ final class StageDiscovery: Sendable {
         var troubles: [DiscoveryProblem] = []
         var feeds: [Int: DiscoveryEvents.Feed] = [:]
         var lastFeed = 0
-        /// Silent addresses. A browse that starts now does not see what was advertised there.
+        /// The silent addresses. A browse that starts now does not see what was advertised there.
         var unheard: Set<String> = []
         var lastRenewal = 0
     }

@@ -21,7 +21,7 @@ struct Timetable<Action> {
 
     /// The time since the beginning.
     private(set) var now = Duration.zero
-    /// Sorted by due time, then by number.
+    /// The entries, sorted by due time, then by number.
     private var entries: [Entry] = []
     private var last: UInt64 = 0
 

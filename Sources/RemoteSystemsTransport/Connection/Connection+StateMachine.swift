@@ -169,11 +169,11 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
     /// The work that is outstanding when the channel is lost.
     struct Lost {
         var status: CloseStatus
-        /// Calls whose request may have reached the peer. Their outcome is unknown.
+        /// The calls whose request may have reached the peer. Their outcome is unknown.
         var sent: [Call]
-        /// Calls that were never sent.
+        /// The calls that were never sent.
         var unsent: [Call]
-        /// Handlers whose response can no longer be delivered.
+        /// The handlers whose response can no longer be delivered.
         var running: [UInt64]
     }
 
@@ -212,9 +212,9 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
 
     /// What is due at a point in time.
     struct OnTick {
-        /// Calls past their deadline. A call that was sent must be cancelled at the peer.
+        /// The calls past their deadline. A call that was sent must be cancelled at the peer.
         var expired: [(id: UInt64, call: Call, wasSent: Bool)] = []
-        /// Handlers of requests past their deadline.
+        /// The handlers of requests past their deadline.
         var overdue: [UInt64] = []
         var ping: UInt64?
         var isPeerDead = false

@@ -39,7 +39,7 @@ final class ConnectionDriver {
     var lastFinished: UInt64 = 0
     /// The token of the newest ping that could not be answered yet, because the peer does not read.
     var owedPong: UInt64?
-    /// Published state, in both directions.
+    /// The published state, in both directions.
     var state = ConnectionState()
     /// The reason with which the peer closes the connection, if it sent one.
     var peerReason: TransportError?

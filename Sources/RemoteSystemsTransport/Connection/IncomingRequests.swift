@@ -41,7 +41,8 @@ struct IncomingRequests<Request> {
     private let concurrency: Int
     private var lastID: UInt64 = 0
     private var running: [UInt64: Running] = [:]
-    /// Starts small, because on most connections no request is ever queued.
+    /// The requests that wait for a handler. The buffer starts small, because on most connections no request is ever
+    /// queued.
     private var queued = CircularBuffer<Queued>(initialCapacity: 1)
     private var bytes = 0
     var isWritable = true

@@ -54,8 +54,8 @@ struct OutgoingCalls<Call> {
 
     private let window: PeerLimits
     private var lastID: UInt64 = 0
-    /// Entries are added once and removed once, without `pending[id]?.…` in the path of each message, which costs half
-    /// a dozen allocations with Swift 6.3.
+    /// The calls that were encoded and have no response yet, by id. Entries are added once and removed once, without
+    /// `pending[id]?.…` in the path of each message, which costs half a dozen allocations with Swift 6.3.
     private var pending: [UInt64: Pending] = [:]
     private var pendingBytes = 0
     /// The call that is being encoded.
@@ -63,7 +63,8 @@ struct OutgoingCalls<Call> {
     /// A call whose encoded frame waits for the peer's byte window. At most one: later calls are not encoded before it
     /// is sent.
     private var heldID: UInt64?
-    /// Starts small, because on most connections no call ever waits.
+    /// The calls that wait for the peer's window. The buffer starts small, because on most connections no call ever
+    /// waits.
     private var waiting = CircularBuffer<Waiting>(initialCapacity: 1)
     /// A time that is never later than the earliest deadline. It may be earlier, because completed calls do not change
     /// it.

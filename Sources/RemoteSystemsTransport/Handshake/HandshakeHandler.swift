@@ -295,7 +295,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.close(mode: .output, promise: nil)
     }
 
-    /// Equal to the time for which TLS waits for a peer's `close_notify`.
+    /// The time for which a refused connection stays open, equal to the time for which TLS waits for a peer's
+    /// `close_notify`.
     private static let lingerTime = TimeAmount.seconds(5)
 
     func fail(_ error: TransportError, closing mode: CloseMode = .all, context: ChannelHandlerContext) {

@@ -7,7 +7,7 @@ package import NIOCore
 package protocol SimulatedEventLoop: EventLoop {
     /// The event loop's time.
     var time: TimeSource { get }
-    /// Runs tasks on the event loop, so that they count as scheduled work.
+    /// The executor that runs tasks on the event loop, so that they count as scheduled work.
     var taskExecutor: any TaskExecutor { get }
 }
 

@@ -19,7 +19,7 @@ package final class StateSubscriber: Sendable {
 
     private struct State {
         var machine: StateSubscriberStateMachine
-        /// Resumes ``follow(over:_:)``; `nil` while no call is running.
+        /// The stream that resumes ``follow(over:_:)``; `nil` while no call is running.
         var signal: AsyncStream<Void>.Continuation?
         var end: StateEnd?
         /// Whether the subscription belongs to the current call of ``follow(over:_:)``. An earlier one may not have

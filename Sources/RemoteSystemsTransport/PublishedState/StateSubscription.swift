@@ -7,7 +7,8 @@ struct StateSubscription: Sendable {
     struct Transfer: Sendable {
         /// The version that a delta continues; `nil` for a snapshot.
         let from: UInt64?
-        /// Drops up to this change are not sent, because the subscriber never had the keys or has received the drops.
+        /// The change up to which drops are not sent, because the subscriber never had the keys or has received the
+        /// drops.
         let base: UInt64
         /// The newest change that was sent.
         var cursor: UInt64

@@ -19,7 +19,7 @@ struct RememberedVerdicts: Sendable {
     static var maxEntries: Int { 512 }
 
     private var entries: [TrustStore.Presented: Entry] = [:]
-    /// Grows with each change of the trust.
+    /// A number that grows with each change of the trust.
     private(set) var version = 0
 
     var count: Int { self.entries.count }

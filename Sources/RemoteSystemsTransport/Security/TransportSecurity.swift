@@ -210,7 +210,7 @@ package final class TransportSecurity: Sendable {
         }
     }
 
-    /// Objections to certificates that a key of the account has signed.
+    /// The objections to certificates that a key of the account has signed.
     private static let formerTrust: Set<TrustError.Code> = [.expired, .notYetValid, .retiredRoot, .revoked]
 
     /// Creates the TLS handler for the caller's side of a connection.

@@ -25,7 +25,7 @@ enum CBORSimple {
 
 /// The registered tags that this format uses.
 enum CBORTag {
-    /// Seconds since 1970 (RFC 8949 §3.4.2).
+    /// The tag of a date: seconds since 1970 (RFC 8949 §3.4.2).
     static let date: UInt64 = 1
     /// A URI as text (RFC 8949 §3.4.5.3).
     static let uri: UInt64 = 32

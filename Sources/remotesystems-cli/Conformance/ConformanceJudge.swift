@@ -35,7 +35,7 @@ final class ConformanceJudge: Sendable {
         /// the client has responded.
         var asked: [Bool?] = []
         var failure: (any Error)?
-        /// Findings that have not yet been reported.
+        /// The findings that have not yet been reported.
         var findings: [(rule: ConformanceRule, seen: String)] = []
 
         /// Records that the client broke a rule.
