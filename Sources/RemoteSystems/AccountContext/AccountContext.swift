@@ -73,7 +73,7 @@ final class AccountContext: Sendable {
         self.follower = AccountObserver(configuration.environment)
     }
 
-    /// The browser that all watchers share. It runs while at least one watcher does.
+    /// Returns the browser that all watchers share. The browser runs while at least one watcher runs.
     func browser() throws(RemoteSystemError) -> SystemBrowser {
         let security = try self.security()
         do {
@@ -224,7 +224,7 @@ final class AccountContext: Sendable {
             }
             return false
         }
-        // If this fails, the version stays unchanged, so the next check tries again.
+        // If the update fails, the version stays unchanged, so the next check tries again.
         try present.security.update(
             identity: account.identity,
             revocations: account.revocations

@@ -31,7 +31,7 @@ struct KnownEndpoints: Sendable, Equatable {
                 && self.network.utf8.count == KnownEndpoints.hashBytes * 2
         }
 
-        /// An IPv6 address with the name of an interface has at most 61 bytes.
+        /// The maximum length of a host, in bytes. An IPv6 address with the name of an interface has at most 61 bytes.
         private static let maxHostBytes = 64
     }
 

@@ -226,7 +226,7 @@ extension ServiceRecord {
 
 extension Publication.Address {
     /// The flags of address records: no reverse record, because only one host name of a machine can have it. Two stacks
-    /// that both publish one keep replacing each other's.
+    /// that both publish a reverse record keep replacing each other's record.
     static let flags = AvahiPublishFlags(AVAHI_PUBLISH_NO_REVERSE.rawValue | AVAHI_PUBLISH_NO_PROBE.rawValue)
 
     var hostName: String { "\(host).\(ServiceType.domain)" }

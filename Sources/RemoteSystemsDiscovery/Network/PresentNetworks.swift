@@ -88,7 +88,7 @@ package struct PresentNetworks: Sendable, Hashable {
         }
         let direct = self.attachments.filter { $0.contains(bytes) && !$0.isLinkLocal || $0.address == bytes }
         guard direct.isEmpty else { return direct.compactMap { self.network($0, "direct") } }
-        // Behind a router. Only its gateway identifies the network.
+        // The address is behind a router, so only the gateway identifies the network.
         guard bytes.count == 4, !target.isLinkLocal, let gateway = self.gateways.first,
             let network = self.attachments.first(where: {
                 $0.interface == gateway.interface && $0.contains(gateway.address)

@@ -41,7 +41,7 @@ public struct AccountStore: Sendable {
             return path
         }
         if let directory = environment["REMOTE_SYSTEMS_STATE"], !directory.isEmpty {
-            // Ignoring a relative path would silently select another identity.
+            // A relative path is refused, because ignoring it would silently select another identity.
             guard directory.hasPrefix("/") else {
                 throw IdentityError(
                     .noStateDirectory,

@@ -165,7 +165,7 @@ package struct RootChain: Sendable {
 }
 
 extension RootChain: Hashable {
-    /// Two chains are equal if they have the same keys.
+    /// Returns whether two chains have the same keys.
     package static func == (one: RootChain, other: RootChain) -> Bool {
         one.roots.map(\.id) == other.roots.map(\.id)
     }

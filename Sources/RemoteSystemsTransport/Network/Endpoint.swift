@@ -17,7 +17,7 @@ package struct Endpoint: Sendable {
         case cloud
     }
 
-    /// Which systems the endpoint may lead to. It can only narrow what the connector accepts.
+    /// The systems that the endpoint may lead to. This value can only narrow what the connector accepts.
     package enum Trust: Sendable, Hashable {
         /// Any system that the connector accepts.
         case unrestricted
