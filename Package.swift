@@ -67,7 +67,7 @@ let package = Package(
         .target(
             name: "RemoteSystemsTransport",
             dependencies: [
-                "ValueSets", "RemoteSystemsIdentity", nioCore, nioPosix, nioSSL, nioTLS, x509, crypto, logging,
+                "ValueSets", "RemoteSystemsIdentity", nioCore, nioPosix, nioSSL, nioTLS, crypto, logging,
             ],
             swiftSettings: settings
         ),
@@ -110,7 +110,9 @@ let package = Package(
         // Independent of the wire protocol.
         .target(
             name: "RemoteSystemsDesktop",
-            dependencies: ["RemoteSystems", "CRemoteSystemsGIO", logging, lifecycle],
+            dependencies: [
+                "RemoteSystems", "RemoteSystemsDiscovery", "ValueSets", "CRemoteSystemsGIO", logging, lifecycle,
+            ],
             swiftSettings: settings
         ),
         // Scripted discovery, a network in memory and a manual clock, for the tests of programs that use the SDK.
@@ -173,7 +175,7 @@ if !isFetched {
         .testTarget(
             name: "RemoteSystemsTransportTests",
             dependencies: [
-                "RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets", "IntegrationSupport",
+                "RemoteSystemsTransport", "RemoteSystemsIdentity", "ValueSets",
                 nioCore, nioEmbedded, nioPosix, nioSSL, crypto, x509, asn1, logging,
             ],
             swiftSettings: settings
@@ -190,7 +192,7 @@ if !isFetched {
                 "RemoteSystemsDiscovery",
                 "ValueSets", "IntegrationSupport",
                 "RemoteSystemsTracing",
-                nioCore, lifecycle, logging, metrics, instrumentation, tracing,
+                nioCore, nioPosix, lifecycle, logging, metrics, instrumentation, tracing,
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "InMemoryLogging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -199,12 +201,14 @@ if !isFetched {
         ),
         .testTarget(
             name: "RemoteSystemsTestingTests",
-            dependencies: ["RemoteSystemsTesting", "RemoteSystems", "RemoteSystemsTransport", "ValueSets", nioCore],
+            dependencies: ["RemoteSystemsTesting", "RemoteSystems", "RemoteSystemsTransport", nioCore, logging],
             swiftSettings: settings
         ),
         .testTarget(
             name: "RemoteSystemsDesktopTests",
-            dependencies: ["RemoteSystemsDesktop", "RemoteSystems", "CRemoteSystemsGIO", "IntegrationSupport"],
+            dependencies: [
+                "RemoteSystemsDesktop", "RemoteSystems", "CRemoteSystemsGIO", "IntegrationSupport", logging,
+            ],
             swiftSettings: settings
         ),
         // Tests with real components on simulated hosts: network namespaces, each with its own bus and avahi-daemon.
@@ -217,7 +221,7 @@ if !isFetched {
         // An installed application, for tests of the host daemon.
         .executableTarget(
             name: "installed-application",
-            dependencies: ["RemoteSystems", lifecycle],
+            dependencies: ["RemoteSystems", "RemoteSystemsDesktop", lifecycle],
             path: "Tests/InstalledApplication",
             swiftSettings: settings
         ),

@@ -17,8 +17,10 @@ let testing: Target.Dependency = .product(name: "RemoteSystemsTesting", package:
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
-let tracing: Target.Dependency = .product(name: "RemoteSystemsTracing", package: "remote-systems")
+let remoteSystemsTracing: Target.Dependency = .product(name: "RemoteSystemsTracing", package: "remote-systems")
+let tracing: Target.Dependency = .product(name: "Tracing", package: "swift-distributed-tracing")
 let inMemoryTracing: Target.Dependency = .product(name: "InMemoryTracing", package: "swift-distributed-tracing")
+let coreMetrics: Target.Dependency = .product(name: "CoreMetrics", package: "swift-metrics")
 let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metrics")
 
 let package = Package(
@@ -55,7 +57,7 @@ let package = Package(
         // Finds the service, pings it, and prints the output of `ping`.
         .executableTarget(
             name: "ping-client",
-            dependencies: [remoteSystems, arguments, lifecycle, logging],
+            dependencies: [remoteSystems, arguments, logging],
             path: "ping/Client",
             swiftSettings: settings
         ),
@@ -110,7 +112,9 @@ let package = Package(
         // A host among other services of a program, with metrics, logging, authorisation and tracing.
         .executableTarget(
             name: "lifecycle-service",
-            dependencies: [remoteSystems, lifecycle, logging, metrics, tracing, inMemoryTracing],
+            dependencies: [
+                remoteSystems, remoteSystemsTracing, lifecycle, logging, metrics, coreMetrics, tracing, inMemoryTracing,
+            ],
             path: "lifecycle-service",
             exclude: ["README.md"],
             swiftSettings: settings

@@ -7,6 +7,12 @@
 // GLib installs this header in a directory beside its other headers. Only the latter is on the compiler's search path.
 #include <../gio-unix-2.0/gio/gdesktopappinfo.h>
 #include <gio/gio.h>
+// Older versions install it beside the first header.
+#if __has_include(<gio/gunixfdlist.h>)
+#include <gio/gunixfdlist.h>
+#else
+#include <../gio-unix-2.0/gio/gunixfdlist.h>
+#endif
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

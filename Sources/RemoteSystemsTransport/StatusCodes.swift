@@ -1,9 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The reason why a connection ended, with Project Rome's numbers. Numbers that this version does not know are
-/// preserved.
-package struct CloseStatus: RawRepresentable, Sendable, Hashable {
+/// A status that frames carry as one of Project Rome's numbers. Numbers that this version does not know are preserved.
+package protocol WireStatus: RawRepresentable, Sendable, Hashable where RawValue == UInt64 {
+    init(rawValue: UInt64)
+}
+
+/// The reason why a connection ended, with Project Rome's numbers.
+package struct CloseStatus: WireStatus {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
@@ -13,8 +17,8 @@ package struct CloseStatus: RawRepresentable, Sendable, Hashable {
     package static let unknown = CloseStatus(rawValue: 3)
 }
 
-/// The outcome of a request, with Project Rome's numbers. Numbers that this version does not know are preserved.
-package struct ResponseStatus: RawRepresentable, Sendable, Hashable {
+/// The outcome of a request, with Project Rome's numbers.
+package struct ResponseStatus: WireStatus {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
@@ -27,9 +31,8 @@ package struct ResponseStatus: RawRepresentable, Sendable, Hashable {
     package static let connectionClosed = ResponseStatus(rawValue: 6)
 }
 
-/// The outcome of opening a connection, with Project Rome's numbers. Numbers that this version does not know are
-/// preserved.
-package struct OpenStatus: RawRepresentable, Sendable, Hashable {
+/// The outcome of opening a connection, with Project Rome's numbers.
+package struct OpenStatus: WireStatus {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 

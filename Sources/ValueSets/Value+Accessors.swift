@@ -48,7 +48,7 @@ extension Value {
 
     /// The integer as a `UInt64`, or `nil` if it is negative or of another type, also for a whole double.
     ///
-    /// For fields of the wire protocol, which permit one type only.
+    /// For fields that permit one type only.
     package var unsignedInteger: UInt64? {
         switch self {
         case .integer(let integer): UInt64(exactly: integer)

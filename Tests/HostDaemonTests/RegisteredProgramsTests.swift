@@ -11,47 +11,20 @@ import Testing
 extension HostDaemonTests {
     /// Programs as processes that register with the daemon.
     @Suite struct RegisteredPrograms {
-        /// Starts the test application beside the daemon, and ends it after `body`.
-        private func withProgram(
-            _ id: String,
-            _ daemon: Daemon,
-            _ body: (ChildProcess) async throws -> Void
-        ) async throws {
-            let program = try ChildProcess(
-                try daemon.program(id).split(separator: " ").map(String.init),
-                environment: daemon.environment
-            )
-            let result: Result<Void, any Error>
-            do { result = .success(try await body(program)) } catch { result = .failure(error) }
-            await program.stop()
-            try result.get()
-        }
-
-        private static func ids(_ watcher: RemoteSystemWatcher) -> [String]? {
-            watcher.systems.first?.applications.filter(\.isRunning).map(\.id)
-        }
-
-        /// Waits until the watcher lists exactly these running applications.
-        private func wait(for ids: [String], _ watcher: RemoteSystemWatcher) async throws {
-            _ = try await eventually("\(ids)", within: .seconds(30), every: .milliseconds(2)) {
-                Self.ids(watcher) == ids ? true : nil
-            }
-        }
-
         @Test func `the daemon drops a killed program at once (R-19, R-20)`() async throws {
             try await Daemon.with { daemon in
                 try await daemon.whileRunning { _, port in
                     let watcher = RemoteSystemWatcher(daemon.configuration("test.watcher"))
                     try await watcher.start()
-                    try await self.withProgram("test.player", daemon) { program in
-                        try await self.wait(for: ["remote-systems.host", "test.player"], watcher)
+                    try await daemon.withProgram("test.player") { program in
+                        try await daemon.wait(for: ["remote-systems.host", "test.player"], by: watcher)
                         // The watcher is connected to the daemon only, and calls go to the program directly.
                         #expect(watcher.statistics.connectionsOpened == 1)
                         let called = try await daemon.call("test.player", port: port)
                         #expect(called.2 == Int(program.id), "\(called.1.debugDescription)")
                         let killed = ContinuousClock.now
                         program.send(SIGKILL)
-                        try await self.wait(for: ["remote-systems.host"], watcher)
+                        try await daemon.wait(for: ["remote-systems.host"], by: watcher)
                         print("killed program dropped after \(ContinuousClock.now - killed)")
                     }
                     await watcher.stop()
@@ -69,23 +42,48 @@ extension HostDaemonTests {
                 }
                 watcher.onRemoved { _ in wrong.withLock { $0.append("removed") } }
                 try await watcher.start()
-                try await self.withProgram("test.player", daemon) { program in
-                    try await self.wait(for: ["test.player"], watcher)
+                try await daemon.withProgram("test.player") { program in
+                    try await daemon.wait(for: ["test.player"], by: watcher)
                     for _ in 0..<2 {
                         let process = try daemon.command(["host", "run", "--json", "--loopback", "--port", "0"])
                         _ = try await process.event("ready")
-                        try await self.wait(for: ["remote-systems.host", "test.player"], watcher)
+                        try await daemon.wait(for: ["remote-systems.host", "test.player"], by: watcher)
                         // The program withdraws its own advertisement within this time; no event reports it. If that
                         // takes longer, the expectations are the same.
                         try await Task.sleep(for: .seconds(2))
                         process.send(SIGKILL)
                         _ = try await process.exit()
-                        try await self.wait(for: ["test.player"], watcher)
+                        try await daemon.wait(for: ["test.player"], by: watcher)
                     }
                     #expect(program.exitCode == nil)
                     #expect(wrong.withLock { $0 } == [])
                 }
                 await watcher.stop()
+            }
+        }
+
+        @Test func `a program is found without its daemon while that hangs (R-19, X-34)`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { process, _ in
+                    try await daemon.withProgram("test.player") { _ in
+                        let watcher = RemoteSystemWatcher(daemon.configuration("test.watcher"))
+                        try await watcher.start()
+                        try await daemon.wait(for: ["remote-systems.host", "test.player"], by: watcher)
+                        await watcher.stop()
+                        // The program withdraws its own advertisement within this time; no event reports it.
+                        try await Task.sleep(for: .seconds(2))
+                        process.send(SIGSTOP)
+                        defer { process.send(SIGCONT) }
+                        let began = ContinuousClock.now
+                        let other = RemoteSystemWatcher(daemon.configuration("test.watcher"))
+                        try await other.start()
+                        try await daemon.wait(for: ["test.player"], by: other)
+                        print("found beside a daemon that hangs after \(ContinuousClock.now - began)")
+                        process.send(SIGCONT)
+                        try await daemon.wait(for: ["remote-systems.host", "test.player"], by: other)
+                        await other.stop()
+                    }
+                }
             }
         }
 

@@ -62,6 +62,17 @@ import Testing
         }
     }
 
+    @Test func `the session bus starts the user's daemon by its unit, and the machine's not at all`() throws {
+        let units = HostUnits(program: #"/opt/a "b"/c"#, isSystem: false, port: 4711)
+        let file = try #require(units.busFile)
+        #expect(file.name == "org.remotesystems.Registry1.service")
+        #expect(file.text.hasPrefix(HostUnits.mark))
+        #expect(file.text.contains("\nName=org.remotesystems.Registry1\n"))
+        #expect(file.text.contains("\nSystemdService=remotesystems-host.service\n"))
+        #expect(file.text.contains(#"Exec="/opt/a \"b\"/c" host run"#))
+        #expect(HostUnits(program: "/opt/a", isSystem: true, port: 4711).busFile == nil)
+    }
+
     @Test func `written units name their author, quote the program, and limit restarts (X-34)`() {
         for isSystem in [true, false] {
             for file in HostUnits(program: "/opt/a b/100%", isSystem: isSystem, port: 4711).files {

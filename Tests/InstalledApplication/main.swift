@@ -3,12 +3,14 @@
 
 import Foundation
 import RemoteSystems
+import RemoteSystemsDesktop
 import ServiceLifecycle
 
 // An application that offers one service and ends by itself after a minute.
 //
 // Arguments: its id; the file in which it records its environment; the scheme of the URIs that it opens, or '-'; and
-// the network interface. Without the last two it opens nothing and stays on the loopback interface.
+// the network interface. Without the last two it opens nothing and stays on the loopback interface. With the variable
+// SESSION_BUS_DAEMON in its environment it finds its host daemon over the session bus, too.
 let arguments = CommandLine.arguments
 guard (3...5).contains(arguments.count) else { exit(64) }
 
@@ -32,6 +34,7 @@ if arguments.count > 3, arguments[3] != "-" {
         return .opened
     }
 }
+if ProcessInfo.processInfo.environment["SESSION_BUS_DAEMON"] != nil { options.hostDaemonLocator = SessionBusDaemon() }
 var configuration = RemoteSystemsConfiguration(
     applicationID: arguments[1],
     network: arguments.count > 4 ? .interfaces([arguments[4]]) : .loopback

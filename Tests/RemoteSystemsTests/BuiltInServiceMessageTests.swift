@@ -44,15 +44,15 @@ import ValueSets
 
     @Test func `a double is not a port of a diagnosis`() async throws {
         let messages: [ValueSet] = [9.0, 48_030.0, 48_030.5].map { ["Type": "connect", "Port": .double($0)] }
-        for response in try await Self.responses(of: DiagnosisService.name, to: messages) {
+        for response in try await Self.responses(of: Diagnosis.service, to: messages) {
             #expect(response.status == .failure)
             #expect(response.failure?.code == FailureCode.requestInvalid.rawValue)
         }
     }
 
     @Test func `a double is not a status of a launch`() {
-        #expect(LaunchResponse(["Status": 1])?.status == .success)
-        #expect(LaunchResponse(["Status": 1.0]) == nil)
+        #expect((try? Launch.launch.response(from: ["Status": 1]))?.status == .success)
+        #expect((try? Launch.launch.response(from: ["Status": 1.0])) == nil)
     }
 
     @Test func `a double is not a platform`() throws {

@@ -105,8 +105,13 @@ import ValueSets
             "\(number(memory.requests)) requests",
             "\(bytes(memory.bytes)) in all",
             "\(bytes(memory.bytesEach)) each",
-            "\(memory.time.components.seconds / 60) minutes",
-            "\(memory.inFlightEach) under way"
+            "\(memory.time.components.seconds / 60) minutes"
+        ),
+        Statement(
+            security,
+            "| requests with a key that are executing |",
+            "\(memory.inFlightEach) of one system",
+            "\(number(memory.requests)) in all"
         ),
         Statement(
             security,
@@ -131,14 +136,13 @@ import ValueSets
         ),
         Statement(
             "../Sources/RemoteSystems/RemoteSystems.docc/Talking.md",
-            "- Message size: set by the receiver.",
-            "Defaults to \(bytes(configuration.limits.messageBytes)).",
-            "Maximum: \(bytes(ConnectionLimits.maxMessageBytes))."
+            "| message size |",
+            "| \(bytes(configuration.limits.messageBytes)), at most \(bytes(ConnectionLimits.maxMessageBytes)) |"
         ),
         Statement(
             "../Sources/RemoteSystems/RemoteSystems.docc/Talking.md",
-            "- Concurrent requests: set by the receiver.",
-            "Defaults to \(configuration.limits.concurrentRequests)."
+            "| concurrent requests |",
+            "| \(configuration.limits.concurrentRequests) |"
         ),
     ]
 
@@ -173,7 +177,7 @@ import ValueSets
         Statement(security, "| after a failed start |", seconds(ApplicationStarter.pause)),
         Statement(
             "host-daemon.md",
-            "starts the application once for all its callers",
+            "starts run at a time",
             "\(ApplicationStarter.maxStarts) starts",
             "\(ApplicationStarter.maxWaiting) callers"
         ),

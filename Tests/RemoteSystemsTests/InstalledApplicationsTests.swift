@@ -267,13 +267,13 @@ import Testing
             let idle = InstalledApplication(id: "test.idle", displayName: "Idle")
             let ill = InstalledApplication(id: "test.ill", displayName: "Ill")
             let installation = Installation([Self.player(), idle, ill]) { _ in }
-            let running = RunningApplications(stateDirectory: loopbackSystem.directory)
             try await self.withMachine(loopbackSystem, installation) { host in
                 let port = try await host.port
-                // These are recorded as running, but nothing responds on their port.
-                let notes = try ["test.ill", "test.ghost"].map {
-                    try running.note(RunningApplication(application: $0, port: 1, pid: 7))
-                }
+                // These are named as running, but nothing responds on their port.
+                host.core.referral?.running.registered?.expect(
+                    ["test.ill", "test.ghost"].map { RunningApplication(application: $0, port: 1, pid: 7) }
+                )
+                await host.core.publishPrograms()
                 try await loopbackSystem.withHost([WatchAndTalkTests.echo], application: "test.player") { player in
                     _ = try await player.port
                     try await loopbackSystem.withHost(
@@ -304,7 +304,6 @@ import Testing
                     }
                 }
                 #expect(installation.starts.withLock { $0.isEmpty })
-                withExtendedLifetime(notes) {}
             }
         }
     }

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import Testing
 
 @testable import RemoteSystems
 
+/// The running applications that a process finds by the locks of their ids.
 @Suite struct RunningApplicationsTests {
     private func withDirectory(_ body: (String) throws -> Void) throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "running-\(UUID())").path
@@ -14,17 +16,31 @@ import Testing
         try body(directory)
     }
 
-    @Test func `a record is found until it is removed`() throws {
+    private func start(_ id: String, port: Int, in directory: String) throws -> any ApplicationClaim {
+        let running = RunningApplications(stateDirectory: directory)
+        let claim = try ApplicationLocks(running: running).claim(id, isShared: false)
+        claim.listens(at: port, isOnLoopback: false)
+        return claim
+    }
+
+    @Test func `an application is found while it holds its lock and listens`() throws {
         try self.withDirectory { directory in
             let running = RunningApplications(stateDirectory: directory)
-            #expect(running.all().isEmpty)
+            #expect(running.listening.isEmpty)
             do {
-                let note = try running.note(RunningApplication(application: "test.one", port: 4711, pid: 7))
-                #expect(running.port(of: "test.one") == 4711)
+                let claim = try self.start("test.one", port: 54_711, in: directory)
+                #expect(running.port(of: "test.one") == 54_711)
                 #expect(running.port(of: "test.two") == nil)
-                withExtendedLifetime(note) {}
+                // A shorter line replaces a longer one.
+                claim.listens(at: 4711, isOnLoopback: false)
+                #expect(running.listening.map(\.port) == [4711])
+                #expect(running.listening.map(\.pid) == [getpid()])
+                claim.listens(at: 4711, isOnLoopback: true)
+                #expect(running.processes(of: "test.one").map(\.isOnLoopback) == [true])
             }
-            #expect(running.all().isEmpty)
+            // The file stays, and describes a process that does not hold the lock any more.
+            #expect(running.listening.isEmpty)
+            #expect(running.port(of: "test.one") == nil)
         }
     }
 
@@ -32,31 +48,28 @@ import Testing
         try self.withDirectory { directory in
             let running = RunningApplications(stateDirectory: directory)
             #expect(running.machinePort == nil)
-            let one = try running.note(RunningApplication(application: "test.one", port: 4711, pid: 7))
-            let helper = try running.note(RunningApplication(application: "remote-systems.diagnosis", port: 9, pid: 7))
+            let one = try self.start("test.one", port: 4711, in: directory)
+            let helper = try self.start("remote-systems.diagnosis", port: 9, in: directory)
             #expect(running.machinePort == 4711)
-            let two = try running.note(RunningApplication(application: "test.two", port: 4712, pid: 7))
+            let two = try self.start("test.two", port: 4712, in: directory)
             #expect(running.machinePort == nil)
-            let daemon = try running.note(RunningApplication(application: "remote-systems.host", port: 50_000, pid: 8))
+            let daemon = try self.start("remote-systems.host", port: 50_000, in: directory)
             #expect(running.machinePort == 50_000)
             withExtendedLifetime((one, helper, two, daemon)) {}
         }
     }
 
-    @Test func `a dead process's record is ignored and removed`() throws {
+    @Test(arguments: ["", "process 4711 (player)", #"{"application":"test.other","port":1,"pid":7}"#])
+    func `a lock file that describes no process of the application is ignored`(text: String) throws {
         try self.withDirectory { directory in
             let running = RunningApplications(stateDirectory: directory)
-            let note = try running.note(RunningApplication(application: "test.alive", port: 1, pid: 7))
-            // The remains of a killed process: no process holds the lock.
-            let dead = running.directory + "/999-x.json"
-            try #"{"application":"test.dead","port":2,"pid":999}"#.write(
-                toFile: dead,
-                atomically: false,
-                encoding: .utf8
-            )
-            #expect(running.all().map(\.application) == ["test.alive"])
-            #expect(!FileManager.default.fileExists(atPath: dead))
-            withExtendedLifetime(note) {}
+            let claim = try self.start("test.one", port: 4711, in: directory)
+            let path = ApplicationLocks(running: running).path(of: "test.one")
+            let file = try FileHandle(forWritingTo: URL(filePath: path))
+            try file.truncate(atOffset: 0)
+            try file.write(contentsOf: Data(text.utf8))
+            #expect(running.port(of: "test.one") == nil)
+            withExtendedLifetime(claim) {}
         }
     }
 
@@ -68,9 +81,7 @@ import Testing
                 withIntermediateDirectories: false,
                 attributes: [.posixPermissions: 0o755]
             )
-            #expect(throws: SystemCallFailure.self) {
-                _ = try running.note(RunningApplication(application: "test.one", port: 1, pid: 7))
-            }
+            #expect(throws: SystemCallFailure.self) { _ = try self.start("test.one", port: 1, in: directory) }
         }
     }
 }

@@ -20,7 +20,7 @@ import Testing
         return try await DiscoveryStage.with { stage in
             @Sendable func configuration(_ application: String) -> RemoteSystemsConfiguration {
                 var configuration = stage.configuration(applicationID: application)
-                // Running applications are recorded in the state directory.
+                // A host daemon needs a state directory.
                 configuration.environment.identity = nil
                 configuration.stateDirectory = directory
                 return configuration
@@ -38,6 +38,7 @@ import Testing
                 services: [WatchAndTalkTests.echo],
                 options: options
             )
+            let machine = Mutex<RemoteSystemHost?>(nil)
             options = RemoteSystemHost.Options()
             options.startTimeout = .seconds(60)
             options.installedApplications = InstalledApplicationsTests.Installation(
@@ -46,8 +47,18 @@ import Testing
                 // By the stage's clock, not in real time.
                 try await stage.clock.sleep(for: .seconds(24))
                 run(player)
+                // Hosts of a stage have no Unix socket to register at.
+                let programs = machine.withLock { $0 }?.core.referral?.running.registered
+                guard let programs, let number = programs.enter("test.player", pid: 7) else { return }
+                _ = programs.describe(number, SystemDescription.Application(id: "test.player", displayName: "Player"))
+                programs.register(
+                    number,
+                    Registry.Registration(port: try await player.port, isOnLoopback: false, epoch: 1, network: "all")
+                )
             }
-            run(RemoteSystemHost(configuration("test.machine"), services: [], options: options))
+            let host = RemoteSystemHost(configuration("test.machine"), services: [], options: options)
+            machine.withLock { $0 = host }
+            run(host)
             let watcher = RemoteSystemWatcher(configuration("test.caller"))
             try await watcher.start()
             try await stage.settle()

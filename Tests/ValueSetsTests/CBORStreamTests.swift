@@ -21,40 +21,6 @@ import Testing
         #expect(buffer.readableBytes == 14)
     }
 
-    @Test(arguments: [
-        (CBORArray(7), "000000028107"),
-        (CBORArray(3, 1_000_000), "0000000782031a000f4240"),
-        (CBORArray(4, 24, 256), "00000007830418181901" + "00"),
-        (CBORArray(0, set: ["a": 1]), "000000068200a1616101"),
-        (CBORArray(3, 1, 2, set: [:], last: .bytes([1, 2])), "0000000885030102a0420102"),
-        (CBORArray(4, 1, 2, set: [:], last: .set(["a": 1])), "0000000985040102a0a1616101"),
-        (CBORArray(3, 1, 2, set: [:], last: .null, further: ["a": 1]), "0000000a86030102a0f6a1616101"),
-        (CBORArray(3, 1, 2, set: [:], last: .bytes([1]), further: [:]), "0000000886030102a04101a0"),
-    ])
-    func `an array is written after its length`(_ array: CBORArray, _ expected: String) throws {
-        var buffer = ByteBuffer(string: "head")
-        buffer.writeLengthPrefixed(array, size: try array.size())
-        #expect(buffer.readString(length: 4) == "head")
-        #expect(buffer.readableBytesView.elementsEqual(bytes(expected)))
-    }
-
-    @Test func `a value that cannot be written is found before anything is written`() {
-        let error = #expect(throws: ValueSetError.self) {
-            try CBORArray(3, 1, 2, set: ["when": .date(secondsSince1970: .infinity)]).size()
-        }
-        #expect(error?.keyPath == "when")
-    }
-
-    @Test func `writing does not copy a buffer with enough capacity`() throws {
-        var buffer = ByteBufferAllocator().buffer(capacity: 256)
-        let before = unsafe buffer.withVeryUnsafeBytes { $0.baseAddress }
-        let array = CBORArray(0, set: ["a": "b"])
-        buffer.writeLengthPrefixed(array, size: try array.size())
-        let after = unsafe buffer.withVeryUnsafeBytes { $0.baseAddress }
-        #expect(unsafe before == after)
-        #expect(buffer.capacity == 256)
-    }
-
     @Test func `large data shares the memory of its buffer, and retains it`() throws {
         let sent = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0) })
         var buffer: ByteBuffer? = ByteBuffer(bytes: try ValueSet(dictionaryLiteral: ("Data", .data(sent))).encoded())

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsDiscovery
 internal import RemoteSystemsTransport
 internal import Synchronization
 
@@ -10,9 +11,8 @@ internal import Synchronization
 /// one short connection after another would otherwise start and stop it for each of them.
 final class AccountObserver: Sendable {
     private struct State {
-        /// Registered observers and the continuations that ``notify()`` yields to, keyed by registration id.
-        var holders: [UInt64: AsyncStream<Void>.Continuation?] = [:]
-        var lastHolder: UInt64 = 0
+        /// Registered observers and the continuations that ``notify()`` yields to.
+        var holders = ListenerTable<AsyncStream<Void>.Continuation?>()
         var isLooking = false
     }
 
@@ -33,13 +33,11 @@ final class AccountObserver: Sendable {
     ///     used.
     /// - Returns: the id to pass to ``release(_:)``.
     func hold(_ listener: AsyncStream<Void>.Continuation? = nil, _ look: @escaping @Sendable () async -> Void)
-        -> UInt64
+        -> ListenerID
     {
         let (holder, isFirst) = self.state.withLock { state in
-            state.lastHolder += 1
-            state.holders[state.lastHolder] = .some(listener)
             defer { state.isLooking = true }
-            return (state.lastHolder, !state.isLooking)
+            return (state.holders.add(listener), !state.isLooking)
         }
         if isFirst {
             Task(executorPreference: self.environment.taskExecutor) { [time = environment.time] in
@@ -49,8 +47,8 @@ final class AccountObserver: Sendable {
         return holder
     }
 
-    func release(_ holder: UInt64) {
-        self.state.withLock { $0.holders[holder] = nil }
+    func release(_ holder: ListenerID) {
+        self.state.withLock { _ = $0.holders.remove(holder) }
     }
 
     /// Whether there are observers. If there are none, the next one starts another timer.
@@ -63,6 +61,6 @@ final class AccountObserver: Sendable {
 
     /// Reports a change to all observers that have a listener.
     func notify() {
-        for listener in self.state.withLock({ $0.holders.values.compactMap(\.self) }) { listener.yield() }
+        for listener in self.state.withLock({ $0.holders.all.compactMap(\.self) }) { listener.yield() }
     }
 }

@@ -20,7 +20,12 @@ package protocol ApplicationClaims: Sendable {
 
 /// A host's claim on its application id. It is released with its last reference, and at the latest when the process
 /// ends.
-package protocol ApplicationClaim: AnyObject, Sendable {}
+package protocol ApplicationClaim: AnyObject, Sendable {
+    /// Records the port at which the host listens, for other processes of its system.
+    ///
+    /// - Parameter isOnLoopback: whether the host listens on the loopback interface only.
+    func listens(at port: Int, isOnLoopback: Bool)
+}
 
 /// Another host has claimed the application id, and at least one of the two does not share it.
 package struct ApplicationIsTaken: Error {
@@ -34,15 +39,42 @@ package struct ApplicationIsTaken: Error {
 
 /// The application ids of one account store. Each id has a file in `run/locks/` of the state directory, which the
 /// processes that run as the application lock with flock(2). The kernel releases a lock when its process ends for any
-/// reason.
+/// reason. The file contains the process that wrote it last, as JSON; it is valid while the file is locked.
 struct ApplicationLocks: ApplicationClaims {
     let running: RunningApplications
 
+    private static let suffix = ".lock"
+    private static let maxFiles = 1024
+    private static let maxBytes = 4096
+    private static let lineFeed = UInt8(ascii: "\n")
+    /// A process that reads the file locks it for a moment if it is not locked. A claim is repeated this often, after
+    /// this time in microseconds.
+    private static let attempts = 5
+    private static let pause: UInt32 = 2000
+
     private final class Lock: ApplicationClaim {
         private let descriptor: Int32
+        private let application: String
 
-        init(descriptor: Int32) {
+        init(descriptor: Int32, application: String) {
             self.descriptor = descriptor
+            self.application = application
+        }
+
+        func listens(at port: Int, isOnLoopback: Bool) {
+            let process = RunningApplication(
+                application: self.application,
+                port: port,
+                pid: getpid(),
+                isOnLoopback: isOnLoopback ? true : nil,
+                program: RunningApplication.ownProgram
+            )
+            // A line in one call: a reader finds the old or the new one, and ignores the rest of a longer one. Errors
+            // are ignored: the lock works without the text.
+            guard var line = try? JSONEncoder().encode(process) else { return }
+            line.append(ApplicationLocks.lineFeed)
+            let count = unsafe line.withUnsafeBytes { unsafe pwrite(self.descriptor, $0.baseAddress, $0.count, 0) }
+            if count == line.count { _ = ftruncate(self.descriptor, count) }
         }
 
         /// The file is not removed. Otherwise one process could lock the removed file and another one a new file with
@@ -50,15 +82,13 @@ struct ApplicationLocks: ApplicationClaims {
         deinit { close(self.descriptor) }
     }
 
-    /// A separate directory, because these files are never removed and a daemon lists the parent directory every
-    /// second.
     private var directory: String { "\(self.running.directory)/locks" }
 
     /// The path of an id's lock file. The name is a hash, since an id may have 256 bytes and any printable character.
     func path(of application: String) -> String {
         let hash = SHA256.hash(data: Data(application.utf8))
         let name = hash.hexadecimal
-        return "\(self.directory)/\(name).lock"
+        return "\(self.directory)/\(name)\(Self.suffix)"
     }
 
     func claim(_ application: String, isShared: Bool) throws -> any ApplicationClaim {
@@ -67,15 +97,20 @@ struct ApplicationLocks: ApplicationClaims {
         let path = self.path(of: application)
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemCallFailure("open", path) }
-        let lock = Lock(descriptor: descriptor)
+        let lock = Lock(descriptor: descriptor, application: application)
         guard let status = FileStatus(descriptor: descriptor), status.isRegularFile, status.isOwn else {
             throw SystemCallFailure("fstat", path, number: EPERM)
         }
-        guard flock(descriptor, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 else {
+        var attempt = 1
+        while flock(descriptor, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0 {
             guard errno == EWOULDBLOCK else { throw SystemCallFailure("flock", path) }
-            throw ApplicationIsTaken(holders: self.holders(of: application, descriptor))
+            guard attempt < Self.attempts else {
+                throw ApplicationIsTaken(holders: Self.read(descriptor).map { [$0.process] } ?? [])
+            }
+            attempt += 1
+            usleep(Self.pause)
         }
-        self.write(RunningApplication.thisProcess, descriptor)
+        lock.listens(at: 0, isOnLoopback: false)
         return lock
     }
 
@@ -102,20 +137,39 @@ struct ApplicationLocks: ApplicationClaims {
         return holders.isEmpty || holders.contains(pid)
     }
 
-    /// The processes recorded as running; the text of the lock file if they do not listen yet.
-    private func holders(of application: String, _ descriptor: Int32) -> [String] {
-        let noted = self.running.all().filter { $0.application == application }.map(\.process)
-        guard noted.isEmpty else { return noted }
-        var bytes = [UInt8](repeating: 0, count: 512)
-        let count = unsafe bytes.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
-        guard count > 0, let text = String(validating: bytes[..<count], as: UTF8.self) else { return [] }
-        return [text]
+    // MARK: Reading
+
+    /// A listening process of an application; `nil` if none holds the lock of the application id.
+    func listening(_ application: String) -> RunningApplication? {
+        self.listening(at: self.path(of: application)).flatMap { $0.application == application ? $0 : nil }
     }
 
-    /// Writes a text for people. Only the lock has meaning for programs.
-    private func write(_ text: String, _ descriptor: Int32) {
-        guard ftruncate(descriptor, 0) == 0 else { return }
-        _ = unsafe pwrite(descriptor, text, text.utf8.count, 0)
+    /// A listening process of each application whose id is locked.
+    var listening: [RunningApplication] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: self.directory)) ?? []
+        return names.filter { $0.hasSuffix(Self.suffix) }.sorted().prefix(Self.maxFiles)
+            .compactMap { self.listening(at: "\(self.directory)/\($0)") }
+    }
+
+    private func listening(at path: String) -> RunningApplication? {
+        let descriptor = unsafe open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        guard let status = FileStatus(descriptor: descriptor), status.isRegularFile, status.isOwn,
+            flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK,
+            let process = Self.read(descriptor), (1...65_535).contains(process.port)
+        else { return nil }
+        return process
+    }
+
+    private static func read(_ descriptor: Int32) -> RunningApplication? {
+        var bytes = [UInt8](repeating: 0, count: Self.maxBytes)
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
+        guard count > 0 else { return nil }
+        return try? JSONDecoder().decode(
+            RunningApplication.self,
+            from: Data(bytes[..<count].prefix { $0 != Self.lineFeed })
+        )
     }
 }
 
@@ -125,8 +179,6 @@ extension RunningApplication {
         let program = self.program.map { " (\($0.withoutControlCharacters))" } ?? ""
         return self.pid == getpid() ? "this process itself" : "process \(self.pid)\(program)"
     }
-
-    fileprivate static var thisProcess: String { "process \(getpid())" + (Self.ownProgram.map { " (\($0))" } ?? "") }
 
     /// The file name of the program that this process runs.
     static var ownProgram: String? {

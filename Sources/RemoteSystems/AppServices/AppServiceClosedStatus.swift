@@ -1,10 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsTransport
+
 /// The reason why a connection to an app service ended.
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is preserved.
-public struct AppServiceClosedStatus: RawRepresentable, Sendable, Hashable {
+public struct AppServiceClosedStatus: FramedStatus {
     /// The number.
     public var rawValue: Int
 
@@ -19,17 +21,8 @@ public struct AppServiceClosedStatus: RawRepresentable, Sendable, Hashable {
     public static let resourceLimitsExceeded = AppServiceClosedStatus(rawValue: 2)
     /// The connection was lost, or one side violated the protocol.
     public static let unknown = AppServiceClosedStatus(rawValue: 3)
-}
 
-extension AppServiceClosedStatus: CustomStringConvertible {
-    /// The status's name, or its number if this version does not know it.
-    public var description: String {
-        switch self {
-        case .completed: "completed"
-        case .cancelled: "cancelled"
-        case .resourceLimitsExceeded: "resourceLimitsExceeded"
-        case .unknown: "unknown"
-        default: "appServiceClosedStatus \(self.rawValue)"
-        }
-    }
+    typealias Wire = CloseStatus
+
+    static let names = ["completed", "cancelled", "resourceLimitsExceeded", "unknown"]
 }

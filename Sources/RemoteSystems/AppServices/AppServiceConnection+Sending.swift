@@ -108,7 +108,7 @@ extension AppServiceConnection {
     private static func response(_ response: Response, _ rule: MessageRule) -> AppServiceResponse {
         guard response.status == .success else {
             return AppServiceResponse(
-                status: AppServiceResponseStatus(rawValue: Int(clamping: response.status.rawValue)),
+                status: AppServiceResponseStatus(response.status),
                 message: response.message,
                 error: RemoteSystemError(
                     response.status == .messageTooLarge ? .messageTooLarge : .serviceFailed,

@@ -67,8 +67,7 @@ public final class AppServiceConnection: Sendable {
     struct Guarded {
         var state = State.idle
         var openError: RemoteSystemError?
-        var closedListeners: [(id: Int, listener: @Sendable (AppServiceClosedStatus) -> Void)] = []
-        var nextListener = 0
+        var closedListeners = ListenerTable<@Sendable (AppServiceClosedStatus) -> Void>()
     }
 
     /// The service that this connection connects to.
@@ -289,7 +288,7 @@ public final class AppServiceConnection: Sendable {
         }
         self.isOpen.succeed(())
         self.reception.opened()
-        connection.onClose { [weak self] in self?.ended(AppServiceClosedStatus(rawValue: Int(clamping: $0.rawValue))) }
+        connection.onClose { [weak self] in self?.ended(AppServiceClosedStatus($0)) }
     }
 
     private static func misuse(_ state: State) -> RemoteSystemError {
@@ -366,16 +365,12 @@ public final class AppServiceConnection: Sendable {
     /// - Returns: a registration that removes the callback. It may be discarded.
     @discardableResult
     public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) -> ListenerRegistration {
-        let (id, status) = self.guarded.withLock { guarded -> (Int, AppServiceClosedStatus?) in
+        let (id, status) = self.guarded.withLock { guarded -> (ListenerID, AppServiceClosedStatus?) in
             if case .closed(let status) = guarded.state { return (0, status) }
-            guarded.nextListener += 1
-            guarded.closedListeners.append((guarded.nextListener, listener))
-            return (guarded.nextListener, nil)
+            return (guarded.closedListeners.add(listener), nil)
         }
         if let status { listener(status) }
-        return ListenerRegistration { [weak self] in
-            self?.guarded.withLock { $0.closedListeners.removeAll { $0.id == id } }
-        }
+        return ListenerRegistration { [weak self] in self?.guarded.withLock { _ = $0.closedListeners.remove(id) } }
     }
 
     /// Waits until the connection has ended and returns the reason. Returns immediately if it has ended already.
@@ -398,11 +393,10 @@ public final class AppServiceConnection: Sendable {
     func ended(_ status: AppServiceClosedStatus) {
         let listeners = self.guarded.withLock { guarded in
             guarded.state = .closed(status)
-            defer { guarded.closedListeners = [] }
-            return guarded.closedListeners
+            return guarded.closedListeners.removeAll()
         }
         if self.ownsReception { self.reception.finish(status == .completed ? nil : .lost(status)) }
-        for (_, listener) in listeners { listener(status) }
+        for listener in listeners { listener(status) }
         self.closedStatus.succeed(status)
     }
 }
@@ -415,7 +409,7 @@ extension AppServiceConnectionStatus {
             return
         }
         switch error.code {
-        case .refused: self.init(rawValue: error.openStatus.map { Int(clamping: $0.rawValue) } ?? 4)
+        case .refused: self = error.openStatus.map { Self($0) } ?? .unknown
         case .unreachable: self = .remoteSystemUnavailable
         case .peerNotTrusted: self = .notAuthorized
         default: self = .unknown

@@ -1,10 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsTransport
+
 /// The result of opening a connection to an app service.
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is preserved.
-public struct AppServiceConnectionStatus: RawRepresentable, Sendable, Hashable {
+public struct AppServiceConnectionStatus: FramedStatus {
     /// The number.
     public var rawValue: Int
 
@@ -27,21 +29,11 @@ public struct AppServiceConnectionStatus: RawRepresentable, Sendable, Hashable {
     public static let remoteSystemNotSupportedByApp = AppServiceConnectionStatus(rawValue: 6)
     /// The system refuses this system, or this system does not trust it.
     public static let notAuthorized = AppServiceConnectionStatus(rawValue: 7)
-}
 
-extension AppServiceConnectionStatus: CustomStringConvertible {
-    /// The status's name, or its number if this version does not know it.
-    public var description: String {
-        switch self {
-        case .success: "success"
-        case .appNotInstalled: "appNotInstalled"
-        case .appUnavailable: "appUnavailable"
-        case .appServiceUnavailable: "appServiceUnavailable"
-        case .unknown: "unknown"
-        case .remoteSystemUnavailable: "remoteSystemUnavailable"
-        case .remoteSystemNotSupportedByApp: "remoteSystemNotSupportedByApp"
-        case .notAuthorized: "notAuthorized"
-        default: "appServiceConnectionStatus \(self.rawValue)"
-        }
-    }
+    typealias Wire = OpenStatus
+
+    static let names = [
+        "success", "appNotInstalled", "appUnavailable", "appServiceUnavailable", "unknown", "remoteSystemUnavailable",
+        "remoteSystemNotSupportedByApp", "notAuthorized",
+    ]
 }

@@ -65,7 +65,7 @@ extension AppServiceFailure {
         self.init(
             response.failure?.text ?? "The service could not carry out the request.",
             canRetry: response.failure?.canRetry ?? false,
-            status: AppServiceResponseStatus(rawValue: Int(clamping: response.status.rawValue))
+            status: AppServiceResponseStatus(response.status)
         )
         self.registeredCode = response.failure?.code
     }

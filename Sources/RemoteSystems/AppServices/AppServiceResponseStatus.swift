@@ -1,10 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsTransport
+
 /// How a request to an app service ended.
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is preserved.
-public struct AppServiceResponseStatus: RawRepresentable, Sendable, Hashable {
+public struct AppServiceResponseStatus: FramedStatus {
     /// The number.
     public var rawValue: Int
 
@@ -25,20 +27,11 @@ public struct AppServiceResponseStatus: RawRepresentable, Sendable, Hashable {
     public static let messageTooLarge = AppServiceResponseStatus(rawValue: 5)
     /// The connection was closed before the request was sent.
     public static let connectionClosed = AppServiceResponseStatus(rawValue: 6)
-}
 
-extension AppServiceResponseStatus: CustomStringConvertible {
-    /// The status's name, or its number if this version does not know it.
-    public var description: String {
-        switch self {
-        case .success: "success"
-        case .failure: "failure"
-        case .resourceLimitsExceeded: "resourceLimitsExceeded"
-        case .unknown: "unknown"
-        case .remoteSystemUnavailable: "remoteSystemUnavailable"
-        case .messageTooLarge: "messageTooLarge"
-        case .connectionClosed: "connectionClosed"
-        default: "appServiceResponseStatus \(self.rawValue)"
-        }
-    }
+    typealias Wire = ResponseStatus
+
+    static let names = [
+        "success", "failure", "resourceLimitsExceeded", "unknown", "remoteSystemUnavailable", "messageTooLarge",
+        "connectionClosed",
+    ]
 }

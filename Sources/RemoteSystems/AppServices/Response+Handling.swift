@@ -90,7 +90,7 @@ extension Response {
         switch error {
         case let failure as AppServiceFailure:
             // A failure's status must be above 0, the value of success.
-            let status = ResponseStatus(rawValue: UInt64(clamping: failure.status.rawValue))
+            let status = ResponseStatus(failure.status)
             self.init(
                 status: status == .success ? .failure : status,
                 failure: failure.wireFailure

@@ -4,7 +4,7 @@
 /// How a message that was sent without a lasting connection ended.
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is preserved.
-public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Hashable {
+public struct StatelessAppServiceResponseStatus: NumberedEnumeration {
     /// The number.
     public var rawValue: Int
 
@@ -35,6 +35,12 @@ public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Has
     /// request may have been executed.
     public static let unknown = StatelessAppServiceResponseStatus(rawValue: 10)
 
+    static let names = [
+        "success", "appNotInstalled", "appUnavailable", "appServiceUnavailable", "remoteSystemUnavailable",
+        "remoteSystemNotSupportedByApp", "notAuthorized", "resourceLimitsExceeded", "messageTooLarge", "failure",
+        "unknown",
+    ]
+
     /// Creates the status of a connection that could not be opened; `nil` for success.
     init?(_ status: AppServiceConnectionStatus) {
         switch status {
@@ -60,26 +66,6 @@ public struct StatelessAppServiceResponseStatus: RawRepresentable, Sendable, Has
         // The application closed the connection before the message was sent.
         case .connectionClosed: self = .appUnavailable
         default: self = .unknown
-        }
-    }
-}
-
-extension StatelessAppServiceResponseStatus: CustomStringConvertible {
-    /// The status's name, or its number if this version does not know it.
-    public var description: String {
-        switch self {
-        case .success: "success"
-        case .appNotInstalled: "appNotInstalled"
-        case .appUnavailable: "appUnavailable"
-        case .appServiceUnavailable: "appServiceUnavailable"
-        case .remoteSystemUnavailable: "remoteSystemUnavailable"
-        case .remoteSystemNotSupportedByApp: "remoteSystemNotSupportedByApp"
-        case .notAuthorized: "notAuthorized"
-        case .resourceLimitsExceeded: "resourceLimitsExceeded"
-        case .messageTooLarge: "messageTooLarge"
-        case .failure: "failure"
-        case .unknown: "unknown"
-        default: "statelessAppServiceResponseStatus \(self.rawValue)"
         }
     }
 }

@@ -99,6 +99,8 @@ extension SystemBrowserStateMachine {
         let present = self.advertised(on: system)
         var actions: [Action] = []
         for program in description.programs where !present.contains(program.application.id) {
+            // The host may have another connection, for example at a new port.
+            guard !self.isDescribed(program.application.id, on: system, beside: host) else { continue }
             let referral = Referral(host: host, system: system, application: program.application.id, isDirect: true)
             guard self.instances[referral.instance] == nil, self.instances.count < Self.maxInstances else { continue }
             var endpoints: [Endpoint] = []

@@ -64,6 +64,6 @@ extension SystemBrowserStateMachine {
             return false
         }
         return known.referral == nil && known.standing == .sameAccount && known.discoveryType == .proximal
-            && description.application.id != DiagnosisService.name
+            && description.application.id != Diagnosis.service
     }
 }

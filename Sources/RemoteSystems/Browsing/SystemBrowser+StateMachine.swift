@@ -456,8 +456,8 @@ struct SystemBrowserStateMachine {
             switch instance.phase {
             // A diagnosis advertises itself briefly, to be found by its name. It must not appear as a system that comes
             // and goes.
-            case .connected(id, let description?) where description.application.id == DiagnosisService.name,
-                .reconnecting(id, let description?) where description.application.id == DiagnosisService.name:
+            case .connected(id, let description?) where description.application.id == Diagnosis.service,
+                .reconnecting(id, let description?) where description.application.id == Diagnosis.service:
                 break
             case .connected(id, let description?), .reconnecting(id, let description?):
                 parts.append(ObservedSystem.Part(name: name, instance, description))

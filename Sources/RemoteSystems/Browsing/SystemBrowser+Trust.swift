@@ -6,7 +6,6 @@ internal import Logging
 internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
-internal import ValueSets
 
 /// Exchanges trust information with the other systems of the account.
 extension SystemBrowser {
@@ -38,23 +37,17 @@ extension SystemBrowser {
             defer { self.isRenewing = false }
             do {
                 let request = try await self.account.accountQueue.run { try identity.makeRenewalRequest() }
-                let response = try await connection.send(
-                    ["Type": "renew", "Request": .data(Data(request))],
+                let renewal = try await CertificateRenewal.renew.call(
+                    CertificateRenewal.Request(request: Data(request)),
+                    over: connection,
                     timeout: .seconds(10)
                 )
-                guard let certificate = response.message["Certificate"]?.data else {
-                    throw RemoteSystemError(
-                        .refused,
-                        response.failure?.text ?? "The other system refused to renew the certificate.",
-                        side: .remote
-                    )
-                }
                 let store = try self.account.store()
                 let roots = self.security.trust.own.roots
                 let renewed = try await self.account.accountQueue.run {
                     // A root key that is not stored yet may have signed the certificate.
                     if roots.count > identity.roots.count { try store.install(roots: roots) }
-                    return try store.install(renewedCertificate: Array(certificate), now: Date())
+                    return try store.install(renewedCertificate: Array(renewal.certificate), now: Date())
                 }
                 try self.security.update(identity: renewed)
             } catch {

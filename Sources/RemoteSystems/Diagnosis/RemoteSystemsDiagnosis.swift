@@ -151,7 +151,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     }
 
     private func listening() async -> DiagnosisFinding {
-        let running = self.context.account.running?.all() ?? []
+        let running = self.context.account.running?.listening ?? []
         if self.port != 0, let holder = running.first(where: { $0.port == self.port }) {
             return NetworkFindings.port(self.port, nil, holder: holder.application)
         }

@@ -60,7 +60,8 @@ struct ApplicationReferral: Sendable {
     /// The ids of other applications that run here and that the receiver of the list can reach, in ascending order. At
     /// most ``SystemDescription/maxRunning``. Those in ``programs(isLocal:)`` are left out.
     func running(beside own: String, isLocal: Bool) -> [String] {
-        let reachable = self.running.all().filter { self.isReachable($0, isLocal: isLocal) }
+        let processes = self.running.registered?.processes ?? []
+        let reachable = processes.filter { self.isReachable($0, isLocal: isLocal) }
         let others = Set(reachable.map(\.application))
             .subtracting(self.programs(isLocal: isLocal).map(\.application.id)).subtracting([own])
         return Array(others.sorted().prefix(SystemDescription.maxRunning))
@@ -77,7 +78,7 @@ struct ApplicationReferral: Sendable {
 
     /// Refers a caller to a running application. Returns `nil` when the application does not run.
     private func referToRunning(_ id: String, isLocal: Bool) -> Refusal? {
-        let processes = self.running.all().filter { $0.application == id }
+        let processes = self.running.processes(of: id)
         if let process = processes.first(where: { self.isReachable($0, isLocal: isLocal) }) {
             return Self.redirect(to: id, port: process.port)
         }

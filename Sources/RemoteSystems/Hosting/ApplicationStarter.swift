@@ -30,8 +30,6 @@ actor ApplicationStarter {
     static let maxWaiting = 256
     /// The time for which an application that failed to start is not started again.
     static let pause = Duration.seconds(2)
-    /// The interval at which the starter looks for the running note of an application that is being started.
-    static let interval = Duration.milliseconds(20)
 
     init(
         installed: any InstalledApplications,
@@ -117,8 +115,7 @@ actor ApplicationStarter {
         return outcome
     }
 
-    /// The first of three events: the application registers or its running note appears, its start fails, or the
-    /// deadline passes (`nil`).
+    /// The first of three events: the application registers, its start fails, or the deadline passes (`nil`).
     private func race(_ id: String, until deadline: ContinuousClock.Instant) async -> Outcome? {
         let (installed, running, time) = (self.installed, self.running, self.time)
         return await withTaskGroup(of: First.self) { group in
@@ -140,10 +137,7 @@ actor ApplicationStarter {
                 }
             }
             group.addTask {
-                while time.now < deadline {
-                    if let port = running.port(of: id) { return .outcome(.running(port: port)) }
-                    guard (try? await time.sleep(for: Self.interval)) != nil else { return .nothing }
-                }
+                guard (try? await time.sleep(for: deadline - time.now)) != nil else { return .nothing }
                 return .deadline
             }
             defer { group.cancelAll() }

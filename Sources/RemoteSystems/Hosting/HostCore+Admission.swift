@@ -151,7 +151,7 @@ extension HostCore {
         )
     }
 
-    private func accept(_ service: any BuiltInService) -> EstablishedConnection {
+    private func accept(_ service: BuiltInService) -> EstablishedConnection {
         var limits = self.context.limits
         limits.window = min(limits.window, service.concurrentRequests)
         return EstablishedConnection(

@@ -1,13 +1,11 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
 internal import Logging
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
-internal import ValueSets
 
-/// The connections of watchers: publishes the host's description and the trust, and renews certificates.
+/// The connections of watchers: publishes the host's description and the trust.
 extension HostCore {
     /// Starts publishing the host's description. Watchers receive nothing before this call.
     func begin() throws {
@@ -17,8 +15,6 @@ extension HostCore {
     }
 
     func presence(peer: PeerIdentity, own: SystemID) -> EstablishedConnection {
-        // Running applications are polled once a second; a new watcher gets the present list.
-        if self.referral != nil { self.publish() }
         var limits = self.context.limits
         limits.window = min(limits.window, 8)
         // A side that subscribes must accept state frames of `minLimit` bytes, even if messages are limited to fewer.
@@ -26,7 +22,7 @@ extension HostCore {
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
-            handler: { request, connection in await self.response(request, from: connection) },
+            handler: RequestHandler(self.renewal.respond),
             opened: { [publications, context] connection in
                 publications?.publish(to: peer.systemID == own ? .local : .account, on: connection)
                 Task(executorPreference: context.environment.taskExecutor) {
@@ -105,34 +101,6 @@ extension HostCore {
             try self.publications?.update(self.context.account.revocations, roots: roots)
         } catch {
             self.context.logger.warning("The revocation list could not be published", metadata: ["reason": "\(error)"])
-        }
-    }
-
-    private func response(_ request: IncomingRequest, from connection: Connection) async -> Response {
-        guard request.message["Type"]?.string == "renew" else {
-            return .requestUnknown
-        }
-        guard let signing = request.message["Request"]?.data else {
-            return Response(
-                status: .failure,
-                failure: WireFailure("The certificate request is missing, or is not data.", code: .requestInvalid)
-            )
-        }
-        do {
-            let store = try self.context.account.store()
-            // Reading the key file and signing run on the account's queue: every connection waits for this actor.
-            let certificate = try await self.context.account.accountQueue.run { [peer = connection.peer] in
-                try store.authority().renew(Array(signing), for: peer, now: Date())
-            }
-            return Response(message: ["Certificate": .data(Data(certificate))])
-        } catch {
-            self.context.logger.notice("A certificate was not renewed", metadata: ["reason": "\(error)"])
-            // The error's message may name files of this machine, so the peer gets only its code.
-            let code = (error as? IdentityError).map { " (\($0.code))" } ?? ""
-            return Response(
-                status: .failure,
-                failure: WireFailure("The certificate was not renewed\(code).", code: .renewalRefused)
-            )
         }
     }
 

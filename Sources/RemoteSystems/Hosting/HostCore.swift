@@ -17,7 +17,9 @@ actor HostCore {
     let metrics: [String: ServiceMetrics]
     let rules: [String: MessageRules]
     let responses: IdempotencyCache
-    let builtIns: [String: any BuiltInService]
+    let builtIns: [String: BuiltInService]
+    /// Handles the requests of watchers.
+    let renewal: BuiltInService
     var application: SystemDescription.Application
     let uriSchemes: [String]
     let facts: MachineFacts
@@ -43,7 +45,7 @@ actor HostCore {
     init(
         context: ApplicationContext,
         services: [AppService],
-        builtIns: [any BuiltInService] = [],
+        builtIns: [BuiltInService] = [],
         referral: ApplicationReferral? = nil,
         application: SystemDescription.Application,
         allowsAnonymous: Bool = false
@@ -67,6 +69,7 @@ actor HostCore {
         self.rules = self.services.mapValues { MessageRules(published: $0.schemas) }
         self.metrics = self.services.mapValues { ServiceMetrics(service: $0.name) }
         self.builtIns = Dictionary(builtIns.map { ($0.name, $0) }) { first, _ in first }
+        self.renewal = CertificateRenewal.service(context)
         self.application = application
         self.uriSchemes = application.uriSchemes
     }

@@ -4,11 +4,10 @@
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// A running host's listener, and its note for other processes of its system. Both are replaced together.
+/// A running host's listener.
 final class HostListening: Sendable {
     private struct State {
         var listener: Listener?
-        var note: RunningNote?
         var hasEnded = false
     }
 
@@ -20,10 +19,10 @@ final class HostListening: Sendable {
     /// Replaces the listener.
     ///
     /// - Returns: the listener to stop: the previous one, or the new one when the host has ended meanwhile.
-    func replace(with listener: Listener, note: RunningNote?) -> Listener? {
+    func replace(with listener: Listener) -> Listener? {
         self.state.withLock { state in
             guard !state.hasEnded else { return listener }
-            defer { (state.listener, state.note) = (listener, note) }
+            defer { state.listener = listener }
             return state.listener
         }
     }

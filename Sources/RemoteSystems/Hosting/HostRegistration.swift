@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import Synchronization
 
@@ -13,8 +14,7 @@ final class HostRegistration: Sendable {
         var advertisements: [UInt64: Bool] = [:]
         var lastAnnouncement: UInt64 = 0
         var reported = RemoteSystemRegistrationState.unregistered
-        var observers: [UInt64: AsyncStream<RemoteSystemRegistrationState>.Continuation] = [:]
-        var lastObserver: UInt64 = 0
+        var observers = ListenerTable<AsyncStream<RemoteSystemRegistrationState>.Continuation>()
         var hasEnded = false
     }
 
@@ -34,7 +34,7 @@ final class HostRegistration: Sendable {
     }
 
     deinit {
-        for observer in self.state.withLock({ $0.observers }).values { observer.finish() }
+        for observer in self.state.withLock({ $0.observers.removeAll() }) { observer.finish() }
     }
 
     /// The state at this moment.
@@ -96,10 +96,9 @@ final class HostRegistration: Sendable {
         }
         let observers = self.state.withLock { state in
             state.hasEnded = true
-            defer { state.observers = [:] }
-            return state.observers
+            return state.observers.removeAll()
         }
-        for observer in observers.values { observer.finish() }
+        for observer in observers { observer.finish() }
     }
 
     private func change(_ change: (inout State) -> Void) {
@@ -109,7 +108,7 @@ final class HostRegistration: Sendable {
             guard new != state.reported else { return }
             state.reported = new
             // Inside the lock, so that observers receive the states in order.
-            for observer in state.observers.values { observer.yield(new) }
+            for observer in state.observers.all { observer.yield(new) }
         }
     }
 
@@ -125,28 +124,26 @@ final class HostRegistration: Sendable {
     /// The present state, then each change. Buffers only the newest state.
     var states: AsyncStream<RemoteSystemRegistrationState> { self.observe().states }
 
-    func observe() -> (states: AsyncStream<RemoteSystemRegistrationState>, id: UInt64) {
+    func observe() -> (states: AsyncStream<RemoteSystemRegistrationState>, id: ListenerID) {
         let (states, observer) = AsyncStream.makeStream(
             of: RemoteSystemRegistrationState.self,
             bufferingPolicy: .bufferingNewest(1)
         )
-        let id = self.state.withLock { state -> UInt64 in
+        let id = self.state.withLock { state -> ListenerID in
             state.reported = self.evaluate(state)
             observer.yield(state.reported)
             guard !state.hasEnded else {
                 observer.finish()
                 return 0
             }
-            state.lastObserver += 1
-            state.observers[state.lastObserver] = observer
-            return state.lastObserver
+            return state.observers.add(observer)
         }
         observer.onTermination = { [weak self] _ in self?.remove(id) }
         return (states, id)
     }
 
-    func remove(_ id: UInt64) {
-        let observer = self.state.withLock { $0.observers.removeValue(forKey: id) }
+    func remove(_ id: ListenerID) {
+        let observer = self.state.withLock { $0.observers.remove(id) }
         observer?.finish()
     }
 }

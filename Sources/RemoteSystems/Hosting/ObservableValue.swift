@@ -1,14 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsDiscovery
 internal import Synchronization
 
 /// A value whose changes can be awaited.
 final class ObservableValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
-        var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
-        var nextListener: UInt64 = 0
+        var listeners = ListenerTable<AsyncStream<Void>.Continuation>()
     }
 
     private let state: Mutex<State>
@@ -20,7 +20,7 @@ final class ObservableValue<Value: Sendable>: Sendable {
     func change(_ change: (inout Value) -> Void) {
         let listeners = self.state.withLock { state in
             change(&state.value)
-            return Array(state.listeners.values)
+            return state.listeners.all
         }
         for listener in listeners { listener.yield() }
     }
@@ -28,12 +28,8 @@ final class ObservableValue<Value: Sendable>: Sendable {
     /// Returns once the value satisfies the condition, or when the task is cancelled.
     func becomes(_ isWanted: (Value) -> Bool) async {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let number = self.state.withLock { state in
-            defer { state.nextListener += 1 }
-            state.listeners[state.nextListener] = continuation
-            return state.nextListener
-        }
-        defer { self.state.withLock { state in _ = state.listeners.removeValue(forKey: number) } }
+        let id = self.state.withLock { $0.listeners.add(continuation) }
+        defer { self.state.withLock { _ = $0.listeners.remove(id) } }
         continuation.yield()
         for await _ in changes where isWanted(self.value) { return }
     }

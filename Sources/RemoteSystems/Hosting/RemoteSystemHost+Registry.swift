@@ -15,7 +15,7 @@ extension RemoteSystemHost {
         _ running: RunningApplications?
     ) -> RegistryPlace? {
         guard let running, configuration.environment.network.isOfSockets, configuration.environment.identity == nil,
-            configuration.applicationID != DiagnosisService.name
+            configuration.applicationID != Diagnosis.service
         else { return nil }
         return RegistryPlace(running)
     }
@@ -28,6 +28,37 @@ extension RemoteSystemHost {
         self.advertising.change { $0.isRepresented = true }
     }
 
+    /// The time that programs have to register with a restarted daemon. They notice its socket at once.
+    private static let registrationTime = Duration.seconds(5)
+
+    /// Names the programs that listen already, if this is the host daemon: a restarted daemon must not publish a
+    /// description without them before they have registered.
+    func expectPrograms() {
+        guard let running = self.running, let programs = running.registered else { return }
+        programs.expect(
+            running.listening.filter {
+                $0.application != self.context.configuration.applicationID && $0.application != Diagnosis.service
+            }
+        )
+    }
+
+    /// Drops the expected programs that have not registered in time.
+    func awaitExpected(_ programs: ProgramRegistry) async throws {
+        let expected = programs.expected
+        guard !expected.isEmpty else { return }
+        try await self.context.environment.time.sleep(for: Self.registrationTime)
+        programs.forget(expected)
+        await self.core.publishPrograms()
+    }
+
+    /// Opens the socket at which programs register, to pass it to another process of this user.
+    ///
+    /// - Returns: a descriptor opened with `O_PATH`, which the caller closes; `nil` if the host does not accept
+    ///   registrations.
+    package func openRegistrySocket() -> Int32? {
+        self.core.referral == nil ? nil : self.registryPlace?.open()
+    }
+
     /// Keeps this program registered with the host daemon of its machine, until cancelled.
     func keepRegistered() async throws {
         guard self.core.referral == nil, let place = self.registryPlace else { return }
@@ -37,15 +68,18 @@ extension RemoteSystemHost {
             place: place,
             context: self.context,
             publish: { publications?.publish(to: .local, on: $0) },
-            advertising: self.advertising
+            advertising: self.advertising,
+            locator: self.options.hostDaemonLocator
         ) { event in
             switch event {
-            case .registered(let isRepresented):
+            case .registered(let isRepresented, let names):
+                self.advertised.represented(by: names)
                 // Systems of other accounts find the program by its own advertisement only.
                 let isRepresented = isRepresented && !self.options.allowsAnyoneNearby
                 self.announce(isRepresented && self.options.isDiscoverable, announcement)
                 self.advertising.change { $0.isRepresented = isRepresented }
             case .unregistered:
+                self.advertised.represented(by: [])
                 self.advertising.change { $0.isRepresented = false }
                 self.announce(false, announcement)
             }

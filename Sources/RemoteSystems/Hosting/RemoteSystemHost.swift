@@ -67,6 +67,9 @@ public final class RemoteSystemHost: Service {
         /// Callers wait for as long as their own ``RemoteSystemsConfiguration/Transport/startTimeout``, which defaults
         /// to 15 s.
         public var startTimeout = Duration.seconds(10)
+        /// Where to find the host daemon of this machine if the path of its socket cannot be used. Defaults to `nil`:
+        /// the daemon is found by the path only.
+        public var hostDaemonLocator: (any HostDaemonLocator)?
         /// A listening socket to use instead of opening one, as service managers pass it. The host closes it when it
         /// ends. A socket that accepts connections from more than the configuration's network is refused.
         package var listeningSocket: Int32?
@@ -91,9 +94,11 @@ public final class RemoteSystemHost: Service {
     let options: Options
     let context: ApplicationContext
     let core: HostCore
-    private let running: RunningApplications?
+    let running: RunningApplications?
     private let launching: LaunchService?
     private let listening = HostListening()
+    /// The claim on the application id while the host runs.
+    private let claim = Mutex<(any ApplicationClaim)?>(nil)
     let advertising: ObservableValue<Advertising>
     let advertised = AdvertisedInstances()
     private let hasRun = Mutex(false)
@@ -137,8 +142,8 @@ public final class RemoteSystemHost: Service {
         self.core = HostCore(
             context: context,
             services: services,
-            builtIns: [DiagnosisService(context: context, advertised: self.advertised)]
-                + (launching.map { [$0] } ?? []),
+            builtIns: [DiagnosisService(context: context, advertised: self.advertised).builtIn]
+                + (launching.map { [$0.builtIn] } ?? []),
             referral: ApplicationReferral(options, running: running, context: context),
             application: SystemDescription.Application(
                 id: configuration.applicationID,
@@ -153,7 +158,12 @@ public final class RemoteSystemHost: Service {
             self.registryListener = nil
             return
         }
-        self.registryListener = RegistryListener(programs, running: running, context: context) {
+        self.registryListener = RegistryListener(
+            programs,
+            running: running,
+            context: context,
+            advertised: self.advertised
+        ) {
             advertising.value.isWanted
         } publish: { [core = self.core] in
             await core.publishPrograms()
@@ -198,12 +208,11 @@ public final class RemoteSystemHost: Service {
         await self.core.referral?.starter.update(timeout: startTimeout)
     }
 
-    /// Changes whether the host is advertised. Open connections are kept.
+    /// Changes whether the host is advertised. Open connections are kept. Programs that are registered with this host
+    /// receive the change when they next check whether it responds, within 2 s.
     package func update(isDiscoverable: Bool) {
         guard self.advertising.value.isWanted != isDiscoverable else { return }
         self.advertising.change { $0.isWanted = isDiscoverable }
-        // Programs advertise themselves unless this host does. They register again, and learn of the change.
-        self.registryListener?.releaseAll()
     }
 
     /// Changes the port that the host listens on; 0 for any free port.
@@ -216,7 +225,8 @@ public final class RemoteSystemHost: Service {
     package func update(port: Int) async throws(RemoteSystemError) {
         guard self.options.listeningSocket == nil, let current = self.listening.port, current != port else { return }
         let listener = try await self.listen(port: port)
-        let before = self.listening.replace(with: listener, note: self.noteRunning(port: listener.port))
+        let before = self.listening.replace(with: listener)
+        self.claim.withLock { $0 }?.listens(at: listener.port, isOnLoopback: self.configuration.network == .loopback)
         self.advertising.change { $0.port = listener.port }
         await before?.stop()
     }
@@ -264,21 +274,24 @@ public final class RemoteSystemHost: Service {
         guard isFirst else {
             throw RemoteSystemError(.misuse, "A host can run only once. Create a new one.", side: .local)
         }
-        let claim: (any ApplicationClaim)?
         let listener: Listener
         do {
             try self.core.validate()
             try self.options.validate()
             try SystemDescription.check(attributes: self.options.attributes)
-            claim = try self.claimApplication()
+            let claim = try self.claimApplication()
+            self.claim.withLock { $0 = claim }
+            self.expectPrograms()
             try await self.core.begin()
             listener = try await self.listen(port: self.options.port)
         } catch {
+            self.claim.withLock { $0 = nil }
             self.core.port.fail(error)
             throw error
         }
-        defer { withExtendedLifetime(claim) {} }
-        _ = self.listening.replace(with: listener, note: self.noteRunning(port: listener.port))
+        defer { self.claim.withLock { $0 = nil } }
+        _ = self.listening.replace(with: listener)
+        self.claim.withLock { $0 }?.listens(at: listener.port, isOnLoopback: self.configuration.network == .loopback)
         self.advertising.change { $0.port = listener.port }
         await self.takeInstalled()
         if let registryPlace { await self.registryListener?.start(at: registryPlace) }
@@ -354,28 +367,6 @@ public final class RemoteSystemHost: Service {
         }
     }
 
-    /// Writes the note by which other processes of this system find this one. The host also runs without it.
-    private func noteRunning(port: Int) -> RunningNote? {
-        guard let running else { return nil }
-        do {
-            return try running.note(
-                RunningApplication(
-                    application: self.configuration.applicationID,
-                    port: port,
-                    pid: getpid(),
-                    isOnLoopback: self.configuration.network == .loopback ? true : nil,
-                    program: RunningApplication.ownProgram
-                )
-            )
-        } catch {
-            self.context.logger.warning(
-                "The running note cannot be written; the host daemon does not know that this application runs",
-                metadata: ["reason": "\(error)"]
-            )
-            return nil
-        }
-    }
-
     private func takeInstalled() async {
         guard let installed = self.options.installedApplications else { return }
         await self.core.update(installed: installed.applications())
@@ -416,29 +407,13 @@ public final class RemoteSystemHost: Service {
                     for await _ in changes { await self.takeInstalled() }
                 }
             }
-            if let referral = self.core.referral { group.addTask { try await self.notifyOfRunning(referral) } }
+            if let programs = self.running?.registered { group.addTask { try await self.awaitExpected(programs) } }
             group.addTask {
                 while true {
                     try await self.context.environment.time.sleep(for: .seconds(6 * 3600))
                     try await self.renewIfDue()
                 }
             }
-        }
-    }
-
-    /// Polls the running applications once a second and publishes changes: the running note of a program that does not
-    /// register is the only sign of its start or end.
-    private func notifyOfRunning(_ referral: ApplicationReferral) async throws {
-        var reported: [[String]]?
-        while true {
-            try await self.context.environment.time.sleep(for: .seconds(1))
-            // Watchers of other systems may get another list than watchers of this system.
-            let running = [true, false].map {
-                referral.running(beside: self.configuration.applicationID, isLocal: $0)
-            }
-            guard running != reported else { continue }
-            reported = running
-            await self.core.publish()
         }
     }
 

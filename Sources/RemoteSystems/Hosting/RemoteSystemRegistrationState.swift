@@ -8,7 +8,7 @@ internal import RemoteSystemsIdentity
 ///
 /// The raw values are those of Project Rome, where they described a push service. Here they describe the host's
 /// advertisement and the certificate by which other systems recognise this one.
-public struct RemoteSystemRegistrationState: RawRepresentable, Sendable, Hashable {
+public struct RemoteSystemRegistrationState: NumberedEnumeration {
     /// The number of the state, as Project Rome defines it. Unknown numbers are kept.
     public var rawValue: Int
 
@@ -26,19 +26,8 @@ public struct RemoteSystemRegistrationState: RawRepresentable, Sendable, Hashabl
     /// The host runs and is advertised, but its certificate has expired: other systems neither accept its connections
     /// nor connect to it.
     public static let expired = RemoteSystemRegistrationState(rawValue: 3)
-}
 
-extension RemoteSystemRegistrationState: CustomStringConvertible {
-    /// The state's name; for an unknown raw value, the number.
-    public var description: String {
-        switch self {
-        case .unregistered: "unregistered"
-        case .registered: "registered"
-        case .expiring: "expiring"
-        case .expired: "expired"
-        default: "remoteSystemRegistrationState \(self.rawValue)"
-        }
-    }
+    static let names = ["unregistered", "registered", "expiring", "expired"]
 }
 
 extension RemoteSystemRegistrationState {

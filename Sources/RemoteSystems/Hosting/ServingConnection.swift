@@ -75,7 +75,7 @@ final class ServingConnection: Sendable {
         self.metrics?.connectionOpened()
         self.service.provider?.connectionOpened(served, by: caller)
         connection.onClose { [service = self.service, metrics = self.metrics] status in
-            let status = AppServiceClosedStatus(rawValue: Int(clamping: status.rawValue))
+            let status = AppServiceClosedStatus(status)
             served.ended(status)
             metrics?.connectionClosed()
             service.provider?.connectionClosed(served, status: status)

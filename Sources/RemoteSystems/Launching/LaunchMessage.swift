@@ -9,25 +9,22 @@ enum Launch {
     static let service = "remote-systems.launch"
     static let maxApplications = 16
     static let maxApplicationIDBytes = 256
+
+    static let launch = BuiltInMethod<LaunchMessage, LaunchResponse>("launch")
+
+    static func isApplicationID(_ text: String) -> Bool {
+        (1...Self.maxApplicationIDBytes).contains(text.utf8.count)
+    }
 }
 
 /// A launch request.
-struct LaunchMessage: Sendable, Hashable {
+struct LaunchMessage: BuiltInMessage, Hashable {
     var uri: LaunchURI
     var fallback: LaunchURI?
     var applications: [String]
     /// Whether only `applications` may open the URI.
     var isLimited = false
     var input: ValueSet?
-
-    var valueSet: ValueSet {
-        var message: ValueSet = ["Type": "launch", "Uri": .string(self.uri.description)]
-        message["Fallback"] = self.fallback.map { .string($0.description) }
-        if !self.applications.isEmpty { message["Applications"] = .array(self.applications.map { .string($0) }) }
-        if self.isLimited { message["Only"] = true }
-        message["Input"] = self.input.map { .dictionary($0) }
-        return message
-    }
 
     init(uri: LaunchURI, fallback: LaunchURI? = nil, applications: [String] = [], input: ValueSet? = nil) {
         self.uri = uri
@@ -36,75 +33,53 @@ struct LaunchMessage: Sendable, Hashable {
         self.input = input
     }
 
-    /// Reads a request.
-    ///
-    /// - Throws: ``Malformed`` for any error in it. Nothing of a malformed request is executed.
-    init(_ message: ValueSet) throws(Malformed) {
-        guard message["Type"]?.string == "launch" else {
-            throw Malformed("This request is not known here.", code: .requestUnknown)
-        }
-        guard let uri = message["Uri"]?.string else { throw Malformed("The request contains no URI.") }
-        self.uri = try Self.read(uri)
-        switch message["Fallback"] {
-        case nil: self.fallback = nil
-        case .string(let text)?: self.fallback = try Self.read(text)
-        default: throw Malformed("The fallback is not a string.")
-        }
-        switch message["Applications"] {
-        case nil: self.applications = []
-        case .array(let values)?:
-            self.applications = values.prefix(Launch.maxApplications).compactMap(\.string)
-                .filter { (1...Launch.maxApplicationIDBytes).contains($0.utf8.count) }
-        default: throw Malformed("The applications are not an array.")
-        }
-        switch message["Only"] {
-        case nil: self.isLimited = false
-        case .bool(let isLimited)?: self.isLimited = isLimited
-        default: throw Malformed("'Only' is not a boolean.")
-        }
-        switch message["Input"] {
-        case nil: self.input = nil
-        case .dictionary(let input)?: self.input = input
-        default: throw Malformed("The input data is not a dictionary.")
-        }
+    private enum CodingKeys: String, CodingKey {
+        case uri = "Uri"
+        case fallback = "Fallback"
+        case applications = "Applications"
+        case isLimited = "Only"
+        case input = "Input"
     }
 
-    private static func read(_ text: String) throws(Malformed) -> LaunchURI {
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let uri = try container.decode(String.self, forKey: .uri)
+        let fallback = try container.decodeIfPresent(String.self, forKey: .fallback)
+        let applications = try container.decodeIfPresent([Value].self, forKey: .applications) ?? []
+        self.applications = applications.prefix(Launch.maxApplications).compactMap(\.string)
+            .filter(Launch.isApplicationID)
+        self.isLimited = try container.decodeIfPresent(Bool.self, forKey: .isLimited) ?? false
+        self.input = try container.decodeIfPresent(ValueSet.self, forKey: .input)
+        // Checked last, so that the derived schema has all keys: placeholders are not URIs.
+        self.uri = try Self.read(uri)
+        self.fallback = try fallback.map(Self.read)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(self.uri.description, forKey: .uri)
+        try container.encodeIfPresent(self.fallback?.description, forKey: .fallback)
+        if !self.applications.isEmpty { try container.encode(self.applications, forKey: .applications) }
+        if self.isLimited { try container.encode(true, forKey: .isLimited) }
+        try container.encodeIfPresent(self.input, forKey: .input)
+    }
+
+    private static func read(_ text: String) throws(InvalidMessage) -> LaunchURI {
         do {
             return try LaunchURI(text)
         } catch {
-            throw Malformed(error.message)
-        }
-    }
-
-    /// Why a request cannot be read.
-    struct Malformed: Error {
-        var text: String
-        var code: FailureCode
-
-        init(_ text: String, code: FailureCode = .requestInvalid) {
-            self.text = text
-            self.code = code
+            throw InvalidMessage(error.message)
         }
     }
 }
 
 /// The response to a launch request.
-struct LaunchResponse: Sendable, Hashable {
+struct LaunchResponse: BuiltInMessage, Hashable {
     var status: RemoteLaunchURIStatus
     var text: String?
     var canRetry = false
     var opened: RemoteLaunchURIResult.Opened?
     var application: String?
-
-    var valueSet: ValueSet {
-        var message: ValueSet = ["Status": .integer(Int64(self.status.rawValue))]
-        message["Text"] = self.text.map { .string(WireFailure($0).text) }
-        if self.canRetry { message["Retry"] = true }
-        message["Opened"] = self.opened.map { .string($0.rawValue) }
-        message["Application"] = self.application.map { .string($0) }
-        return message
-    }
 
     init(_ status: RemoteLaunchURIStatus, _ text: String? = nil, canRetry: Bool = false) {
         self.status = status
@@ -124,18 +99,36 @@ struct LaunchResponse: Sendable, Hashable {
         }
     }
 
-    /// Reads a response; `nil` when it is malformed.
-    init?(_ message: ValueSet) {
-        guard let status = message["Status"]?.unsignedInteger.flatMap({ Int(exactly: $0) }) else { return nil }
+    private enum CodingKeys: String, CodingKey {
+        case status = "Status"
+        case text = "Text"
+        case canRetry = "Retry"
+        case opened = "Opened"
+        case application = "Application"
+    }
+
+    /// Only the status is required. Other values of another form are ignored, because the URI may be open.
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.status = RemoteLaunchURIStatus(rawValue: try container.decode(Int.self, forKey: .status))
         // Sanitizes the peer's text, because it is printed on terminals and in logs.
-        self.init(
-            RemoteLaunchURIStatus(rawValue: status),
-            message["Text"]?.string.map { WireFailure($0).text },
-            canRetry: message["Retry"]?.bool ?? false
-        )
-        self.opened = message["Opened"]?.string.flatMap { RemoteLaunchURIResult.Opened(rawValue: $0) }
-        self.application = message["Application"]?.string.flatMap {
-            (1...Launch.maxApplicationIDBytes).contains($0.utf8.count) ? WireFailure($0).text : nil
-        }
+        self.text = (try? container.decodeIfPresent(String.self, forKey: .text)).map { WireFailure($0).text }
+        self.canRetry = (try? container.decodeIfPresent(Bool.self, forKey: .canRetry)) ?? false
+        self.opened = try? container.decodeIfPresent(RemoteLaunchURIResult.Opened.self, forKey: .opened)
+        self.application = (try? container.decodeIfPresent(String.self, forKey: .application))
+            .flatMap { Launch.isApplicationID($0) ? WireFailure($0).text : nil }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(self.status.rawValue, forKey: .status)
+        try container.encodeIfPresent(self.text.map { WireFailure($0).text }, forKey: .text)
+        if self.canRetry { try container.encode(true, forKey: .canRetry) }
+        try container.encodeIfPresent(self.opened, forKey: .opened)
+        try container.encodeIfPresent(self.application, forKey: .application)
+    }
+
+    func validate() throws(InvalidMessage) {
+        guard self.status.rawValue >= 0 else { throw InvalidMessage("The status is negative.") }
     }
 }

@@ -87,52 +87,37 @@ struct LaunchRun {
         } catch let error as TransportError {
             return RemoteLaunchURIResult(opening: error, scheme: message.uri.scheme, application: targetApplication)
         }
-        let response: Response
+        let result: RemoteLaunchURIResult
         do {
-            response = try await connection.send(
-                message.valueSet,
-                timeout: TimeAmount(self.timeout ?? self.origin.configuration.transport.requestTimeout)
-            )
+            let timeout = TimeAmount(self.timeout ?? self.origin.configuration.transport.requestTimeout)
+            result = RemoteLaunchURIResult(try await Launch.launch.call(message, over: connection, timeout: timeout))
+        } catch let error as BuiltInCallError {
+            result = RemoteLaunchURIResult(error)
         } catch {
             await connection.abortAndWait()
             guard let error = error as? TransportError else { throw error }
             return try RemoteLaunchURIResult(sending: error)
         }
         await connection.close()
-        return RemoteLaunchURIResult(response)
+        return result
     }
 }
 
 // MARK: - Results
 
 extension RemoteLaunchURIResult {
-    init(_ response: Response) {
-        guard response.status == .success else {
-            // The request was refused before anything was opened (`Docs/wire/launching.md`): the peer could not read
-            // it.
-            self.init(
-                status: .unknown,
-                error: RemoteSystemError(
-                    response.status == .messageTooLarge ? .messageTooLarge : .refused,
-                    response.failure?.text ?? "The other system could not read the request.",
-                    side: .remote,
-                    canRetry: response.failure?.canRetry ?? false
-                )
-            )
-            return
+    /// Creates the result of a request that the peer could not read, so that nothing was opened
+    /// (`Docs/wire/launching.md`), or whose response this system cannot read.
+    init(_ error: BuiltInCallError) {
+        var failure = RemoteSystemError(error)
+        if case .responseInvalid = error {
+            failure.message =
+                "The other system's response cannot be read: whether the URI was opened is unknown."
         }
-        guard let response = LaunchResponse(response.message) else {
-            self.init(
-                status: .unknown,
-                error: RemoteSystemError(
-                    .protocolViolation,
-                    "The other system's response cannot be read: whether the URI was opened is unknown.",
-                    side: .remote,
-                    outcome: .unknown
-                )
-            )
-            return
-        }
+        self.init(status: .unknown, error: failure)
+    }
+
+    init(_ response: LaunchResponse) {
         if response.status == .success {
             self.init(status: .success, opened: response.opened ?? .uri, applicationID: response.application)
             return

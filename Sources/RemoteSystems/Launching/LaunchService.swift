@@ -8,7 +8,7 @@ internal import Synchronization
 internal import ValueSets
 
 /// The built-in service by which other systems of the account launch URIs on this one.
-final class LaunchService: BuiltInService {
+final class LaunchService: Sendable {
     private struct Offer {
         var provider: any LaunchURIProvider
         /// In lower case and ascending order.
@@ -27,7 +27,9 @@ final class LaunchService: BuiltInService {
     /// The maximum number of launches at the same time. Each may start a program, or ask a user.
     static let maxInFlight = 16
 
-    var name: String { Launch.service }
+    var builtIn: BuiltInService {
+        BuiltInService(Launch.service, handlers: [Launch.launch.handler(self.launch)])
+    }
 
     init(provider: any LaunchURIProvider, context: ApplicationContext) {
         self.offer = Mutex(Offer(provider))
@@ -42,35 +44,28 @@ final class LaunchService: BuiltInService {
         self.offer.withLock { $0 = Offer(provider) }
     }
 
-    func respond(to request: IncomingRequest, on connection: Connection) async -> Response {
-        let message: LaunchMessage
-        do throws(LaunchMessage.Malformed) {
-            message = try LaunchMessage(request.message)
-        } catch {
-            return Response(status: .failure, failure: WireFailure(error.text, code: error.code))
-        }
+    private func launch(
+        _ message: LaunchMessage,
+        from peer: BuiltInCaller
+    ) async throws(WireFailure) -> LaunchResponse {
         if let input = message.input, RemoteLauncher.isTooLarge(input) {
-            return Response(message: LaunchResponse(.valueSetTooLarge, RemoteLauncher.tooLargeText).valueSet)
+            return LaunchResponse(.valueSetTooLarge, RemoteLauncher.tooLargeText)
         }
         guard let identity = try? self.context.security().identity else {
-            return Response(
-                status: .failure,
-                failure: WireFailure("The system's own identity cannot be used.", code: .hostFailed)
-            )
+            throw WireFailure("The system's own identity cannot be used.", code: .hostFailed)
         }
-        let caller = AppServiceCaller(connection, own: identity.systemID)
+        let caller = AppServiceCaller(peer.connection, own: identity.systemID)
         // A host may accept other systems for services that are offered to everyone.
         guard caller.accountID == identity.accountID else {
             let text = "Only systems of the same account may open URIs on this system."
-            return Response(message: LaunchResponse(.deniedByRemoteSystem, text).valueSet)
+            return LaunchResponse(.deniedByRemoteSystem, text)
         }
         guard self.begin() else {
             let text = "The system is opening its maximum number of URIs at the same time; try again in a moment."
-            return Response(message: LaunchResponse(.appUnavailable, text, canRetry: true).valueSet)
+            return LaunchResponse(.appUnavailable, text, canRetry: true)
         }
         defer { self.end() }
-        let deadline = connection.instant(of: request.deadline)
-        return Response(message: await self.launch(message, for: caller, deadline: deadline).valueSet)
+        return await self.launch(message, for: caller, deadline: peer.deadline)
     }
 
     /// Opens the URI, and the fallback only if it is certain that the URI was not opened.

@@ -5,7 +5,7 @@
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept; the error that goes with it
 /// states that it is unknown whether something was opened.
-public struct RemoteLaunchURIStatus: RawRepresentable, Sendable, Hashable {
+public struct RemoteLaunchURIStatus: NumberedEnumeration {
     /// The raw value.
     public var rawValue: Int
 
@@ -29,29 +29,14 @@ public struct RemoteLaunchURIStatus: RawRepresentable, Sendable, Hashable {
     public static let deniedByLocalSystem = RemoteLaunchURIStatus(rawValue: 6)
     /// The other system denied the launch, or a user there did.
     public static let deniedByRemoteSystem = RemoteLaunchURIStatus(rawValue: 7)
+
+    static let names = [
+        "unknown", "success", "appUnavailable", "protocolUnavailable", "remoteSystemUnavailable", "valueSetTooLarge",
+        "deniedByLocalSystem", "deniedByRemoteSystem",
+    ]
 }
 
 extension RemoteLaunchURIStatus {
-    /// Whether this version knows the raw value.
-    var isKnown: Bool { (0...7).contains(self.rawValue) }
-
     /// Whether it is certain that nothing was opened.
     var saysNothingWasOpened: Bool { self.isKnown && self != .unknown && self != .success }
-}
-
-extension RemoteLaunchURIStatus: CustomStringConvertible {
-    /// The status's name; for an unknown raw value, the number.
-    public var description: String {
-        switch self {
-        case .unknown: "unknown"
-        case .success: "success"
-        case .appUnavailable: "appUnavailable"
-        case .protocolUnavailable: "protocolUnavailable"
-        case .remoteSystemUnavailable: "remoteSystemUnavailable"
-        case .valueSetTooLarge: "valueSetTooLarge"
-        case .deniedByLocalSystem: "deniedByLocalSystem"
-        case .deniedByRemoteSystem: "deniedByRemoteSystem"
-        default: "remoteLaunchURIStatus \(self.rawValue)"
-        }
-    }
 }

@@ -73,8 +73,7 @@ public struct RemoteLauncher: Sendable {
             guard size <= Self.maxInputBytes else { return .tooLarge }
         }
         let preferred = Array(
-            options.preferredApplicationIDs.filter { (1...Launch.maxApplicationIDBytes).contains($0.utf8.count) }
-                .prefix(Launch.maxApplications)
+            options.preferredApplicationIDs.filter(Launch.isApplicationID).prefix(Launch.maxApplications)
         )
         let isLimited = options.requiresPreferredApplication
         let run = LaunchRun(origin: request.origin, timeout: timeout)

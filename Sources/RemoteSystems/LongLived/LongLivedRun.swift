@@ -41,9 +41,8 @@ final class LongLivedRun: Sendable {
         var task: Task<Void, Never>?
         /// The task that waits for the next attempt. Cancelled when there is no reason to wait any longer.
         var sleep: Task<Void, Never>?
-        var listeners: [(id: Int, listener: @Sendable (State) -> Void)] = []
-        var readers: [Int: AsyncStream<State>.Continuation] = [:]
-        var nextID = 0
+        var listeners = ListenerTable<@Sendable (State) -> Void>()
+        var readers = ListenerTable<AsyncStream<State>.Continuation>()
         /// The state that was notified last. ``state`` returns it, so that it agrees with the notifications.
         var state = State.idle
 
@@ -57,11 +56,10 @@ final class LongLivedRun: Sendable {
         /// Changes the notified state to the machine's, or to `state` when the machine is about to reach it.
         mutating func change(_ state: State? = nil) -> StateChange {
             self.state = state ?? State(self.machine.phase, self.info)
-            defer { if self.state.isLast { self.readers = [:] } }
             return StateChange(
                 state: self.state,
-                listeners: self.listeners.map(\.listener),
-                readers: Array(self.readers.values)
+                listeners: self.listeners.all,
+                readers: self.state.isLast ? self.readers.removeAll() : self.readers.all
             )
         }
     }
@@ -109,31 +107,22 @@ final class LongLivedRun: Sendable {
 
     var states: AsyncStream<State> {
         let (stream, reader) = AsyncStream<State>.makeStream(bufferingPolicy: .bufferingNewest(64))
-        let id = self.guarded.withLock { guarded -> Int in
+        let id = self.guarded.withLock { guarded -> ListenerID? in
             reader.yield(guarded.state)
-            guarded.nextID += 1
-            if guarded.state.isLast {
-                reader.finish()
-            } else {
-                guarded.readers[guarded.nextID] = reader
-            }
-            return guarded.nextID
+            guard guarded.state.isLast else { return guarded.readers.add(reader) }
+            reader.finish()
+            return nil
         }
+        guard let id else { return stream }
         reader.onTermination = { [weak self] _ in
-            self?.guarded.withLock { _ = $0.readers.removeValue(forKey: id) }
+            self?.guarded.withLock { _ = $0.readers.remove(id) }
         }
         return stream
     }
 
     func onStateChanged(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {
-        let id = self.guarded.withLock { guarded in
-            guarded.nextID += 1
-            guarded.listeners.append((guarded.nextID, listener))
-            return guarded.nextID
-        }
-        return ListenerRegistration { [weak self] in
-            self?.guarded.withLock { $0.listeners.removeAll { $0.id == id } }
-        }
+        let id = self.guarded.withLock { $0.listeners.add(listener) }
+        return ListenerRegistration { [weak self] in self?.guarded.withLock { _ = $0.listeners.remove(id) } }
     }
 
     private func notify() {

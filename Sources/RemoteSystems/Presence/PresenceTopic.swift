@@ -109,7 +109,7 @@ extension SystemDescription {
         var record: ValueSet = [
             "DisplayName": .string(self.displayName),
             "Kind": .string(self.kind.rawValue),
-            "Platform": .integer(Int64(self.platform.rawValue)),
+            "Platform": self.platform.field,
             "Authority": .bool(self.isAuthority),
         ]
         record["Manufacturer"] = self.manufacturer.map { .string($0) }
@@ -264,8 +264,7 @@ extension SystemDescription {
         guard let application = Application(records, kinds) else { return nil }
         self.displayName = system.text("DisplayName") ?? "?"
         self.kind = system.text("Kind").map { RemoteSystemKind(rawValue: $0) } ?? .unknown
-        let platform = system["Platform"]?.unsignedInteger.flatMap { Int(exactly: $0) }
-        self.platform = platform.map { RemoteSystemPlatform(rawValue: $0) } ?? .unknown
+        self.platform = RemoteSystemPlatform(system["Platform"]) ?? .unknown
         self.manufacturer = system.text("Manufacturer")
         self.model = system.text("Model")
         self.isAuthority = system["Authority"]?.bool ?? false

@@ -20,6 +20,8 @@ final class ProgramRegistry: Sendable {
     private struct State: Sendable {
         var entries: [Number: Entry] = [:]
         var last: Number = 0
+        /// Programs that listened when the daemon started, and have not registered yet.
+        var expected: [RunningApplication] = []
         /// The number of changes.
         var version: UInt64 = 0
     }
@@ -64,6 +66,8 @@ final class ProgramRegistry: Sendable {
     }
 
     func register(_ number: Number, _ registration: Registry.Registration) {
+        // A program repeats its registration to check whether the daemon responds.
+        guard self.state.value.entries[number]?.registration != registration else { return }
         self.change { $0.entries[number]?.registration = registration }
     }
 
@@ -71,25 +75,41 @@ final class ProgramRegistry: Sendable {
         self.change { $0.entries[number] = nil }
     }
 
+    /// Names programs that listen and will register soon, so that they stay listed when the daemon was restarted.
+    func expect(_ programs: [RunningApplication]) {
+        self.change { $0.expected = Array(programs.prefix(Self.maxPrograms)) }
+    }
+
+    /// The programs that are expected and have not registered.
+    var expected: [RunningApplication] { self.state.value.expected }
+
+    /// Drops programs that have not registered in time.
+    func forget(_ programs: [RunningApplication]) {
+        self.change { state in state.expected.removeAll { programs.contains($0) } }
+    }
+
     private func change(_ change: (inout State) -> Void) {
-        self.state.change {
-            $0.version += 1
-            change(&$0)
+        self.state.change { state in
+            state.version += 1
+            change(&state)
+            let complete = Set(state.entries.values.filter(\.isComplete).map(\.application))
+            state.expected.removeAll { complete.contains($0.application) }
         }
     }
 
     // MARK: Reading
 
-    /// The registered processes, in the order in which they connected.
+    /// The registered processes, in the order in which they connected, and then the expected ones.
     var processes: [RunningApplication] {
-        self.complete.map { _, entry, _, registration in
+        let state = self.state.value
+        return Self.complete(state).map { _, entry, _, registration in
             RunningApplication(
                 application: entry.application,
                 port: registration.port,
                 pid: entry.pid,
                 isOnLoopback: registration.isOnLoopback ? true : nil
             )
-        }
+        } + state.expected
     }
 
     /// One program of each application, ordered by application id.
@@ -97,7 +117,7 @@ final class ProgramRegistry: Sendable {
     /// - Parameter includesLoopback: whether to include programs that listen on the loopback interface only.
     func programs(includesLoopback: Bool) -> [SystemDescription.Program] {
         var programs: [String: SystemDescription.Program] = [:]
-        for (number, _, description, registration) in self.complete
+        for (number, _, description, registration) in Self.complete(self.state.value)
         where programs[description.id] == nil && (includesLoopback || !registration.isOnLoopback) {
             programs[description.id] = SystemDescription.Program(
                 application: description,
@@ -109,8 +129,10 @@ final class ProgramRegistry: Sendable {
         return programs.values.sorted { $0.application.id < $1.application.id }
     }
 
-    private var complete: [(Number, Entry, SystemDescription.Application, Registry.Registration)] {
-        self.state.value.entries.sorted { $0.key < $1.key }.compactMap { number, entry in
+    private static func complete(
+        _ state: State
+    ) -> [(Number, Entry, SystemDescription.Application, Registry.Registration)] {
+        state.entries.sorted { $0.key < $1.key }.compactMap { number, entry in
             guard let description = entry.description, let registration = entry.registration else { return nil }
             return (number, entry, description, registration)
         }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import Logging
 internal import NIOCore
 internal import RemoteSystemsTransport
@@ -12,8 +13,9 @@ struct RegistryClient: Sendable {
         /// The daemon publishes the program.
         ///
         /// - `isRepresented`: whether the program need not advertise itself.
-        case registered(isRepresented: Bool)
-        /// The program is not registered, or no longer.
+        /// - `advertised`: the names of the daemon's advertisements, if so.
+        case registered(isRepresented: Bool, advertised: Set<String>)
+        /// The program is not registered, or the daemon does not respond.
         case unregistered
     }
 
@@ -23,6 +25,8 @@ struct RegistryClient: Sendable {
     let publish: @Sendable (Connection) -> Void
     /// The program's port, which may change.
     let advertising: ObservableValue<RemoteSystemHost.Advertising>
+    /// Finds the daemon if its socket's path does not lead to it.
+    let locator: (any HostDaemonLocator)?
     let report: @Sendable (Event) -> Void
 
     /// The timeout for connecting and for the daemon's response, together with ``responseTimeout``. A daemon that hangs
@@ -34,6 +38,11 @@ struct RegistryClient: Sendable {
     private static let maxDelay = Duration.seconds(60)
     /// The interval at which to look for a daemon on a machine on which directories cannot be watched.
     private static let interval = Duration.seconds(5)
+    /// The interval at which a registered program checks whether the daemon responds, and the timeout for the response.
+    /// A daemon that hangs is noticed within their sum. A program that is wrong about it, because the machine is busy,
+    /// advertises itself for a moment beside the daemon.
+    private static let checkInterval = Duration.seconds(2)
+    private static let checkTimeout = TimeAmount.seconds(1)
 
     /// Registers whenever there is a daemon, until cancelled.
     func run() async throws {
@@ -46,15 +55,16 @@ struct RegistryClient: Sendable {
             self.context.logger.debug("Looking for a host daemon regularly", metadata: ["reason": "\(error)"])
         }
         var failures = 0
+        var isFirst = true
         while true {
             let seen = watch?.events.value
             var pause: Duration?
             do {
-                guard self.place.exists else { throw Absent() }
-                if try await self.register(epoch) { failures = 0 }
+                defer { isFirst = false }
+                if try await self.register(epoch, startsDaemon: isFirst) { failures = 0 }
                 // The daemon may have ended, or may want programs to register again.
                 pause = Self.pause(after: &failures)
-            } catch is Absent {
+            } catch is Absent where self.locator == nil {
                 failures = 0
             } catch {
                 try Task.checkCancellation()
@@ -87,13 +97,34 @@ struct RegistryClient: Sendable {
         try Task.checkCancellation()
     }
 
-    /// Registers, and returns when the connection has ended.
+    /// Registers at the socket's path, or else at the socket that the locator finds. Returns when the connection has
+    /// ended.
     ///
     /// - Returns: whether the program was registered. The method fails if the daemon did not respond.
-    private func register(_ epoch: Int64) async throws -> Bool {
+    private func register(_ epoch: Int64, startsDaemon: Bool) async throws -> Bool {
+        do {
+            guard self.place.exists else { throw Absent() }
+            return try await self.register(epoch, through: self.place.network(self.context.environment))
+        } catch {
+            try Task.checkCancellation()
+            guard let locator,
+                let socket = try? await locator.openSocket(
+                    of: self.context.security().systemID,
+                    startsDaemon: startsDaemon
+                )
+            else { throw error }
+            defer { close(socket) }
+            return try await self.register(
+                epoch,
+                through: RegistryPlace.network(opened: socket, self.context.environment)
+            )
+        }
+    }
+
+    private func register(_ epoch: Int64, through network: TransportNetwork) async throws -> Bool {
         let security = try self.context.security()
         var connector = try await self.context.connector()
-        connector.network = self.place.network(self.context.environment)
+        connector.network = network
         connector.timeout = Self.connectTimeout
         connector.opened = { [opened = connector.opened] connection in
             opened(connection)
@@ -126,9 +157,18 @@ struct RegistryClient: Sendable {
         }
     }
 
-    /// States the program's port, and each other one that it changes to, until cancelled.
+    /// States the program's port, and repeats that when the port changes and to check whether the daemon responds,
+    /// until cancelled.
     private func state(_ epoch: Int64, over connection: Connection) async throws {
         let configuration = self.context.configuration
+        let time = self.context.environment.time
+        var timeout = Self.responseTimeout
+        var reported: Event?
+        func report(_ event: Event) {
+            guard event != reported else { return }
+            reported = event
+            self.report(event)
+        }
         while !Task.isCancelled {
             let port = self.advertising.value.port
             let registration = Registry.Registration(
@@ -137,7 +177,20 @@ struct RegistryClient: Sendable {
                 epoch: epoch,
                 network: configuration.network.registryName
             )
-            let response = try await connection.send(registration.message, timeout: Self.responseTimeout)
+            let began = time.now
+            let response: Response
+            do {
+                response = try await connection.send(registration.message, timeout: timeout)
+            } catch let error as TransportError where error.code == .deadlineExceeded && reported != nil {
+                // Longer than the timeout: this process stood still itself, and the response may be there already.
+                guard time.now - began < Duration(timeout) * 2 else { continue }
+                report(.unregistered)
+                continue
+            } catch {
+                // The connection has ended.
+                if reported != nil { return }
+                throw error
+            }
             guard response.status == .success else {
                 throw RemoteSystemError(
                     .refused,
@@ -145,8 +198,20 @@ struct RegistryClient: Sendable {
                     side: .local
                 )
             }
-            self.report(.registered(isRepresented: response.message[Registry.represented]?.bool ?? false))
-            await self.advertising.becomes { $0.port != port }
+            let names = (response.message[Registry.advertised]?.array ?? []).compactMap(\.string)
+            report(
+                .registered(
+                    isRepresented: response.message[Registry.represented]?.bool ?? false,
+                    advertised: Set(names)
+                )
+            )
+            timeout = Self.checkTimeout
+            await withTaskGroup { group in
+                group.addTask { await self.advertising.becomes { $0.port != port } }
+                group.addTask { try? await time.sleep(for: Self.checkInterval) }
+                await group.next()
+                group.cancelAll()
+            }
         }
     }
 }

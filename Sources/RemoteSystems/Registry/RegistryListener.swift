@@ -17,29 +17,35 @@ final class RegistryListener: Sendable {
     private let programs: ProgramRegistry
     private let locks: ApplicationLocks
     private let context: ApplicationContext
+    private let advertised: AdvertisedInstances
     /// Publishes the registered programs, if they have changed.
     private let publish: @Sendable () async -> Void
     /// Whether this process advertises the machine now.
     private let isAdvertised: @Sendable () -> Bool
     /// Limits the descriptions of all programs together.
-    private let budget = StateBudget(total: 16 << 20, perPeer: 16 << 20)
+    private let budget: StateBudget
     private let state = Mutex((listener: Listener?.none, open: [Int: Connection](), hasEnded: false))
 
     init(
         _ programs: ProgramRegistry,
         running: RunningApplications,
         context: ApplicationContext,
+        advertised: AdvertisedInstances,
+        budget: StateBudget = StateBudget(total: 16 << 20, perPeer: 16 << 20),
         isAdvertised: @escaping @Sendable () -> Bool,
         publish: @escaping @Sendable () async -> Void
     ) {
         self.programs = programs
         self.locks = ApplicationLocks(running: running)
         self.context = context
+        self.advertised = advertised
+        self.budget = budget
         self.isAdvertised = isAdvertised
         self.publish = publish
     }
 
-    /// Starts listening. Without the socket the daemon works, too: programs then advertise themselves.
+    /// Starts listening. Without the socket the daemon works, too: programs then advertise themselves, and the daemon
+    /// knows a program only by the lock of its id.
     func start(at place: RegistryPlace) async {
         do {
             let security = try self.context.security()
@@ -61,11 +67,6 @@ final class RegistryListener: Sendable {
         }
     }
 
-    /// Ends all registrations. The programs register again.
-    func releaseAll() {
-        for connection in self.state.withLock({ Array($0.open.values) }) { connection.abort(.cancelled, reason: nil) }
-    }
-
     /// Stops listening and closes all connections.
     func stop() async {
         let listener = self.state.withLock { state in
@@ -73,7 +74,7 @@ final class RegistryListener: Sendable {
             return state.listener.take()
         }
         await listener?.stop()
-        self.releaseAll()
+        for connection in self.state.withLock({ Array($0.open.values) }) { connection.abort(.cancelled, reason: nil) }
     }
 
     private var limits: ConnectionLimits {
@@ -206,6 +207,9 @@ final class RegistryListener: Sendable {
         await self.publish()
         let isRepresented =
             self.isAdvertised() && registration.network == self.context.configuration.network.registryName
-        return Response(message: [Registry.represented: .bool(isRepresented)])
+        return Response(message: [
+            Registry.represented: .bool(isRepresented),
+            Registry.advertised: .array(isRepresented ? self.advertised.all.sorted().map { .string($0) } : []),
+        ])
     }
 }

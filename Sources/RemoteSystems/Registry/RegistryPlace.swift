@@ -30,12 +30,28 @@ struct RegistryPlace: Sendable {
 
     /// The network in which only the socket exists.
     func network(_ environment: RuntimeEnvironment) -> TransportNetwork {
-        TransportNetwork(
-            [LocalTransport(directory: self.directory, name: Self.name)],
-            time: environment.time,
-            taskExecutor: environment.taskExecutor
-        )
+        Self.network(LocalTransport(directory: self.directory, name: Self.name), environment)
     }
+
+    /// The network in which only an opened socket exists.
+    static func network(opened socket: Int32, _ environment: RuntimeEnvironment) -> TransportNetwork {
+        Self.network(LocalTransport(opened: socket), environment)
+    }
+
+    private static func network(_ transport: LocalTransport, _ environment: RuntimeEnvironment) -> TransportNetwork {
+        TransportNetwork([transport], time: environment.time, taskExecutor: environment.taskExecutor)
+    }
+
+    /// Opens the socket without connecting to it, to pass it to another process of this user, which connects itself.
+    ///
+    /// - Returns: a descriptor that the caller closes; `nil` if there is no socket.
+    func open() -> Int32? {
+        let descriptor = unsafe Glibc.open("\(self.directory)/\(Self.name)", Self.openPath | O_NOFOLLOW | O_CLOEXEC)
+        return descriptor < 0 ? nil : descriptor
+    }
+
+    /// `O_PATH`, which Swift's Glibc module lacks.
+    private static let openPath: Int32 = 0o10_000_000
 }
 
 /// The service over which a program registers with the host daemon of its machine, on the daemon's Unix socket only
@@ -84,6 +100,8 @@ enum Registry {
     /// The key of the daemon's response: whether the daemon advertises the machine on the program's network, so that
     /// the program need not.
     static let represented = "Represented"
+    /// The key of the daemon's response: the names of the daemon's advertisements.
+    static let advertised = "Advertised"
 }
 
 extension RemoteSystemsConfiguration.Network {

@@ -6,7 +6,7 @@ internal import RemoteSystemsIdentity
 /// The relation between a system's account and this system's account.
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept.
-public struct RemoteSystemAuthorizationKind: RawRepresentable, Sendable, Hashable {
+public struct RemoteSystemAuthorizationKind: NumberedEnumeration {
     /// The number of the kind, as Project Rome defines it. Unknown numbers are kept.
     public var rawValue: Int
 
@@ -22,6 +22,8 @@ public struct RemoteSystemAuthorizationKind: RawRepresentable, Sendable, Hashabl
     /// A system of a linked account. Accounts cannot be linked yet.
     package static let linked = RemoteSystemAuthorizationKind(rawValue: 2)
 
+    static let names = ["sameUser", "anonymous", "linked"]
+
     init(_ standing: Standing.Kind) {
         self =
             switch standing {
@@ -29,17 +31,5 @@ public struct RemoteSystemAuthorizationKind: RawRepresentable, Sendable, Hashabl
             case .linked: .linked
             case .anonymous: .anonymous
             }
-    }
-}
-
-extension RemoteSystemAuthorizationKind: CustomStringConvertible {
-    /// The kind's name; for an unknown raw value, the number.
-    public var description: String {
-        switch self {
-        case .sameUser: "sameUser"
-        case .anonymous: "anonymous"
-        case .linked: "linked"
-        default: "remoteSystemAuthorizationKind \(self.rawValue)"
-        }
     }
 }

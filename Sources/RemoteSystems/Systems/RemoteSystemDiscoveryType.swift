@@ -4,7 +4,7 @@
 /// The way in which a system was found.
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept.
-public struct RemoteSystemDiscoveryType: RawRepresentable, Sendable, Hashable {
+public struct RemoteSystemDiscoveryType: NumberedEnumeration {
     /// The number of the type, as Project Rome defines it. Unknown numbers are kept.
     public var rawValue: Int
 
@@ -20,17 +20,6 @@ public struct RemoteSystemDiscoveryType: RawRepresentable, Sendable, Hashable {
     public static let cloud = RemoteSystemDiscoveryType(rawValue: 2)
     /// The system was found by physical proximity. Not supported on Linux yet.
     public static let spatiallyProximal = RemoteSystemDiscoveryType(rawValue: 3)
-}
 
-extension RemoteSystemDiscoveryType: CustomStringConvertible {
-    /// The type's name; for an unknown raw value, the number.
-    public var description: String {
-        switch self {
-        case .any: "any"
-        case .proximal: "proximal"
-        case .cloud: "cloud"
-        case .spatiallyProximal: "spatiallyProximal"
-        default: "remoteSystemDiscoveryType \(self.rawValue)"
-        }
-    }
+    static let names = ["any", "proximal", "cloud", "spatiallyProximal"]
 }

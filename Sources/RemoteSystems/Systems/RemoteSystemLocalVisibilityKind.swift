@@ -4,7 +4,7 @@
 /// Whether a watcher reports its own application.
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept.
-public struct RemoteSystemLocalVisibilityKind: RawRepresentable, Sendable, Hashable {
+public struct RemoteSystemLocalVisibilityKind: NumberedEnumeration {
     /// The number of the kind, as Project Rome defines it. Unknown numbers are kept.
     public var rawValue: Int
 
@@ -15,15 +15,6 @@ public struct RemoteSystemLocalVisibilityKind: RawRepresentable, Sendable, Hasha
     public static let showAll = RemoteSystemLocalVisibilityKind(rawValue: 0)
     /// This machine is reported only when it has applications, running or installed, besides the watching one.
     public static let hideLocalApp = RemoteSystemLocalVisibilityKind(rawValue: 1)
-}
 
-extension RemoteSystemLocalVisibilityKind: CustomStringConvertible {
-    /// The kind's name; for an unknown raw value, the number.
-    public var description: String {
-        switch self {
-        case .showAll: "showAll"
-        case .hideLocalApp: "hideLocalApp"
-        default: "remoteSystemLocalVisibilityKind \(self.rawValue)"
-        }
-    }
+    static let names = ["showAll", "hideLocalApp"]
 }

@@ -4,7 +4,7 @@
 /// The operating system of a system.
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept.
-public struct RemoteSystemPlatform: RawRepresentable, Sendable, Hashable {
+public struct RemoteSystemPlatform: NumberedEnumeration {
     /// The number of the platform, as Project Rome defines it. Unknown numbers are kept.
     public var rawValue: Int
 
@@ -21,18 +21,6 @@ public struct RemoteSystemPlatform: RawRepresentable, Sendable, Hashable {
     public static let iOS = RemoteSystemPlatform(rawValue: 3)
     /// The system runs Linux.
     public static let linux = RemoteSystemPlatform(rawValue: 4)
-}
 
-extension RemoteSystemPlatform: CustomStringConvertible {
-    /// The platform's name; for an unknown raw value, the number.
-    public var description: String {
-        switch self {
-        case .unknown: "unknown"
-        case .windows: "windows"
-        case .android: "android"
-        case .iOS: "iOS"
-        case .linux: "linux"
-        default: "remoteSystemPlatform \(self.rawValue)"
-        }
-    }
+    static let names = ["unknown", "windows", "android", "iOS", "linux"]
 }

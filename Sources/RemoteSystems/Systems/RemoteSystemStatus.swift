@@ -4,7 +4,7 @@
 /// Whether a system can be connected to.
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept.
-public struct RemoteSystemStatus: RawRepresentable, Sendable, Hashable {
+public struct RemoteSystemStatus: NumberedEnumeration {
     /// The raw value.
     public var rawValue: Int
 
@@ -19,17 +19,6 @@ public struct RemoteSystemStatus: RawRepresentable, Sendable, Hashable {
     public static let available = RemoteSystemStatus(rawValue: 2)
     /// The status is not known.
     public static let unknown = RemoteSystemStatus(rawValue: 3)
-}
 
-extension RemoteSystemStatus: CustomStringConvertible {
-    /// The status's name; for an unknown raw value, the number.
-    public var description: String {
-        switch self {
-        case .unavailable: "unavailable"
-        case .discoveringAvailability: "discoveringAvailability"
-        case .available: "available"
-        case .unknown: "unknown"
-        default: "remoteSystemStatus \(self.rawValue)"
-        }
-    }
+    static let names = ["unavailable", "discoveringAvailability", "available", "unknown"]
 }

@@ -55,9 +55,8 @@ public final class RemoteSystemWatcher: Sendable {
     private typealias Listener = @Sendable (RemoteSystemEvent) -> Void
 
     private struct State {
-        var listeners: [(id: Int, listener: Listener)] = []
-        var nextID = 0
-        var feeds: [Int: CoalescingEvents<RemoteSystemEvent>.Feed] = [:]
+        var listeners = ListenerTable<Listener>()
+        var feeds = ListenerTable<CoalescingEvents<RemoteSystemEvent>.Feed>()
         var task: Task<Void, Never>?
         var run: WatcherRun?
         /// Whether the run is ending. Set until its task has ended; no events are reported meanwhile.
@@ -107,10 +106,10 @@ public final class RemoteSystemWatcher: Sendable {
     }
 
     deinit {
-        let (task, feeds, count) = self.state.withLock { ($0.task, $0.feeds, $0.systems.count) }
+        let (task, feeds, count) = self.state.withLock { ($0.task, $0.feeds.all, $0.systems.count) }
         task?.cancel()
         self.metrics.stopped(listing: count)
-        for feed in feeds.values { feed.finish() }
+        for feed in feeds { feed.finish() }
     }
 
     // MARK: Running
@@ -155,12 +154,11 @@ public final class RemoteSystemWatcher: Sendable {
     public func stop() async {
         let (task, feeds) = self.state.withLock { state in
             let task = self.beginToEnd(&state) ?? state.task
-            defer { if task != nil { state.feeds = [:] } }
-            return (task, task == nil ? [:] : state.feeds)
+            return (task, task == nil ? [] : state.feeds.removeAll())
         }
         guard let task else { return }
         await self.finish(task)
-        for feed in feeds.values { feed.finish() }
+        for feed in feeds { feed.finish() }
     }
 
     /// Marks the run as ending.
@@ -191,22 +189,21 @@ public final class RemoteSystemWatcher: Sendable {
 
     /// Handles the end of a run. If the run was not ended by the watcher, this system has left its account.
     private func ended(_ run: WatcherRun) {
-        let feeds = self.state.withLock { state -> [Int: CoalescingEvents<RemoteSystemEvent>.Feed] in
-            guard state.run === run, self.beginToEnd(&state) != nil else { return [:] }
+        let feeds = self.state.withLock { state -> [CoalescingEvents<RemoteSystemEvent>.Feed] in
+            guard state.run === run, self.beginToEnd(&state) != nil else { return [] }
             state.task = nil
             state.run = nil
             state.isEnding = false
-            defer { state.feeds = [:] }
-            return state.feeds
+            return state.feeds.removeAll()
         }
-        for feed in feeds.values { feed.finish() }
+        for feed in feeds { feed.finish() }
     }
 
     /// Handles the end of a sequence of events: it has no reader any more.
-    private func sequenceEnded(_ id: Int, wasRead: Bool) {
+    private func sequenceEnded(_ id: ListenerID, wasRead: Bool) {
         let task = self.state.withLock { state -> Task<Void, Never>? in
             // A sequence that the watcher itself ended is no longer in `feeds`.
-            guard state.feeds.removeValue(forKey: id) != nil, state.task != nil else { return nil }
+            guard state.feeds.remove(id) != nil, state.task != nil else { return nil }
             if wasRead { state.hasLostReader = true }
             guard self.options.stopsWithLastSequence, state.hasLostReader, state.feeds.isEmpty,
                 state.listeners.isEmpty
@@ -270,12 +267,10 @@ public final class RemoteSystemWatcher: Sendable {
     public var events: RemoteSystemEvents {
         let (events, feed) = CoalescingEvents<RemoteSystemEvent>.make(limit: .max) { nil }
         let reading = RemoteSystemEvents.Reading { feed.end() }
-        let id = self.state.withLock { state -> Int in
+        let id = self.state.withLock { state in
             for system in state.systems.values { feed.yield(.added(system)) }
             if state.hasEnumerated { feed.yield(.enumerationCompleted) }
-            state.nextID += 1
-            state.feeds[state.nextID] = feed
-            return state.nextID
+            return state.feeds.add(feed)
         }
         feed.onEnd { [weak self] in self?.sequenceEnded(id, wasRead: reading.wasRead) }
         return RemoteSystemEvents(events: events, reading: reading)
@@ -332,19 +327,12 @@ public final class RemoteSystemWatcher: Sendable {
     }
 
     private func add(_ listener: @escaping Listener) -> ListenerRegistration {
-        let id = self.state.withLock { state in
-            state.nextID += 1
-            state.listeners.append((state.nextID, listener))
-            return state.nextID
-        }
-        return ListenerRegistration { [weak self] in
-            self?.state.withLock { $0.listeners.removeAll { $0.id == id } }
-        }
+        let id = self.state.withLock { $0.listeners.add(listener) }
+        return ListenerRegistration { [weak self] in self?.state.withLock { _ = $0.listeners.remove(id) } }
     }
 
     private func emit(_ event: RemoteSystemEvent) {
-        let (listeners, startTime) = self.state.withLock {
-            state -> ([(id: Int, listener: Listener)], ContinuousClock.Instant?) in
+        let (listeners, startTime) = self.state.withLock { state -> ([Listener], ContinuousClock.Instant?) in
             guard !state.isEnding else { return ([], nil) }
             switch event {
             case .added(let system), .updated(let system): state.systems[system.id] = system
@@ -354,11 +342,11 @@ public final class RemoteSystemWatcher: Sendable {
             }
             // Inside the lock in which `events` takes its snapshot, so that no reader misses an event or receives it
             // twice.
-            for feed in state.feeds.values { feed.yield(event) }
-            return (state.listeners, state.startTime)
+            for feed in state.feeds.all { feed.yield(event) }
+            return (state.listeners.all, state.startTime)
         }
         guard let startTime else { return }
         self.metrics.reported(event, sinceStart: self.context.environment.time.now - startTime)
-        for (_, listener) in listeners { listener(event) }
+        for listener in listeners { listener(event) }
     }
 }

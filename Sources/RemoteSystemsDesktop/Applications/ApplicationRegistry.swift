@@ -4,6 +4,7 @@
 public import FoundationEssentials
 public import Logging
 public import RemoteSystems
+internal import RemoteSystemsDiscovery
 public import ServiceLifecycle
 internal import Synchronization
 
@@ -21,8 +22,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var files: [String: String] = [:]
         var problems: [ConfigurationFileError] = []
         var stamp: [FileStamp] = []
-        var listeners: [UInt64: AsyncStream<Void>.Continuation] = [:]
-        var nextListener: UInt64 = 0
+        var listeners = ListenerTable<AsyncStream<Void>.Continuation>()
         var programs: [String: ApplicationProgram] = [:]
     }
 
@@ -162,7 +162,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             }
         }
         let (new, ignored, listeners) = self.state.withLock { state in
-            let listeners = state.manifests == manifests ? [] : Array(state.listeners.values)
+            let listeners = state.manifests == manifests ? [] : state.listeners.all
             let new = problems.filter { !state.problems.contains($0) }
             let known = Self.warnings(of: state.manifests)
             let ignored = Self.warnings(of: manifests).filter { !known.contains($0) }
@@ -219,13 +219,9 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     /// Several changes may be combined into one element. Each call returns a new stream.
     public func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let id = self.state.withLock { state in
-            defer { state.nextListener += 1 }
-            state.listeners[state.nextListener] = continuation
-            return state.nextListener
-        }
+        let id = self.state.withLock { $0.listeners.add(continuation) }
         continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { state in _ = state.listeners.removeValue(forKey: id) }
+            self?.state.withLock { _ = $0.listeners.remove(id) }
         }
         return stream
     }

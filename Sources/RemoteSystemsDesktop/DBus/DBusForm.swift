@@ -9,7 +9,6 @@ internal import ValueSets
 /// A tag is a dictionary with one key that begins with `$`, as in the JSON form of values.
 enum DBusForm {
     static let dictionary = "a{sv}"
-    static let anyArray = "av"
 
     /// The tags of values without a D-Bus type.
     enum Tag: String, CaseIterable {

@@ -28,7 +28,7 @@ struct GVariantReader {
             throw ValueSetError(.notCanonical, "The GVariant is not in normal form: its bytes are damaged.")
         }
         var reader = GVariantReader(limits: limits, items: limits.items)
-        return unsafe try reader.set(variant, level: 1, isNested: false)
+        return unsafe try reader.set(variant, level: 1)
     }
 
     // MARK: Values
@@ -63,7 +63,7 @@ struct GVariantReader {
         guard signature.hasPrefix("a{") else { return unsafe .array(try self.elements(variant, level: level)) }
         guard ["a{s", "a{o", "a{g"].contains(where: signature.hasPrefix) else { throw unsafe Self.unsupported(variant) }
         if let tagged = unsafe try self.tagged(variant, level: level) { return tagged }
-        return unsafe .dictionary(try self.set(variant, level: level, isNested: true))
+        return unsafe .dictionary(try self.set(variant, level: level))
     }
 
     private mutating func elements(_ variant: OpaquePointer, level: Int) throws(ValueSetError) -> [Value] {
@@ -86,13 +86,7 @@ struct GVariantReader {
     }
 
     /// Reads a dictionary of type `a{sv}`.
-    ///
-    /// - Parameter isNested: Whether the dictionary is nested, where a tag is possible.
-    private mutating func set(
-        _ variant: OpaquePointer,
-        level: Int,
-        isNested: Bool
-    ) throws(ValueSetError) -> ValueSet {
+    private mutating func set(_ variant: OpaquePointer, level: Int) throws(ValueSetError) -> ValueSet {
         let count = unsafe try self.enter(variant, level: level)
         guard count <= self.limits.keysPerDictionary else {
             throw Self.tooLarge("\(count) keys", allowed: "\(self.limits.keysPerDictionary)")

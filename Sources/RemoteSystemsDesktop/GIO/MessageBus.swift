@@ -45,15 +45,34 @@ enum MessageBus: String, Sendable {
     /// The timeout of a call that is not cancelled.
     static let maxDuration = Duration.seconds(310)
 
-    /// Whether a session bus accepts a connection.
-    ///
-    /// Returns `false` if the address of the bus is not known: GLib would then start a new bus, without a desktop.
-    static func hasSession(_ cancellable: Cancellable) -> Bool {
+    /// Whether the address of a session bus is known. GLib would otherwise start a new bus, without a desktop.
+    static var isSessionKnown: Bool {
         let environment = ProcessInfo.processInfo.environment
         let runtime =
             environment["XDG_RUNTIME_DIR"].map { FileManager.default.fileExists(atPath: "\($0)/bus") } ?? false
-        guard environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false || runtime else { return false }
+        return environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false || runtime
+    }
+
+    /// Whether a session bus accepts a connection. Returns `false` if its address is not known.
+    static func hasSession(_ cancellable: Cancellable) -> Bool {
+        guard Self.isSessionKnown else { return false }
         return unsafe (try? Self.session.withConnection(cancellable) { _ throws(Failure) in }) != nil
+    }
+
+    /// Makes a call, and returns the file descriptor that the response contains. The caller closes it.
+    func descriptor(_ call: Call, startsOwner: Bool, _ cancellable: Cancellable) throws(Failure) -> Int32 {
+        var descriptor: Int32 = -1
+        unsafe try self.withConnection(cancellable) { connection throws(Failure) in
+            let flags = startsOwner ? G_DBUS_CALL_FLAGS_NONE : G_DBUS_CALL_FLAGS_NO_AUTO_START
+            unsafe try Self.send(call, over: connection, flags: flags, cancellable) { _, descriptors in
+                guard let descriptors = unsafe descriptors, unsafe g_unix_fd_list_get_length(descriptors) == 1 else {
+                    return
+                }
+                unsafe descriptor = g_unix_fd_list_get(descriptors, 0, nil)
+            }
+        }
+        guard descriptor >= 0 else { throw Failure(wasCalled: true, message: "The response has no file descriptor") }
+        return descriptor
     }
 
     /// Makes a call and waits for its response.
@@ -74,7 +93,8 @@ enum MessageBus: String, Sendable {
         }
     }
 
-    private func withConnection(
+    /// Runs `body` with a connection of its own.
+    func withConnection(
         _ cancellable: Cancellable,
         _ body: (OpaquePointer) throws(Failure) -> Void
     ) throws(Failure) {
@@ -102,11 +122,19 @@ enum MessageBus: String, Sendable {
         unsafe try body(connection)
     }
 
-    private static func send(_ call: Call, over connection: OpaquePointer, _ cancellable: Cancellable) throws(Failure) {
+    /// - Parameter read: reads the response's values and file descriptors, which are valid during the call.
+    static func send(
+        _ call: Call,
+        over connection: OpaquePointer,
+        flags: GDBusCallFlags = G_DBUS_CALL_FLAGS_NONE,
+        _ cancellable: Cancellable,
+        read: (OpaquePointer, UnsafeMutablePointer<GUnixFDList>?) -> Void = { _, _ in }
+    ) throws(Failure) {
         let values = unsafe call.arguments.map { unsafe $0.variant }
         var error: UnsafeMutablePointer<GError>?
+        var descriptors: UnsafeMutablePointer<GUnixFDList>?
         guard
-            let response = unsafe g_dbus_connection_call_sync(
+            let response = unsafe g_dbus_connection_call_with_unix_fd_list_sync(
                 connection,
                 call.destination,
                 call.path,
@@ -114,17 +142,21 @@ enum MessageBus: String, Sendable {
                 call.method,
                 g_variant_new_tuple(values, gsize(values.count)),
                 nil,
-                G_DBUS_CALL_FLAGS_NONE,
+                flags,
                 gint(Self.maxDuration / .milliseconds(1)),
+                nil,
+                &descriptors,
                 cancellable.object,
                 &error
             )
         else { throw unsafe Self.failure(error) }
+        unsafe read(response, descriptors)
         unsafe g_variant_unref(response)
+        if let descriptors = unsafe descriptors { unsafe g_object_unref(UnsafeMutableRawPointer(descriptors)) }
     }
 
     /// Converts the error and frees it.
-    private static func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
+    static func failure(_ error: UnsafeMutablePointer<GError>?) -> Failure {
         guard let error = unsafe error else { return Failure() }
         defer { unsafe g_error_free(error) }
         let name = unsafe g_dbus_error_get_remote_error(error)

@@ -33,6 +33,26 @@ package struct HostUnits: Sendable {
         ]
     }
 
+    /// The file by which a session bus starts the user's daemon for a program that needs it; `nil` for the machine's
+    /// daemon, which is on no session bus.
+    package var busFile: File? {
+        guard !self.isSystem else { return nil }
+        let program = self.program.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        return File(
+            name: Self.busFileName,
+            text: """
+                \(Self.mark)
+                [D-BUS Service]
+                Name=\(RegistryName.bus)
+                # Used by a bus without systemd.
+                Exec="\(program)" host run
+                SystemdService=\(Self.name).service
+
+                """
+        )
+    }
+    package static let busFileName = "\(RegistryName.bus).service"
+
     private var socket: String {
         """
         \(Self.mark) Change it with 'systemctl \(self.isSystem ? "" : "--user ")edit \(Self.name).socket'.

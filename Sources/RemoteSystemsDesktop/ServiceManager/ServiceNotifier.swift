@@ -24,9 +24,6 @@ package struct ServiceNotifier: Sendable {
             ? environment["WATCHDOG_USEC"].flatMap { Int64($0) }.flatMap { $0 > 0 ? .microseconds($0) : nil } : nil
     }
 
-    /// Whether a service manager accepts messages.
-    package var isManaged: Bool { self.socketName != nil }
-
     /// Sends messages in one datagram.
     ///
     /// Does nothing without a manager, and ignores errors: the service works without notifications. If the manager does

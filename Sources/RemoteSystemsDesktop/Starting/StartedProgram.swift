@@ -4,6 +4,7 @@
 internal import CRemoteSystemsGIO
 internal import Dispatch
 internal import Glibc
+internal import RemoteSystemsDiscovery
 internal import Synchronization
 
 /// A program that this process started.
@@ -41,8 +42,7 @@ package final class StartedProgram: Sendable {
 
     private struct State {
         var end: End?
-        var waiting: [UInt64: AsyncStream<Void>.Continuation] = [:]
-        var nextWaiting: UInt64 = 0
+        var waiting = ListenerTable<AsyncStream<Void>.Continuation>()
         /// Whether the program was asked to end.
         var isUnwanted = false
     }
@@ -65,16 +65,11 @@ package final class StartedProgram: Sendable {
     /// - Returns: `nil` if the task is cancelled first.
     package func end() async -> End? {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        let number: UInt64? = self.state.withLock { state in
-            guard state.end == nil else { return nil }
-            defer { state.nextWaiting += 1 }
-            state.waiting[state.nextWaiting] = continuation
-            return state.nextWaiting
-        }
-        guard let number else { return self.ended }
+        let id = self.state.withLock { $0.end == nil ? $0.waiting.add(continuation) : nil }
+        guard let id else { return self.ended }
         for await _ in stream {}
         return self.state.withLock { state in
-            state.waiting[number] = nil
+            _ = state.waiting.remove(id)
             return state.end
         }
     }
@@ -154,8 +149,7 @@ package final class StartedProgram: Sendable {
             var buried: pid_t
             repeat { buried = unsafe waitpid(self.id, &status, 0) } while buried < 0 && errno == EINTR
             state.end = buried == self.id ? End(status: status) : .unknown
-            defer { state.waiting = [:] }
-            return state.waiting.values
+            return state.waiting.removeAll()
         }
         for continuation in waiting { continuation.finish() }
     }

@@ -13,7 +13,7 @@ final class AvahiBrowse {
     private var machine: StateMachine
     private var timer: QueueTimer?
     private var connection: AvahiLink?
-    private var listeners: [UInt64: Listener] = [:]
+    private var listeners = ListenerTable<Listener>()
     private var browsers: [Int32: AnyObject] = [:]
     private var resolvers: [ServiceInstance: AnyObject] = [:]
     /// Service instances whose resolvers are requested next, the latest first: on a crowded network, the latest is
@@ -72,31 +72,32 @@ final class AvahiBrowse {
     /// Adds a listener. It receives the known instances first, then every event.
     ///
     /// - Parameter isRelevant: Whether the listener follows changes of an instance.
+    /// - Returns: The id to pass to ``removeListener(_:)``.
     func add(
         _ listener: DiscoveryEvents.Feed,
-        id: UInt64,
         isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool
-    ) {
+    ) -> ListenerID {
         for hint in machine.hints { listener.yield(.appeared(hint)) }
         if machine.settled { listener.yield(.settled) }
-        listeners[id] = Listener(feed: listener, isRelevant: isRelevant)
+        let id = listeners.add(Listener(feed: listener, isRelevant: isRelevant))
         for (serviceInstance, hint) in machine.irrelevant where isRelevant(hint) {
             perform(machine.becameRelevant(serviceInstance), for: serviceInstance)
         }
+        return id
     }
 
-    func removeListener(_ id: UInt64) {
-        listeners[id] = nil
+    func removeListener(_ id: ListenerID) {
+        _ = listeners.remove(id)
     }
 
     private func isRelevant(_ serviceInstance: ServiceInstance, _ resolution: Resolution) -> Bool {
         let hint = resolution.hint(of: serviceInstance)
-        return listeners.values.contains { $0.isRelevant(hint) }
+        return listeners.all.contains { $0.isRelevant(hint) }
     }
 
     func emit(_ events: [DiscoveryEvent]) {
         for event in events {
-            for listener in listeners.values { listener.feed.yield(event) }
+            for listener in listeners.all { listener.feed.yield(event) }
         }
         setTimer()
     }

@@ -14,8 +14,7 @@ final class AvahiLink {
     }
 
     let worker: AvahiWorker
-    private var observers: [UInt64: Observer] = [:]
-    private var lastID: UInt64 = 0
+    private var observers = ListenerTable<Observer>()
 
     init(_ worker: AvahiWorker) {
         self.worker = worker
@@ -47,7 +46,7 @@ final class AvahiLink {
 
     /// Browses for our service type until the result is released.
     func browse(interface: Int32, report: @escaping (BrowserReport) -> Void) -> AnyObject {
-        let id = add(.browser(report))
+        let id = observers.add(.browser(report))
         worker.perform { $0.browse(id, interface: interface) }
         return Object(self, id)
     }
@@ -56,26 +55,20 @@ final class AvahiLink {
     ///
     /// - Parameter report: Called once with `started` or `refused`, and once with every result.
     func resolve(_ serviceInstance: ServiceInstance, report: @escaping (ResolverReport) -> Void) -> AnyObject {
-        let id = add(.resolver(report))
+        let id = observers.add(.resolver(report))
         worker.perform { $0.resolve(id, serviceInstance) }
         return Object(self, id)
     }
 
     /// Publishes the records until the result is released, which withdraws them.
     func publish(_ publication: Publication, report: @escaping (PublisherReport) -> Void) -> AnyObject {
-        let id = add(.publisher(report))
+        let id = observers.add(.publisher(report))
         worker.perform { $0.publish(id, publication) }
         return Object(self, id)
     }
 
-    private func add(_ observer: Observer) -> UInt64 {
-        lastID += 1
-        observers[lastID] = observer
-        return lastID
-    }
-
     private func free(_ id: UInt64) {
-        observers[id] = nil
+        _ = observers.remove(id)
         worker.perform { $0.free(id) }
     }
 

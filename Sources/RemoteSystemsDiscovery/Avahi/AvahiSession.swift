@@ -37,7 +37,7 @@ actor AvahiSession {
     private var crowdBackoff = Backoff(first: .seconds(5), longest: .seconds(600))
     private var advertisers: [UInt64: AvahiAdvertiser] = [:]
     private var troubles: [DiscoveryProblem.Code: DiscoveryProblem] = [:]
-    private var lastID: UInt64 = 0
+    private var lastAdvertiserID: UInt64 = 0
 
     private var allowed: AvahiDiscovery.Interfaces { options.interfaces }
     private var logger: Logger { options.logger }
@@ -85,16 +85,14 @@ actor AvahiSession {
     private func add(
         _ listener: DiscoveryEvents.Feed,
         _ isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool
-    ) -> UInt64 {
-        lastID += 1
+    ) -> ListenerID {
         start()
         let browse = browse ?? makeBrowse()
         for trouble in troubles.values { listener.yield(.trouble(trouble)) }
-        browse.add(listener, id: lastID, isRelevant: isRelevant)
-        return lastID
+        return browse.add(listener, isRelevant: isRelevant)
     }
 
-    private func removeListener(_ id: UInt64) {
+    private func removeListener(_ id: ListenerID) {
         browse?.removeListener(id)
         if browse?.hasListeners == false {
             browse?.disconnect()
@@ -110,7 +108,7 @@ actor AvahiSession {
         _ advertisement: DiscoveryAdvertisement,
         reporting report: @escaping @Sendable (Bool) -> Void
     ) -> UInt64 {
-        lastID += 1
+        lastAdvertiserID += 1
         start()
         let advertiser = AvahiAdvertiser(
             advertisement,
@@ -120,9 +118,9 @@ actor AvahiSession {
             onRecovered: { self.end($0) },
             onEffect: report
         )
-        advertisers[lastID] = advertiser
+        advertisers[lastAdvertiserID] = advertiser
         update(advertiser)
-        return lastID
+        return lastAdvertiserID
     }
 
     /// Withdraws an advertisement. Returns when the goodbye packet is sent, or after ``withdrawing``.

@@ -8,8 +8,9 @@ package import Crypto
 /// The id is the SHA-256 of the account's first root key, the key that signs the certificates of the account's systems.
 /// It is written in base32 (RFC 4648 §6, lower case, no padding: 52 characters). Only the holder of the private key can
 /// use it. Two systems belong to the same user exactly if their account ids are equal.
-public struct AccountID: Hashable, Sendable {
+public struct AccountID: Hashable, Sendable, KeyBasedID {
     package let fingerprint: KeyFingerprint
+    static let noun = "An account id"
 
     package init(_ fingerprint: KeyFingerprint) {
         self.fingerprint = fingerprint
@@ -45,34 +46,4 @@ extension AccountID: LosslessStringConvertible {
 
     /// The 52 characters of the id.
     public var description: String { self.fingerprint.text }
-}
-
-extension AccountID: Comparable {
-    /// Orders ids by their bytes. The order is the same on every system and has no other meaning.
-    public static func < (lhs: Self, rhs: Self) -> Bool { lhs.fingerprint < rhs.fingerprint }
-}
-
-extension AccountID: Codable {
-    /// Decodes the id from its 52 characters.
-    ///
-    /// - Throws: `DecodingError.dataCorrupted` for any other text.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        let text = try container.decode(String.self)
-        guard let id = Self(text) else {
-            throw DecodingError.dataCorruptedError(
-                in: container,
-                debugDescription: "An account id is 52 characters of lower-case base32."
-            )
-        }
-        self = id
-    }
-
-    /// Encodes the id as its 52 characters.
-    ///
-    /// - Throws: The errors of the encoder.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(self.description)
-    }
 }

@@ -21,6 +21,8 @@ final class MemoryApplicationClaims: ApplicationClaims {
         }
 
         deinit { self.claims.release(self.application, ObjectIdentifier(self)) }
+
+        func listens(at port: Int, isOnLoopback: Bool) {}
     }
 
     private let claimed = Mutex<[String: Claimed]>([:])

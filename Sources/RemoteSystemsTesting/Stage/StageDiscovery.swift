@@ -10,8 +10,7 @@ final class StageDiscovery: Sendable {
     fileprivate struct State {
         var hints: [DiscoveryHint.ID: DiscoveryHint] = [:]
         var troubles: [DiscoveryProblem] = []
-        var feeds: [Int: DiscoveryEvents.Feed] = [:]
-        var lastFeed = 0
+        var feeds = ListenerTable<DiscoveryEvents.Feed>()
         /// The silent addresses. A browse that starts now does not see what was advertised there.
         var unheard: Set<String> = []
         var lastRenewal = 0
@@ -21,18 +20,16 @@ final class StageDiscovery: Sendable {
 
     func browse() -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
-        let number = self.state.withLock { state in
+        let id = self.state.withLock { state in
             for trouble in state.troubles { feed.yield(.trouble(trouble)) }
             for hint in state.hints.values.sorted(by: { $0.id < $1.id }) where !state.isUnheard(hint) {
                 feed.yield(.appeared(hint))
             }
             feed.yield(.settled)
-            state.lastFeed += 1
-            state.feeds[state.lastFeed] = feed
-            return state.lastFeed
+            return state.feeds.add(feed)
         }
         feed.onEnd { [weak self] in
-            self?.state.withLock { $0.feeds[number] = nil }
+            self?.state.withLock { _ = $0.feeds.remove(id) }
         }
         return events
     }
@@ -77,14 +74,14 @@ final class StageDiscovery: Sendable {
         self.state.withLock { state in
             state.troubles.removeAll { $0.code == trouble.code }
             state.troubles.append(trouble)
-            for feed in state.feeds.values { feed.yield(.trouble(trouble)) }
+            for feed in state.feeds.all { feed.yield(.trouble(trouble)) }
         }
     }
 
     func recover(_ code: DiscoveryProblem.Code) {
         self.state.withLock { state in
             state.troubles.removeAll { $0.code == code }
-            for feed in state.feeds.values { feed.yield(.recovered(code)) }
+            for feed in state.feeds.all { feed.yield(.recovered(code)) }
         }
     }
 }
@@ -92,12 +89,12 @@ final class StageDiscovery: Sendable {
 extension StageDiscovery.State {
     fileprivate mutating func appear(_ hint: DiscoveryHint) {
         self.hints[hint.id] = hint
-        for feed in self.feeds.values { feed.yield(.appeared(hint)) }
+        for feed in self.feeds.all { feed.yield(.appeared(hint)) }
     }
 
     fileprivate mutating func vanish(_ hint: DiscoveryHint) {
         self.hints[hint.id] = nil
-        for feed in self.feeds.values { feed.yield(.vanished(hint.id)) }
+        for feed in self.feeds.all { feed.yield(.vanished(hint.id)) }
     }
 
     fileprivate func isUnheard(_ hint: DiscoveryHint) -> Bool {

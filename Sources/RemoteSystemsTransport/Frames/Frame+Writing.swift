@@ -17,7 +17,7 @@ extension ByteBuffer {
     ) throws(TransportError) {
         let metadata = metadata.isEmpty ? nil : metadata
         try self.writeFrame(
-            CBORArray(
+            FrameArray(
                 Frame.Kind.request.rawValue,
                 id,
                 timeoutMilliseconds,
@@ -30,9 +30,15 @@ extension ByteBuffer {
     }
 
     mutating func writeResponse(id: UInt64, _ response: Response, limit: Int) throws(TransportError) {
-        let failure = response.failure.map { CBORArray.Last.set($0.valueSet) }
+        let failure = response.failure.map { FrameArray.Last.set($0.valueSet) }
         try self.writeFrame(
-            CBORArray(Frame.Kind.response.rawValue, id, response.status.rawValue, set: response.message, last: failure),
+            FrameArray(
+                Frame.Kind.response.rawValue,
+                id,
+                response.status.rawValue,
+                set: response.message,
+                last: failure
+            ),
             limit: limit
         )
     }
@@ -40,12 +46,12 @@ extension ByteBuffer {
     mutating func writeFrame(_ frame: Frame, limit: Int) throws(TransportError) {
         switch frame {
         case .hello(let hello):
-            try self.writeFrame(CBORArray(Frame.Kind.hello.rawValue, set: hello.valueSet), limit: limit)
+            try self.writeFrame(FrameArray(Frame.Kind.hello.rawValue, set: hello.valueSet), limit: limit)
         case .accept(let acceptance):
-            try self.writeFrame(CBORArray(Frame.Kind.accept.rawValue, set: acceptance.valueSet), limit: limit)
+            try self.writeFrame(FrameArray(Frame.Kind.accept.rawValue, set: acceptance.valueSet), limit: limit)
         case .refuse(let status, let failure):
             try self.writeFrame(
-                CBORArray(Frame.Kind.refuse.rawValue, status.rawValue, set: failure.valueSet),
+                FrameArray(Frame.Kind.refuse.rawValue, status.rawValue, set: failure.valueSet),
                 limit: limit
             )
         case .request(let id, let timeout, let message, let key, let metadata):
@@ -60,28 +66,28 @@ extension ByteBuffer {
         case .response(let id, let status, let message, let failure):
             try self.writeResponse(id: id, Response(status: status, message: message, failure: failure), limit: limit)
         case .cancel(let id):
-            try self.writeFrame(CBORArray(Frame.Kind.cancel.rawValue, id), limit: limit)
+            try self.writeFrame(FrameArray(Frame.Kind.cancel.rawValue, id), limit: limit)
         case .ping(let token):
-            try self.writeFrame(CBORArray(Frame.Kind.ping.rawValue, token), limit: limit)
+            try self.writeFrame(FrameArray(Frame.Kind.ping.rawValue, token), limit: limit)
         case .pong(let token):
-            try self.writeFrame(CBORArray(Frame.Kind.pong.rawValue, token), limit: limit)
+            try self.writeFrame(FrameArray(Frame.Kind.pong.rawValue, token), limit: limit)
         case .close(let status, let failure):
             try self.writeFrame(
-                CBORArray(Frame.Kind.close.rawValue, status.rawValue, set: failure?.valueSet),
+                FrameArray(Frame.Kind.close.rawValue, status.rawValue, set: failure?.valueSet),
                 limit: limit
             )
         case .data(let bytes):
             try self.writeFrame(
-                CBORArray(Frame.Kind.data.rawValue, last: .bytes(Array(bytes.readableBytesView))),
+                FrameArray(Frame.Kind.data.rawValue, last: .bytes(Array(bytes.readableBytesView))),
                 limit: limit
             )
         case .fin:
-            try self.writeFrame(CBORArray(Frame.Kind.fin.rawValue), limit: limit)
+            try self.writeFrame(FrameArray(Frame.Kind.fin.rawValue), limit: limit)
         case .abort(let failure):
-            try self.writeFrame(CBORArray(Frame.Kind.abort.rawValue, set: failure.valueSet), limit: limit)
+            try self.writeFrame(FrameArray(Frame.Kind.abort.rawValue, set: failure.valueSet), limit: limit)
         case .state(let message):
             try self.writeFrame(
-                CBORArray(Frame.Kind.state.rawValue, message.operation.rawValue, set: message.body),
+                FrameArray(Frame.Kind.state.rawValue, message.operation.rawValue, set: message.body),
                 limit: limit
             )
         case .malformed, .unknown:
@@ -90,7 +96,7 @@ extension ByteBuffer {
         }
     }
 
-    private mutating func writeFrame(_ frame: CBORArray, limit: Int) throws(TransportError) {
+    private mutating func writeFrame(_ frame: FrameArray, limit: Int) throws(TransportError) {
         let size: Int
         do throws(ValueSetError) {
             size = try frame.size()

@@ -134,7 +134,7 @@ package struct PublishedSchemas: Sendable, Hashable {
 }
 
 /// Explains a status other than success: a sentence for a person, a code for programs, and whether a retry may succeed.
-package struct WireFailure: Sendable, Hashable {
+package struct WireFailure: Error, Hashable {
     package var text: String
     /// The reason, for programs: a ``FailureCode`` or a code that this version does not know; `nil` if there is none.
     package var code: String?

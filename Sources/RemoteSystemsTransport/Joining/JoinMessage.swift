@@ -46,7 +46,7 @@ enum JoinMessage: Sendable, Hashable {
 
     func write(to buffer: inout ByteBuffer) throws(ValueSetError) {
         let (kind, map) = self.parts
-        let frame = CBORArray(kind.rawValue, set: map)
+        let frame = FrameArray(kind.rawValue, set: map)
         buffer.writeLengthPrefixed(frame, size: try frame.size())
     }
 

@@ -38,9 +38,19 @@ struct LocalSocket: Sendable {
     func connect() throws(Failure) -> (descriptor: CInt, peer: LocalPeer) {
         let place = try self.openDirectory()
         defer { close(place) }
+        return try Self.connect(to: self.address(of: self.name, in: place))
+    }
+
+    /// Connects in the same way to a socket that was opened with `O_PATH`. The directory of the socket may be hidden
+    /// from this process.
+    static func connect(opened descriptor: CInt) throws(Failure) -> (descriptor: CInt, peer: LocalPeer) {
+        try self.connect(to: "/proc/self/fd/\(descriptor)")
+    }
+
+    private static func connect(to path: String) throws(Failure) -> (descriptor: CInt, peer: LocalPeer) {
         let descriptor = try Self.makeSocket()
         do throws(Failure) {
-            try unsafe Self.withAddress(self.address(of: self.name, in: place)) { address, size throws(Failure) in
+            try unsafe Self.withAddress(path) { address, size throws(Failure) in
                 guard unsafe Glibc.connect(descriptor, address, size) == 0 else { throw Failure("connect") }
             }
             let peer = try LocalPeer(descriptor: descriptor)

@@ -12,7 +12,13 @@ internal import NIOPosix
 /// Both sides check the other's user with the kernel before anything is sent. One program listens at a time; the socket
 /// of a program that has ended is replaced.
 package struct LocalTransport: Transport {
-    private let socket: LocalSocket
+    private enum Place {
+        case path(LocalSocket)
+        /// A descriptor of the socket, opened with `O_PATH`.
+        case opened(CInt)
+    }
+
+    private let place: Place
 
     /// Creates a transport over one Unix socket.
     ///
@@ -20,7 +26,14 @@ package struct LocalTransport: Transport {
     ///   - directory: an existing directory that belongs to this user and that no other user can access.
     ///   - name: the name of the socket in it.
     package init(directory: String, name: String) {
-        self.socket = LocalSocket(directory: directory, name: name)
+        self.place = .path(LocalSocket(directory: directory, name: name))
+    }
+
+    /// Creates a transport that connects to a socket by a descriptor instead of a path, and cannot listen.
+    ///
+    /// - Parameter socket: a descriptor of the socket, opened with `O_PATH`. It must stay open while connecting.
+    package init(opened socket: CInt) {
+        self.place = .opened(socket)
     }
 
     package var kind: TransportKind { .local }
@@ -45,7 +58,7 @@ package struct LocalTransport: Transport {
     ) -> EventLoopFuture<any Channel> {
         do {
             // Connecting a Unix socket does not wait.
-            let (descriptor, peer) = try self.socket.connect()
+            let (descriptor, peer) = try self.connectedSocket()
             return ClientBootstrap(group: eventLoop)
                 .channelInitializer { Self.initialize($0, peer, initializer) }
                 .withConnectedSocket(descriptor)
@@ -62,6 +75,13 @@ package struct LocalTransport: Transport {
         }
     }
 
+    private func connectedSocket() throws(LocalSocket.Failure) -> (descriptor: CInt, peer: LocalPeer) {
+        switch self.place {
+        case .path(let socket): try socket.connect()
+        case .opened(let descriptor): try LocalSocket.connect(opened: descriptor)
+        }
+    }
+
     /// Listens on the socket.
     ///
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``, also while another program listens.
@@ -71,14 +91,17 @@ package struct LocalTransport: Transport {
         logger: Logger,
         initializer: @escaping ChannelInitializer
     ) async throws -> BoundPort {
+        guard case .path(let socket) = self.place else {
+            throw TransportError(.cannotListen, "Cannot listen on a socket without a path.", side: .local)
+        }
         let listening: LocalSocket.Listening
         do {
-            listening = try self.socket.listen()
+            listening = try socket.listen()
         } catch {
             let reason = error.number == EADDRINUSE ? "another program listens there" : "\(error)"
             throw TransportError(
                 .cannotListen,
-                "Cannot listen on a socket in \(self.socket.directory): \(reason).",
+                "Cannot listen on a socket in \(socket.directory): \(reason).",
                 side: .local,
                 cause: error
             )
@@ -94,12 +117,12 @@ package struct LocalTransport: Transport {
                     LocalPeer.of(channel).flatMap { Self.initialize(channel, $0, initializer) }
                 }
                 .withBoundSocket(listening.descriptor).get()
-            return BoundPort(port: port) { [socket = self.socket, lock = listening.lock] in
+            return BoundPort(port: port) { [lock = listening.lock] in
                 try? await channel.close().get()
                 socket.end(lock)
             }
         } catch {
-            self.socket.end(listening.lock)
+            socket.end(listening.lock)
             throw error
         }
     }

@@ -28,14 +28,6 @@ struct CBORMeasure {
         return try measure.checkedBytes()
     }
 
-    @inline(__always)
-    static func headCount(_ argument: UInt64) -> Int {
-        if argument < 24 { return 1 }
-        if argument <= 0xff { return 2 }
-        if argument <= 0xffff { return 3 }
-        return argument <= 0xffff_ffff ? 5 : 9
-    }
-
     private func checkedBytes() throws(ValueSetError) -> Int {
         guard bytes <= limits.bytes else { throw .tooManyBytes(bytes, limits: limits) }
         return bytes
@@ -43,13 +35,13 @@ struct CBORMeasure {
 
     @inline(__always)
     private mutating func addHead(_ argument: Int) {
-        bytes += Self.headCount(UInt64(truncatingIfNeeded: argument))
+        bytes += CBORSink.headSize(UInt64(truncatingIfNeeded: argument))
     }
 
     @inline(__always)
     private mutating func addText(_ text: String) {
         let count = text.utf8.count
-        bytes += Self.headCount(UInt64(truncatingIfNeeded: count)) + count
+        bytes += CBORSink.headSize(UInt64(truncatingIfNeeded: count)) + count
     }
 
     mutating func add(_ value: Value, depth: Int) throws(ValueSetError) {
@@ -57,9 +49,9 @@ struct CBORMeasure {
         case .null, .bool:
             bytes += 1
         case .integer(let integer):
-            bytes += Self.headCount(UInt64(bitPattern: integer < 0 ? ~integer : integer))
+            bytes += CBORSink.headSize(UInt64(bitPattern: integer < 0 ? ~integer : integer))
         case .unsigned(let unsigned):
-            bytes += Self.headCount(unsigned)
+            bytes += CBORSink.headSize(unsigned)
         case .double(let double):
             bytes += CBORFloat(shortest: double).encodedCount
         case .string(let string):
@@ -117,7 +109,7 @@ struct CBORMeasure {
     private mutating func addDate(_ seconds: Double) throws(ValueSetError) {
         guard seconds.isFinite else { throw .dateNotFinite() }
         switch CBORSeconds(seconds) {
-        case .integer(let integer): bytes += 1 + Self.headCount(UInt64(bitPattern: integer < 0 ? ~integer : integer))
+        case .integer(let integer): bytes += 1 + CBORSink.headSize(UInt64(bitPattern: integer < 0 ? ~integer : integer))
         case .float(let float): bytes += 1 + float.encodedCount
         }
     }

@@ -6,10 +6,10 @@ package import NIOCore
 
 /// Reads consecutive CBOR items from memory and accepts only the canonical form.
 ///
-/// A frame is an array of fixed items and a message, so the items are read one by one:
+/// The items of an array can be read one by one:
 ///
 /// ```swift
-/// let frame = try CBORReader.read(buffer) { reader throws(ValueSetError) in
+/// let entry = try CBORReader.read(buffer) { reader throws(ValueSetError) in
 ///     let count = try reader.readArrayHead()
 ///     let kind = try reader.readUnsigned()
 ///     …

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+package import NIOCore
 
 /// Writes an encoding into memory of the length that ``CBORMeasure`` computed.
 ///
 /// It is memory-safe because every write checks the remaining space.
 @safe
-struct CBORSink {
+package struct CBORSink {
     private var cursor: UnsafeMutableRawPointer
     private let end: UnsafeMutableRawPointer
 
@@ -33,11 +34,6 @@ struct CBORSink {
     @inline(__always)
     mutating func write(byte: UInt8) {
         unsafe claim(1).storeBytes(of: byte, as: UInt8.self)
-    }
-
-    @inline(__always)
-    mutating func write(bigEndian integer: UInt32) {
-        unsafe claim(MemoryLayout<UInt32>.size).storeBytes(of: integer.bigEndian, as: UInt32.self)
     }
 
     @inline(__always)
@@ -133,7 +129,7 @@ struct CBORSink {
         }
     }
 
-    mutating func write(_ set: ValueSet) {
+    package mutating func write(_ set: ValueSet) {
         let entries = set.entries
         writeHead(CBORMajor.map, UInt64(truncatingIfNeeded: entries.count))
         // Reading through a span avoids retaining the elements.
@@ -170,6 +166,44 @@ struct CBORSink {
             for range in ranges {
                 unsafe write(bytes: UnsafeRawBufferPointer(rebasing: bytes[range]))
             }
+        }
+    }
+}
+
+// MARK: - Arrays that are written item by item
+
+extension CBORSink {
+    /// The size of an item's head, in bytes. An unsigned integer is only a head.
+    @inline(__always)
+    package static func headSize(_ argument: UInt64) -> Int {
+        if argument < 24 { return 1 }
+        if argument <= 0xff { return 2 }
+        if argument <= 0xffff { return 3 }
+        return argument <= 0xffff_ffff ? 5 : 9
+    }
+
+    /// Writes the head of an array. Its items come next.
+    package mutating func writeArrayHead(_ count: UInt64) { self.writeHead(CBORMajor.array, count) }
+
+    package mutating func writeUnsigned(_ integer: UInt64) { self.writeHead(CBORMajor.unsigned, integer) }
+
+    package mutating func writeNull() { self.write(byte: CBORSimple.null) }
+
+    package mutating func writeByteString(_ bytes: [UInt8]) {
+        self.writeHead(CBORMajor.bytes, UInt64(bytes.count))
+        unsafe bytes.withUnsafeBytes { bytes in unsafe self.write(bytes: bytes) }
+    }
+}
+
+extension ByteBuffer {
+    /// Appends an encoding of exactly `size` bytes.
+    package mutating func writeCBOR(size: Int, _ body: (inout CBORSink) -> Void) {
+        unsafe self.writeWithUnsafeMutableBytes(minimumWritableBytes: size) { memory in
+            guard let start = memory.baseAddress else { return 0 }
+            var sink = unsafe CBORSink(UnsafeMutableRawBufferPointer(rebasing: memory[..<size]), at: start)
+            body(&sink)
+            assert(sink.remaining == 0, "the encoding is shorter than was measured")
+            return size
         }
     }
 }

@@ -27,11 +27,25 @@ struct HostUnitOptions: ParsableArguments {
     func place(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws(Failure) -> String {
         if let directory { return directory }
         if self.system { return "/etc/systemd/system" }
+        return try Self.base("XDG_CONFIG_HOME", ".config", environment) + "/systemd/user"
+    }
+
+    /// The directory of the file that the session bus reads.
+    func busPlace(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws(Failure) -> String {
+        if let directory { return directory }
+        return try Self.base("XDG_DATA_HOME", ".local/share", environment) + "/dbus-1/services"
+    }
+
+    private static func base(
+        _ variable: String,
+        _ standard: String,
+        _ environment: [String: String]
+    ) throws(Failure) -> String {
         func absolute(_ name: String) -> String? { environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil } }
-        guard let config = absolute("XDG_CONFIG_HOME") ?? absolute("HOME").map({ $0 + "/.config" }) else {
-            throw Failure("misuse", "Neither XDG_CONFIG_HOME nor HOME is set. Give the directory with --directory.")
+        guard let base = absolute(variable) ?? absolute("HOME").map({ "\($0)/\(standard)" }) else {
+            throw Failure("misuse", "Neither \(variable) nor HOME is set. Give the directory with --directory.")
         }
-        return config + "/systemd/user"
+        return base
     }
 
     var systemctl: String { self.system ? "systemctl" : "systemctl --user" }
@@ -68,17 +82,18 @@ struct HostInstallCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let place = try self.units.place()
         let program = try self.program ?? Self.ownPath()
-        let files = HostUnits(program: program, isSystem: self.units.system, port: self.port).files
-        for file in files {
-            guard UnitFile.isOurs("\(place)/\(file.name)") else {
-                throw Failure("misuse", "\(place)/\(file.name) was not written by this command and was not changed.")
+        let units = HostUnits(program: program, isSystem: self.units.system, port: self.port)
+        var files = units.files.map { (path: "\(place)/\($0.name)", text: $0.text) }
+        if let file = units.busFile { files.append(("\(try self.units.busPlace())/\(file.name)", file.text)) }
+        for (path, _) in files {
+            guard UnitFile.isOurs(path) else {
+                throw Failure("misuse", "\(path) was not written by this command and was not changed.")
             }
         }
-        for file in files {
-            let path = "\(place)/\(file.name)"
-            if !self.units.dryRun { try UnitFile.write(file.text, to: path) }
-            try output.json(UnitOutput(event: self.units.dryRun ? "would-write" : "wrote", file: path, text: file.text))
-            try output.line("\(self.units.dryRun ? "would write" : "wrote") \(path):\n\n\(file.text)")
+        for (path, text) in files {
+            if !self.units.dryRun { try UnitFile.write(text, to: path) }
+            try output.json(UnitOutput(event: self.units.dryRun ? "would-write" : "wrote", file: path, text: text))
+            try output.line("\(self.units.dryRun ? "would write" : "wrote") \(path):\n\n\(text)")
         }
         if program.split(separator: "/").contains(".build") {
             output.complain(
@@ -125,8 +140,9 @@ struct HostUninstallCommand: Subcommand {
         try output.line("To stop the daemon, run:")
         try output.line("    \(self.units.systemctl) disable --now \(HostUnits.name).socket \(HostUnits.name).service")
         var removed = false
-        for name in ["\(HostUnits.name).service", "\(HostUnits.name).socket"] {
-            let path = "\(place)/\(name)"
+        var paths = ["\(HostUnits.name).service", "\(HostUnits.name).socket"].map { "\(place)/\($0)" }
+        if !self.units.system { paths.append("\(try self.units.busPlace())/\(HostUnits.busFileName)") }
+        for path in paths {
             guard FileManager.default.fileExists(atPath: path) else { continue }
             guard UnitFile.isOurs(path) else {
                 output.complain("\(path) was not written by 'host install' and was not removed.")

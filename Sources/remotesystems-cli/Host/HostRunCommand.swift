@@ -66,6 +66,11 @@ struct HostRunCommand: Subcommand {
             services: [.ping],
             options: await Self.hostOptions(settings, registry: registry, socket: socket, logger: logger)
         )
+        let bus = RegistryBus(
+            host: host,
+            system: try RemoteSystemsAccount(configuration).identity().systemID,
+            logger: logger
+        )
         let supervision = HostSupervision(host: host, registry: registry, notifier: notifier, logger: logger)
         let reload = HostReload(
             host: host,
@@ -81,7 +86,7 @@ struct HostRunCommand: Subcommand {
             output: output
         )
         try await ServiceGroup(
-            services: [registry, host, supervision, reload],
+            services: [registry, host, supervision, reload, bus],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()

@@ -120,14 +120,46 @@ struct Daemon {
             result = .failure(IntegrationError("\(error); printed: \(process.lines.suffix(20))"))
         }
         await process.stop()
-        for pid in self.noted where pid != process.id { kill(pid, SIGTERM) }
+        for pid in self.listening where pid != process.id { kill(pid, SIGTERM) }
         try result.get()
     }
 
-    /// The ids of the processes recorded in the state directory.
-    var noted: [Int32] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: "\(self.directory)/state/run")) ?? []
-        return names.compactMap { Int32($0.prefix { $0 != "-" }) }
+    /// The ids of the processes that hold the lock of an application id.
+    var listening: [Int32] {
+        let locks = "\(self.directory)/state/run/locks"
+        return ((try? FileManager.default.contentsOfDirectory(atPath: locks)) ?? []).compactMap { name in
+            let descriptor = unsafe open("\(locks)/\(name)", O_RDONLY | O_CLOEXEC)
+            defer { close(descriptor) }
+            guard flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK,
+                let line = try? String(contentsOfFile: "\(locks)/\(name)", encoding: .utf8),
+                let process = (try? JSONSerialization.jsonObject(with: Data(line.utf8))) as? [String: Any]
+            else { return nil }
+            return (process["pid"] as? Int).map { Int32($0) }
+        }
+    }
+
+    /// Starts the test application beside the daemon, and ends it after `body`.
+    func withProgram(
+        _ id: String,
+        environment: [String: String] = [:],
+        around: [String] = [],
+        _ body: (ChildProcess) async throws -> Void
+    ) async throws {
+        let program = try ChildProcess(
+            around + (try self.program(id).split(separator: " ").map(String.init)),
+            environment: self.environment.merging(environment) { $1 }
+        )
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(program)) } catch { result = .failure(error) }
+        await program.stop()
+        try result.get()
+    }
+
+    /// Waits until the watcher lists exactly these running applications.
+    func wait(for ids: [String], by watcher: RemoteSystemWatcher) async throws {
+        _ = try await eventually("\(ids)", within: .seconds(30), every: .milliseconds(2)) {
+            watcher.systems.first?.applications.filter(\.isRunning).map(\.id) == ids ? true : nil
+        }
     }
 
     /// Runs `body` beside a session bus that starts these programs for these names.
@@ -148,7 +180,8 @@ struct Daemon {
           <type>session</type>
           <listen>unix:path=\(self.directory)/bus</listen>
           <servicedir>\(services)</servicedir>
-          <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
+          <policy context="default">
+            <allow user="*"/><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
         </busconfig>
         """.write(toFile: "\(self.directory)/bus.conf", atomically: true, encoding: .utf8)
         let bus = try await startMessageBus(

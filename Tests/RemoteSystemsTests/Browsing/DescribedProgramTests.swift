@@ -102,6 +102,21 @@ import Testing
         #expect(texts == ["disconnect >x@a", "updated Living room [x]"])
     }
 
+    @Test func `when the daemon changes its port, its programs stay listed at the new one`() throws {
+        var (machine, _) = try Self.machine("x")
+        _ = machine.seen("b", endpoints: [Rules.other], by: .proximal)
+        _ = machine.connected("b", to: try #require(Rules.speaker))
+        _ = machine.described("b", Self.daemon("x"))
+        _ = machine.unseen("a")
+        let actions = machine.lost("a", orderly: true, now: Rules.start)
+        #expect(actions.texts == ["updated Living room [remote-systems.host, x]"])
+        guard case .emit(.updated(let system))? = actions.last else {
+            Issue.record("It was not updated.")
+            return
+        }
+        #expect(system.application("x")?.endpoints == [Rules.other])
+    }
+
     @Test func `a machine that does not respond any more is removed without further attempts`() throws {
         var (machine, _) = try Self.machine("x")
         _ = machine.lost("a", orderly: false, now: Rules.start)

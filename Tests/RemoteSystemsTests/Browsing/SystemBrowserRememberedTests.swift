@@ -241,7 +241,7 @@ import Testing
         #expect(machine.isDescribed(mixer) && !machine.browser.isMemorable(mixer))
         for (name, type, standing, application) in [
             ("far", RemoteSystemDiscoveryType.cloud, Standing.Kind.sameAccount, "test"),
-            ("foreign", .proximal, .anonymous, "test"), ("diagnosis", .proximal, .sameAccount, DiagnosisService.name),
+            ("foreign", .proximal, .anonymous, "test"), ("diagnosis", .proximal, .sameAccount, Diagnosis.service),
         ] {
             _ = machine.seen(name, endpoints: [Rules.other], by: type, standing: standing)
             _ = machine.connected(name, to: try #require(Rules.television), standing: standing)

@@ -47,7 +47,7 @@ import ValueSets
         let connection = try await connector.connect(
             to: [Endpoint(host: "127.0.0.1", port: port)],
             expecting: nil,
-            hello: local.hello(service: DiagnosisService.name, targetApplication: nil, limits: connector.limits)
+            hello: local.hello(service: Diagnosis.service, targetApplication: nil, limits: connector.limits)
         ) { _, _ in Response() }
         try await body(connection)
         connection.abort(.completed)

@@ -111,8 +111,8 @@ import Testing
             let attributes = try FileManager.default.attributesOfItem(atPath: "\(state)/run/locks/\(file)")
             #expect(attributes[.posixPermissions] as? Int == 0o600)
         }
-        // Running applications are found by their records; lock files are none.
-        #expect(RunningApplications(stateDirectory: state).all().isEmpty)
+        // A process that does not listen yet is not found.
+        #expect(locks.listening.isEmpty)
         #expect(throws: ApplicationIsTaken.self) { _ = try locks.claim("a/b", isShared: true) }
         withExtendedLifetime(claims) {}
     }

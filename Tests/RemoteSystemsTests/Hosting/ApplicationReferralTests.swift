@@ -21,7 +21,8 @@ import Testing
         let directory = FileManager.default.temporaryDirectory.appending(path: "referral-\(UUID())").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let running = RunningApplications(stateDirectory: directory)
+        let registry = ProgramRegistry()
+        let running = RunningApplications(stateDirectory: directory, registered: registry)
         try await DiscoveryStage.with { stage in
             let starter = ApplicationStarter(
                 installed: Nothing(),
@@ -30,14 +31,13 @@ import Testing
                 environment: stage.configuration.environment,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
-            let notes = [
-                try running.note(RunningApplication(application: "test.near", port: 1, pid: 7, isOnLoopback: true)),
-                try running.note(RunningApplication(application: "test.far", port: 2, pid: 7)),
-                try running.note(RunningApplication(application: "test.both", port: 3, pid: 7, isOnLoopback: true)),
-                try running.note(RunningApplication(application: "test.both", port: 4, pid: 8)),
-            ]
+            registry.expect([
+                RunningApplication(application: "test.near", port: 1, pid: 7, isOnLoopback: true),
+                RunningApplication(application: "test.far", port: 2, pid: 7),
+                RunningApplication(application: "test.both", port: 3, pid: 7, isOnLoopback: true),
+                RunningApplication(application: "test.both", port: 4, pid: 8),
+            ])
             try body(ApplicationReferral(running: running, starter: starter, isOnLoopback: isOnLoopback))
-            withExtendedLifetime(notes) {}
         }
     }
 

@@ -38,8 +38,7 @@ import Testing
             try await callers.call(starter, on: stage)
             try await stage.advance(by: .milliseconds(6_999))
             #expect(callers.failures == 0)
-            // The starter polls for its record every 20 ms.
-            try await stage.advance(by: .milliseconds(21))
+            try await stage.advance(by: .milliseconds(1))
             #expect(callers.failures == 1)
             try await stage.advance(by: .milliseconds(1_900))
             try await callers.call(starter, on: stage)

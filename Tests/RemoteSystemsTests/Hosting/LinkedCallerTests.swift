@@ -52,7 +52,7 @@ import Testing
                 ("test.missing", nil, false),
                 (Presence.service, nil, false),
                 (StreamClaim.service, nil, false),
-                (DiagnosisService.name, nil, false),
+                (Diagnosis.service, nil, false),
             ]
             for (service, target, isAccepted) in cases {
                 let hello = Hello(

@@ -8,8 +8,8 @@ import Testing
 
 /// How a launcher interprets the statuses of responses.
 @Suite struct LaunchStatusTests {
-    private static func result(_ message: ValueSet) -> RemoteLaunchURIResult {
-        RemoteLaunchURIResult(Response(message: message))
+    private static func result(_ message: ValueSet) throws -> RemoteLaunchURIResult {
+        RemoteLaunchURIResult(try Launch.launch.response(from: message))
     }
 
     @Test func `launch statuses have Rome's numbers (X-20)`() {
@@ -22,7 +22,7 @@ import Testing
 
     @Test(arguments: [8, 99, Int(Int32.max)])
     func `an unknown status is kept and described as unknown (X-20)`(number: Int) throws {
-        let result = Self.result([
+        let result = try Self.result([
             "Status": .integer(Int64(number)), "Text": "The screen is locked.", "Application": "test.player",
             "Retry": true,
         ])
@@ -44,7 +44,7 @@ import Testing
         number: Int,
         isCertain: Bool
     ) throws {
-        let reported = Self.result(["Status": .integer(Int64(number))])
+        let reported = try Self.result(["Status": .integer(Int64(number))])
         #expect((reported.error?.outcome == .notExecuted) == isCertain)
         let silent = RemoteLaunchURIResult(status: RemoteLaunchURIStatus(rawValue: number))
         let thrown = #expect(throws: RemoteSystemError.self) { try silent.get() }

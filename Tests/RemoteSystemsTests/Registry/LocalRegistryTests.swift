@@ -12,7 +12,7 @@ import Testing
 /// Programs that register with the host daemon of their machine, all in this process.
 @Suite(.timeLimit(.minutes(2))) struct LocalRegistryTests {
     /// Runs a machine's host daemon while `body` runs.
-    private func withDaemon(
+    func withDaemon(
         _ system: LoopbackSystem,
         isDiscoverable: Bool = true,
         _ body: (RemoteSystemHost) async throws -> Void
@@ -28,7 +28,7 @@ import Testing
         try await self.whileRunning(host) { try await body(host) }
     }
 
-    private func whileRunning(_ host: RemoteSystemHost, _ body: () async throws -> Void) async throws {
+    func whileRunning(_ host: RemoteSystemHost, _ body: () async throws -> Void) async throws {
         let running = Task { try await host.run() }
         let result: Result<Void, any Error>
         do {
@@ -42,7 +42,7 @@ import Testing
         try result.get()
     }
 
-    private func program(
+    func program(
         _ system: LoopbackSystem,
         _ application: String = "test.player",
         attributes: [String: String] = ["room": "attic"]
@@ -78,8 +78,10 @@ import Testing
                             #expect(listed.isRunning)
                             #expect(listed.attributes == ["room": "attic"])
                             #expect(listed.services.map(\.name) == ["test.echo"])
-                            #expect(daemon.openConnections == 1)
-                            #expect(programs.map(\.openConnections) == [0, 0, 0])
+                            // A program's own browser may just have closed its connection.
+                            try await until {
+                                daemon.openConnections == 1 && programs.map(\.openConnections) == [0, 0, 0]
+                            }
                             try await until { programs.allSatisfy { $0.registration == .registered } }
                             try await listed.withAppService("test.echo") { connection in
                                 let response = try await connection.send(["n": 1]).get()
@@ -208,69 +210,141 @@ import Testing
         }
     }
 
-    // MARK: Refusals
-
-    /// Connects to the daemon's socket as an application.
-    private func connect(
-        _ configuration: RemoteSystemsConfiguration,
-        at system: LoopbackSystem,
-        service: String = Registry.service
-    ) async throws -> Connection {
-        let context = ApplicationContext(configuration)
-        var connector = try await context.connector()
-        connector.limits.messageBytes = StateLimits.minLimit
-        connector.network = RegistryPlace(RunningApplications(stateDirectory: system.directory))
-            .network(RuntimeEnvironment())
-        return try await connector.connect(
-            to: [LocalTransport.endpoint],
-            expecting: nil,
-            hello: context.hello(service: service, targetApplication: nil, limits: connector.limits)
-        ) { _, _ in Response() }
-    }
-
-    @Test func `a program that does not hold the lock of its id is not registered`() async throws {
+    @Test func `a program advertises itself while its daemon hangs, and no longer when the daemon responds again`()
+        async throws
+    {
         try await LoopbackSystem.with { system in
-            try await self.withDaemon(system) { daemon in
-                let connection = try await self.connect(system.configuration("test.impostor"), at: system)
-                _ = await connection.waitUntilClosed()
-                #expect(daemon.core.referral?.running.registered?.processes.isEmpty == true)
+            // A daemon whose responses the test holds back.
+            let responds = ObservableValue(true)
+            let requests = Mutex(0)
+            let context = ApplicationContext(system.configuration(RemoteSystemHost.machineApplicationID))
+            let place = RegistryPlace(RunningApplications(stateDirectory: system.directory))
+            let security = try context.security()
+            try place.makeDirectory()
+            let listener = try await Listener.start(
+                host: nil,
+                port: 0,
+                security: security,
+                limits: context.limits,
+                logger: context.logger,
+                network: place.network(RuntimeEnvironment())
+            ) { _, _ in
+                .accept(
+                    EstablishedConnection(
+                        acceptance: Acceptance(application: "test.daemon", limits: context.limits.peerLimits),
+                        limits: context.limits,
+                        handler: { _, _ in
+                            requests.withLock { $0 += 1 }
+                            await responds.becomes { $0 }
+                            return Response(message: [Registry.represented: true, Registry.advertised: ["abc"]])
+                        },
+                        opened: { _ in }
+                    )
+                )
             }
+            let program = self.program(system)
+            try await self.whileRunning(program) {
+                try await until { program.advertised.all == ["abc"] && system.segment.advertised == 0 }
+                let before = requests.withLock { $0 }
+                // The program checks the daemon; a daemon that responds changes nothing.
+                try await until { requests.withLock { $0 } > before }
+                #expect(system.segment.advertised == 0)
+                responds.change { $0 = false }
+                try await until { system.segment.advertised == 1 && !program.advertised.all.contains("abc") }
+                responds.change { $0 = true }
+                try await until { system.segment.advertised == 0 && program.advertised.all == ["abc"] }
+            }
+            await listener.stop()
         }
     }
 
-    @Test func `a program that describes another application is not registered`() async throws {
-        try await LoopbackSystem.with { system in
-            try await self.withDaemon(system) { daemon in
-                let locks = ApplicationLocks(running: RunningApplications(stateDirectory: system.directory))
-                let lock = try locks.claim("test.impostor", isShared: false)
-                let connection = try await self.connect(system.configuration("test.impostor"), at: system)
-                let publisher = StatePublisher()
-                let topic = try publisher.open(PresenceTopic.schema, for: .sameAccount)
-                let description = SystemBrowserStateMachineTests.description(application: "test.other")
-                try topic.replace(by: description.records.records)
-                connection.publish(publisher)
-                _ = await connection.waitUntilClosed()
-                #expect(daemon.core.referral?.running.registered?.processes.isEmpty == true)
-                withExtendedLifetime((lock, topic)) {}
+    @Test func `a program that cannot use the path registers at the socket that its locator opens`() async throws {
+        struct Locator: HostDaemonLocator {
+            let place: RegistryPlace
+            let requests = ObservableValue<[Bool]>([])
+
+            func openSocket(of system: SystemID, startsDaemon: Bool) async throws -> Int32 {
+                self.requests.change { $0.append(startsDaemon) }
+                guard let socket = self.place.open() else { throw CancellationError() }
+                return socket
             }
+        }
+        try await LoopbackSystem.with { system in
+            let place = RegistryPlace(RunningApplications(stateDirectory: system.directory))
+            let locator = Locator(place: place)
+            let isOver = ObservableValue(false)
+            // A program whose state directory has no socket, beside a daemon that it cannot find by a path.
+            let client = RegistryClient(
+                place: RegistryPlace(RunningApplications(stateDirectory: system.directory + "/none")),
+                context: ApplicationContext(system.configuration("test.player")),
+                publish: { connection in
+                    let publisher = StatePublisher()
+                    guard let topic = try? publisher.open(PresenceTopic.schema, for: .sameAccount) else { return }
+                    let description = SystemBrowserStateMachineTests.description(application: "test.player")
+                    try? topic.replace(by: description.records.records)
+                    connection.publish(publisher)
+                    Task {
+                        await isOver.becomes { $0 }
+                        withExtendedLifetime(topic) {}
+                    }
+                },
+                advertising: ObservableValue(RemoteSystemHost.Advertising(isWanted: true, port: 4711)),
+                locator: locator
+            ) { _ in }
+            let running = Task { try await client.run() }
+            await locator.requests.becomes { $0.count >= 2 }
+            // Only the first request may start the daemon.
+            #expect(locator.requests.value.prefix(2) == [true, false])
+            let lock = try ApplicationLocks(running: RunningApplications(stateDirectory: system.directory))
+                .claim("test.player", isShared: false)
+            try await self.withDaemon(system) { daemon in
+                let registered = try #require(daemon.core.referral?.running.registered)
+                try await until { registered.processes.map(\.port) == [4711] }
+                // The kernel reported the process that connected.
+                #expect(registered.processes.map(\.pid) == [getpid()])
+            }
+            running.cancel()
+            _ = await running.result
+            isOver.change { $0 = true }
+            withExtendedLifetime(lock) {}
         }
     }
 
-    @Test func `the socket serves registrations of this system only, and nothing else`() async throws {
-        try await LoopbackSystem.with { system in
+    @Test func `a diagnosis at a program's own port sees the advertisement of the daemon`() async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            let system = LoopbackSystem(directory: "\(machines.directory)/first", segment: machines.segment)
             try await self.withDaemon(system) { _ in
-                for service in [Presence.service, AppService.pingName] {
-                    let error = await #expect(throws: TransportError.self) {
-                        _ = try await self.connect(system.configuration("test.caller"), at: system, service: service)
-                    }
-                    #expect(error?.code == .refused)
-                }
-                try await LoopbackSystem.with { other in
-                    await #expect(throws: TransportError.self) {
-                        _ = try await self.connect(other.configuration("test.caller"), at: system)
-                    }
+                let program = self.program(system)
+                try await self.whileRunning(program) {
+                    try await until { system.segment.advertised == 1 && !program.advertised.all.isEmpty }
+                    let configuration = machines.configuration("second", application: "test.doctor")
+                    let request = RemoteSystemConnectionRequest(
+                        host: "127.0.0.1",
+                        port: try await program.port,
+                        configuration: configuration
+                    )
+                    let findings = await RemoteSystemsDiagnosis(configuration).run(with: request)
+                    let multicast = try #require(findings.first { $0.code == .peerMulticast })
+                    #expect(multicast.status == .ok, "\(findings)")
                 }
             }
+        }
+    }
+
+    @Test func `a restarted daemon names the programs that listen, until they had time to register`() async throws {
+        try await LoopbackSystem.with { system in
+            let locks = ApplicationLocks(running: RunningApplications(stateDirectory: system.directory))
+            _ = try RemoteSystemsAccount(system.configuration("test.player")).identity()
+            // A program that hangs: it listens, and does not register.
+            let lock = try locks.claim("test.player", isShared: false)
+            lock.listens(at: 4711, isOnLoopback: true)
+            try await self.withDaemon(system) { daemon in
+                let registered = try #require(daemon.core.referral?.running.registered)
+                #expect(registered.processes.map(\.port) == [4711])
+                try await until { registered.processes.isEmpty }
+            }
+            withExtendedLifetime(lock) {}
         }
     }
 

@@ -47,7 +47,9 @@ import ValueSets
         #expect(!registry.hasCapacity)
         #expect(registry.enter("test.more", pid: 1) == nil)
         registry.leave(numbers[0])
-        #expect(registry.enter("test.more", pid: 1) != nil)
+        let next = registry.enter("test.more", pid: 1)
+        // Watchers must not take the next program for the previous one.
+        #expect(next != nil && !numbers.contains { $0 == next })
     }
 
     @Test func `of several processes of an application the first is listed that the reader can reach`() throws {
@@ -59,6 +61,36 @@ import ValueSets
         }
         #expect(registry.programs(includesLoopback: true).map(\.port) == [4000])
         #expect(registry.programs(includesLoopback: false).map(\.port) == [4001])
+    }
+
+    @Test func `an expected program is named until it registers or is dropped`() throws {
+        let registry = ProgramRegistry()
+        let expected = ["test.one", "test.two"].map { RunningApplication(application: $0, port: 4000, pid: 1) }
+        registry.expect(expected)
+        #expect(registry.processes == expected)
+        #expect(registry.programs(includesLoopback: true).isEmpty)
+        let number = try #require(registry.enter("test.one", pid: 1))
+        _ = registry.describe(number, Self.application("test.one"))
+        #expect(registry.processes == expected)
+        registry.register(number, Self.registration(port: 4001))
+        #expect(registry.processes.map(\.port) == [4001, 4000])
+        registry.leave(number)
+        #expect(registry.processes == [expected[1]])
+        let version = registry.version
+        registry.forget(expected)
+        #expect(registry.processes.isEmpty)
+        #expect(registry.version > version)
+    }
+
+    @Test func `a repeated registration changes nothing`() throws {
+        let registry = ProgramRegistry()
+        let number = try #require(registry.enter("test.one", pid: 1))
+        registry.register(number, Self.registration(port: 4000))
+        let version = registry.version
+        registry.register(number, Self.registration(port: 4000))
+        #expect(registry.version == version)
+        registry.register(number, Self.registration(port: 4001))
+        #expect(registry.version > version)
     }
 
     @Test func `the start of an application ends when it registers`() async throws {

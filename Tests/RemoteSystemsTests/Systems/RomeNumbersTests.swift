@@ -40,4 +40,80 @@ import Testing
         #expect(RemoteSystemKind(rawValue: "toaster").description == "toaster")
         #expect(RemoteSystemPlatform(rawValue: 9).description.contains("9"))
     }
+
+    @Test func `a known number is described by its name`() {
+        #expect(
+            [RemoteSystemStatus.unavailable, .discoveringAvailability, .available, .unknown].map(\.description)
+                == ["unavailable", "discoveringAvailability", "available", "unknown"]
+        )
+        #expect(
+            [RemoteSystemPlatform.unknown, .windows, .android, .iOS, .linux].map(\.description)
+                == ["unknown", "windows", "android", "iOS", "linux"]
+        )
+        #expect(
+            [RemoteSystemDiscoveryType.any, .proximal, .cloud, .spatiallyProximal].map(\.description)
+                == ["any", "proximal", "cloud", "spatiallyProximal"]
+        )
+        #expect(
+            [RemoteSystemAuthorizationKind.sameUser, .anonymous, .linked].map(\.description)
+                == ["sameUser", "anonymous", "linked"]
+        )
+        #expect(
+            [RemoteSystemLocalVisibilityKind.showAll, .hideLocalApp].map(\.description)
+                == ["showAll", "hideLocalApp"]
+        )
+        #expect(
+            [RemoteSystemRegistrationState.unregistered, .registered, .expiring, .expired].map(\.description)
+                == ["unregistered", "registered", "expiring", "expired"]
+        )
+        #expect(
+            [AppServiceClosedStatus.completed, .cancelled, .resourceLimitsExceeded, .unknown].map(\.description)
+                == ["completed", "cancelled", "resourceLimitsExceeded", "unknown"]
+        )
+        #expect(
+            [
+                AppServiceResponseStatus.success, .failure, .resourceLimitsExceeded, .unknown, .remoteSystemUnavailable,
+                .messageTooLarge, .connectionClosed,
+            ].map(\.description) == [
+                "success", "failure", "resourceLimitsExceeded", "unknown", "remoteSystemUnavailable", "messageTooLarge",
+                "connectionClosed",
+            ]
+        )
+        #expect(
+            [
+                AppServiceConnectionStatus.success, .appNotInstalled, .appUnavailable, .appServiceUnavailable, .unknown,
+                .remoteSystemUnavailable, .remoteSystemNotSupportedByApp, .notAuthorized,
+            ].map(\.description) == [
+                "success", "appNotInstalled", "appUnavailable", "appServiceUnavailable", "unknown",
+                "remoteSystemUnavailable", "remoteSystemNotSupportedByApp", "notAuthorized",
+            ]
+        )
+        #expect(
+            [
+                StatelessAppServiceResponseStatus.success, .appNotInstalled, .appUnavailable, .appServiceUnavailable,
+                .remoteSystemUnavailable, .remoteSystemNotSupportedByApp, .notAuthorized, .resourceLimitsExceeded,
+                .messageTooLarge, .failure, .unknown,
+            ].map(\.description) == [
+                "success", "appNotInstalled", "appUnavailable", "appServiceUnavailable", "remoteSystemUnavailable",
+                "remoteSystemNotSupportedByApp", "notAuthorized", "resourceLimitsExceeded", "messageTooLarge",
+                "failure",
+                "unknown",
+            ]
+        )
+        #expect(
+            [
+                RemoteLaunchURIStatus.unknown, .success, .appUnavailable, .protocolUnavailable,
+                .remoteSystemUnavailable,
+                .valueSetTooLarge, .deniedByLocalSystem, .deniedByRemoteSystem,
+            ].map(\.description) == [
+                "unknown", "success", "appUnavailable", "protocolUnavailable", "remoteSystemUnavailable",
+                "valueSetTooLarge", "deniedByLocalSystem", "deniedByRemoteSystem",
+            ]
+        )
+    }
+
+    @Test func `an unknown number is described by its type and the number`() {
+        #expect(AppServiceClosedStatus(rawValue: 4).description == "appServiceClosedStatus 4")
+        #expect(RemoteLaunchURIStatus(rawValue: -1).description == "remoteLaunchURIStatus -1")
+    }
 }

@@ -8,16 +8,13 @@ internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
-internal import ValueSets
 
 /// Helps another system of the account to diagnose the connection between the two (`Docs/wire/diagnosis.md`): returns
 /// this system's clock and version, reports whether it sees an advertisement, and connects back.
 ///
 /// To prevent use as a port scanner, it connects only to the caller's own address, one connection at a time, one per
 /// second, and returns few details about the result.
-final class DiagnosisService: BuiltInService {
-    static let name = "remote-systems.diagnosis"
-
+final class DiagnosisService: Sendable {
     private struct Limits {
         var looking = 0
         var isConnecting = false
@@ -38,68 +35,61 @@ final class DiagnosisService: BuiltInService {
         self.advertised = advertised
     }
 
-    var name: String { Self.name }
-    var concurrentRequests: Int { 4 }
+    var builtIn: BuiltInService {
+        BuiltInService(
+            Diagnosis.service,
+            concurrentRequests: 4,
+            handlers: [
+                Diagnosis.state.handler(self.state), Diagnosis.look.handler(self.look),
+                Diagnosis.connect.handler(self.connect),
+            ],
+            authorize: self.authorize
+        )
+    }
 
-    func respond(to request: IncomingRequest, on connection: Connection) async -> Response {
-        // The service is only for systems of the account, whichever other systems a host accepts.
+    /// The service is only for systems of the account, whichever other systems a host accepts.
+    private func authorize(_ connection: Connection) throws(WireFailure) {
         guard let identity = try? self.context.security().identity,
             connection.peer.standing == .sameAccount(identity.accountID)
         else {
-            return Self.failure("Only systems of the account may use this service.", .notAuthorized)
-        }
-        switch request.message["Type"]?.string {
-        case "state": return Response(message: self.state(connection))
-        case "look":
-            guard let instance = request.message["Instance"]?.string, (1...63).contains(instance.utf8.count) else {
-                return Self.failure("The instance's name is missing.", .requestInvalid)
-            }
-            return await self.look(for: instance)
-        case "connect":
-            guard let port = request.message["Port"]?.unsignedInteger, let port = Int(exactly: port),
-                (1...65_535).contains(port)
-            else {
-                return Self.failure("The port is missing.", .requestInvalid)
-            }
-            return await self.connect(to: port, connection)
-        default: return Self.failure("This request is not known here.", .requestUnknown)
+            throw WireFailure("Only systems of the account may use this service.", code: .notAuthorized)
         }
     }
 
-    private static func failure(_ text: String, _ code: FailureCode, canRetry: Bool = false) -> Response {
-        Response(status: .failure, failure: WireFailure(text, code: code, canRetry: canRetry))
-    }
-
-    private func state(_ connection: Connection) -> ValueSet {
-        [
-            "Time": .date(Date()),
-            "Version": .string(SoftwareVersion.current),
-            "Address": .string(connection.channel.transportPeer.address),
-            "Advertised": .array(self.advertised.all.sorted().map { .string($0) }),
-        ]
+    private func state(_: EmptyMessage, _ caller: BuiltInCaller) -> Diagnosis.State {
+        Diagnosis.State(
+            time: Date(),
+            version: SoftwareVersion.current,
+            address: caller.connection.channel.transportPeer.address,
+            advertised: self.advertised.all.sorted()
+        )
     }
 
     // MARK: Looking for an advertisement
 
-    private func look(for instance: String) async -> Response {
+    private func look(_ request: Diagnosis.Look, _: BuiltInCaller) async throws(WireFailure) -> Diagnosis.Looked {
         let isFree = self.limits.withLock { limits in
             guard limits.looking < Self.maxConcurrentLookups else { return false }
             limits.looking += 1
             return true
         }
         guard isFree else {
-            return Self.failure("Too many lookups are running. Try again in a moment.", .busy, canRetry: true)
+            throw WireFailure("Too many lookups are running. Try again in a moment.", code: .busy, canRetry: true)
         }
         defer { self.limits.withLock { $0.looking -= 1 } }
-        let isSeen = await InstanceLookup.sees([instance], by: self.context, within: Self.lookingTime)
-        return Response(message: ["Seen": .bool(isSeen)])
+        return Diagnosis.Looked(
+            isSeen: await InstanceLookup.sees([request.instance], by: self.context, within: Self.lookingTime)
+        )
     }
 
     // MARK: Connecting back
 
-    private func connect(to port: Int, _ connection: Connection) async -> Response {
-        guard var endpoint = connection.channel.transportPeer.endpoint else {
-            return Self.failure("The caller's address is not known.", .hostFailed)
+    private func connect(
+        _ request: Diagnosis.Connect,
+        _ caller: BuiltInCaller
+    ) async throws(WireFailure) -> Diagnosis.Connected {
+        guard var endpoint = caller.connection.channel.transportPeer.endpoint else {
+            throw WireFailure("The caller's address is not known.", code: .hostFailed)
         }
         let time = self.context.environment.time
         let isFree = self.limits.withLock { limits in
@@ -108,7 +98,7 @@ final class DiagnosisService: BuiltInService {
             return true
         }
         guard isFree else {
-            return Self.failure("Another connection is being tried. Try again in a second.", .busy, canRetry: true)
+            throw WireFailure("Another connection is being tried. Try again in a second.", code: .busy, canRetry: true)
         }
         defer {
             self.limits.withLock { limits in
@@ -116,9 +106,9 @@ final class DiagnosisService: BuiltInService {
                 limits.nextConnection = time.now + Self.pause
             }
         }
-        endpoint.port = port
-        let outcome = await self.outcome(of: endpoint, expecting: connection.peer.systemID)
-        return Response(message: ["Outcome": .string(outcome.rawValue)])
+        endpoint.port = request.port
+        let outcome = await self.outcome(of: endpoint, expecting: caller.connection.peer.systemID)
+        return Diagnosis.Connected(outcome: outcome.rawValue)
     }
 
     private func outcome(of endpoint: Endpoint, expecting system: SystemID) async -> BackConnection {

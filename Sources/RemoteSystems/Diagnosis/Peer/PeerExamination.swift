@@ -7,7 +7,6 @@ internal import NIOCore
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
-internal import ValueSets
 
 /// Examines the connection to another system with its help: its state, whether it sees this system, and whether it can
 /// connect to it.
@@ -35,7 +34,7 @@ struct PeerExamination: Sendable {
                 to: target.endpoints,
                 expecting: target.systemID,
                 hello: self.context.hello(
-                    service: DiagnosisService.name,
+                    service: Diagnosis.service,
                     targetApplication: nil,
                     limits: connector.limits
                 )
@@ -69,14 +68,12 @@ struct PeerExamination: Sendable {
         facts.version = connection.remote.version
         facts.isThisSystem = (try? self.context.security().systemID) == connection.peer.systemID
         let started = Date()
-        guard let state = await self.ask(["Type": "state"], over: connection) else { return facts }
+        guard let state = await self.ask(Diagnosis.state, EmptyMessage(), over: connection) else { return facts }
         let ended = Date()
-        facts.software = state["Version"]?.string.map { String($0.prefix(32)) }
-        if let time = state["Time"]?.date {
-            facts.clockAhead = time.timeIntervalSince(started) - ended.timeIntervalSince(started) / 2
-            facts.clockDoubt = ended.timeIntervalSince(started)
-        }
-        let names = (state["Advertised"]?.array ?? []).prefix(8).compactMap(\.string)
+        facts.software = String(state.version.prefix(32))
+        facts.clockAhead = state.time.timeIntervalSince(started) - ended.timeIntervalSince(started) / 2
+        facts.clockDoubt = ended.timeIntervalSince(started)
+        let names = state.advertised.prefix(8)
         facts.isAdvertised = !names.isEmpty
         await self.exchange(&facts, names: Set(names), over: connection)
         return facts
@@ -91,7 +88,7 @@ struct PeerExamination: Sendable {
         } else if wanted != 0, let own = await self.start(port: 0) {
             // A program of this system may listen on the port. The other system then connects to that program.
             host = own
-            facts.isPortTaken = self.context.account.running?.all().contains { $0.port == wanted } != true
+            facts.isPortTaken = self.context.account.running?.listening.contains { $0.port == wanted } != true
         } else {
             return
         }
@@ -114,7 +111,7 @@ struct PeerExamination: Sendable {
         // All parts share one mDNS stack.
         configuration.discovery.sources = self.context.account.sources
         // Not the application's own id: its callers would find none of its services. Watchers ignore this id.
-        configuration.applicationID = DiagnosisService.name
+        configuration.applicationID = Diagnosis.service
         var options = RemoteSystemHost.Options()
         options.port = port
         // Several diagnoses may run at the same time.
@@ -132,22 +129,28 @@ struct PeerExamination: Sendable {
         // The instance name is known a moment after the host listens.
         for _ in 0..<50 where host.advertised.all.isEmpty { try? await self.time.sleep(for: .milliseconds(20)) }
         guard let instance = host.advertised.all.first else { return nil }
-        let response = await self.ask(["Type": "look", "Instance": .string(instance)], over: connection)
-        return response?["Seen"]?.bool
+        return await self.ask(Diagnosis.look, Diagnosis.Look(instance: instance), over: connection)?.isSeen
     }
 
     private func connectBack(to port: Int, over connection: Connection) async -> BackConnection? {
-        let response = await self.ask(["Type": "connect", "Port": .integer(Int64(port))], over: connection)
-        return response?["Outcome"]?.string.flatMap { BackConnection(rawValue: $0) }
+        await self.ask(Diagnosis.connect, Diagnosis.Connect(port: port), over: connection)
+            .flatMap { BackConnection(rawValue: $0.outcome) }
     }
 
     /// Sends a request, up to four times while the other system is busy. Returns `nil` when it returns no result.
-    private func ask(_ message: ValueSet, over connection: Connection) async -> ValueSet? {
+    private func ask<Request, Response>(
+        _ method: BuiltInMethod<Request, Response>,
+        _ request: Request,
+        over connection: Connection
+    ) async -> Response? {
         for _ in 0..<4 {
-            guard let response = try? await connection.send(message, timeout: Self.responseTimeout) else { return nil }
-            if response.status == .success { return response.message }
-            guard response.failure?.canRetry == true else { return nil }
-            try? await self.time.sleep(for: .milliseconds(1100))
+            do {
+                return try await method.call(request, over: connection, timeout: Self.responseTimeout)
+            } catch BuiltInCallError.failed(_, let failure?) where failure.canRetry {
+                try? await self.time.sleep(for: .milliseconds(1100))
+            } catch {
+                return nil
+            }
         }
         return nil
     }

@@ -1,0 +1,169 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+internal import Glibc
+package import Logging
+package import RemoteSystems
+internal import ServiceLifecycle
+internal import Synchronization
+
+/// Offers the host daemon's socket on the session bus, while there is one.
+///
+/// A caller gets a descriptor of the socket that was opened with `O_PATH`, and connects by it. So the kernel reports
+/// the program that connects, not the bus or the caller: nothing depends on what the bus says about its callers.
+package struct RegistryBus: Service {
+    private let host: RemoteSystemHost
+    private let system: SystemID
+    private let logger: Logger
+
+    /// The delay before a bus that ended or refused is connected to again, and its maximum. Doubled each time.
+    private static let delay = Duration.seconds(1)
+    private static let maxDelay = Duration.seconds(60)
+
+    package init(host: RemoteSystemHost, system: SystemID, logger: Logger) {
+        self.host = host
+        self.system = system
+        self.logger = logger
+    }
+
+    /// Serves until cancelled, or until a graceful shutdown. Does nothing where no session bus is known.
+    package func run() async throws {
+        guard MessageBus.isSessionKnown else { return try await gracefulShutdown() }
+        try? await cancelWhenGracefulShutdown {
+            // Before that there is no socket.
+            _ = try await self.host.port
+            var delay = Self.delay
+            while !Task.isCancelled {
+                let served = await self.serve()
+                if case .failure(let failure) = served {
+                    self.logger.info(
+                        "The host daemon is not on the session bus",
+                        metadata: ["reason": "\(failure.message)"]
+                    )
+                } else {
+                    delay = Self.delay
+                }
+                try await Task.sleep(for: delay)
+                delay = min(delay * 2, Self.maxDelay)
+            }
+        }
+    }
+
+    /// Serves until the bus ends or the task is cancelled.
+    private func serve() async -> Result<Void, MessageBus.Failure> {
+        let serving = Serving(host: self.host, system: self.system)
+        return await withTaskCancellationHandler {
+            await BlockingCalls.run { Result { () throws(MessageBus.Failure) in try serving.run() } }
+        } onCancel: {
+            serving.stop()
+        }
+    }
+}
+
+/// One connection to the bus. It uses a thread until it ends.
+///
+/// The `Sendable` conformance is unchecked because of the pointer, which never changes. `g_main_context_wakeup` may be
+/// called from any thread.
+@safe private final class Serving: @unchecked Sendable {
+    private let host: RemoteSystemHost
+    private let system: String
+    private let context: OpaquePointer?
+    private let cancellable = Cancellable()
+
+    init(host: RemoteSystemHost, system: SystemID) {
+        self.host = host
+        self.system = system.description
+        unsafe self.context = g_main_context_new()
+    }
+
+    deinit { unsafe g_main_context_unref(self.context) }
+
+    func stop() {
+        self.cancellable.cancel()
+        unsafe g_main_context_wakeup(self.context)
+    }
+
+    func run() throws(MessageBus.Failure) {
+        unsafe g_main_context_push_thread_default(self.context)
+        defer { unsafe g_main_context_pop_thread_default(self.context) }
+        unsafe try MessageBus.session.withConnection(self.cancellable) { connection throws(MessageBus.Failure) in
+            unsafe try self.offerMethod(connection)
+            unsafe try self.requestName(connection)
+            while !self.cancellable.isCancelled, unsafe g_dbus_connection_is_closed(connection) == 0 {
+                unsafe g_main_context_iteration(self.context, 1)
+            }
+        }
+    }
+
+    private func offerMethod(_ connection: OpaquePointer) throws(MessageBus.Failure) {
+        var error: UnsafeMutablePointer<GError>?
+        guard let node = unsafe g_dbus_node_info_new_for_xml(RegistryName.interface, &error) else {
+            throw unsafe MessageBus.failure(error)
+        }
+        defer { unsafe g_dbus_node_info_unref(node) }
+        var table = GDBusInterfaceVTable()
+        unsafe table.method_call = { _, _, _, _, _, parameters, invocation, data in
+            guard let data = unsafe data else { return }
+            unsafe Unmanaged<Serving>.fromOpaque(data).takeUnretainedValue().respond(parameters, invocation)
+        }
+        let number = unsafe g_dbus_connection_register_object(
+            connection,
+            RegistryName.path,
+            node.pointee.interfaces[0],
+            &table,
+            Unmanaged.passRetained(self).toOpaque(),
+            { data in if let data = unsafe data { unsafe Unmanaged<Serving>.fromOpaque(data).release() } },
+            &error
+        )
+        guard number != 0 else { throw unsafe MessageBus.failure(error) }
+    }
+
+    /// Fails if another process has the name, for example the daemon of another system of this user.
+    private func requestName(_ connection: OpaquePointer) throws(MessageBus.Failure) {
+        var isOwner = false
+        let doNotQueue: UInt32 = 4
+        let call = MessageBus.Call.bus("RequestName", [.string(RegistryName.bus), .uint32(doNotQueue)])
+        unsafe try MessageBus.send(call, over: connection, self.cancellable) { response, _ in
+            guard let number = unsafe g_variant_get_child_value(response, 0) else { return }
+            isOwner = unsafe g_variant_get_uint32(number) == 1
+            unsafe g_variant_unref(number)
+        }
+        guard isOwner else { throw MessageBus.Failure(message: "Another process has the name \(RegistryName.bus)") }
+    }
+
+    private func respond(_ parameters: OpaquePointer?, _ invocation: OpaquePointer?) {
+        guard unsafe Self.text(parameters) == self.system else {
+            unsafe g_dbus_method_invocation_return_dbus_error(
+                invocation,
+                RegistryName.otherSystem,
+                "This host daemon belongs to another system."
+            )
+            return
+        }
+        guard let socket = self.host.openRegistrySocket() else {
+            unsafe g_dbus_method_invocation_return_dbus_error(
+                invocation,
+                RegistryName.unavailable,
+                "This host daemon does not accept registrations."
+            )
+            return
+        }
+        // Takes over the descriptor.
+        let descriptors = unsafe g_unix_fd_list_new_from_array([socket], 1)
+        unsafe g_dbus_method_invocation_return_value_with_unix_fd_list(
+            invocation,
+            g_variant_new_tuple([g_variant_new_handle(0)], 1),
+            descriptors
+        )
+        if let descriptors = unsafe descriptors { unsafe g_object_unref(UnsafeMutableRawPointer(descriptors)) }
+    }
+
+    private static func text(_ parameters: OpaquePointer?) -> String? {
+        guard let parameters = unsafe parameters, let text = unsafe g_variant_get_child_value(parameters, 0) else {
+            return nil
+        }
+        defer { unsafe g_variant_unref(text) }
+        return unsafe String(cString: g_variant_get_string(text, nil))
+    }
+}

@@ -1,0 +1,50 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import RemoteSystems
+
+/// Finds the user's host daemon over the session bus, and starts it if it is installed there and does not run.
+///
+/// ```swift
+/// var options = RemoteSystemHost.Options()
+/// options.hostDaemonLocator = SessionBusDaemon()
+/// ```
+///
+/// The bus passes only the daemon's socket, to which the program then connects itself. Does nothing where there is no
+/// session bus.
+public struct SessionBusDaemon: HostDaemonLocator {
+    /// The timeout for a daemon that runs, and for one that the bus must start.
+    private static let timeout = Duration.seconds(2)
+    private static let startTimeout = Duration.seconds(20)
+
+    /// Creates a locator for the session bus of this process's environment.
+    public init() {}
+
+    /// Opens the daemon's socket. Waits at most 2 s, or 20 s if the daemon is started.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/unreachable``.
+    public func openSocket(of system: SystemID, startsDaemon: Bool) async throws -> Int32 {
+        guard MessageBus.isSessionKnown else { throw Self.error("There is no session bus.") }
+        let call = MessageBus.Call(
+            destination: RegistryName.bus,
+            path: RegistryName.path,
+            interface: RegistryName.bus,
+            method: RegistryName.method,
+            arguments: [.string(system.description)]
+        )
+        let result = await BlockingCalls.run(atMost: startsDaemon ? Self.startTimeout : Self.timeout) { cancellable in
+            Result { () throws(MessageBus.Failure) in
+                try MessageBus.session.descriptor(call, startsOwner: startsDaemon, cancellable)
+            }
+        }
+        do throws(MessageBus.Failure) {
+            return try result.get()
+        } catch {
+            throw Self.error("The host daemon was not found on the session bus: \(error.message).")
+        }
+    }
+
+    private static func error(_ message: String) -> RemoteSystemError {
+        RemoteSystemError(.unreachable, message, side: .local)
+    }
+}
