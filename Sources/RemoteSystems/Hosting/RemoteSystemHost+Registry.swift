@@ -31,8 +31,9 @@ extension RemoteSystemHost {
     /// The time that programs have to register with a restarted daemon. They notice its socket at once.
     private static let registrationTime = Duration.seconds(5)
 
-    /// Names the programs that listen already, if this is the host daemon: a restarted daemon must not publish a
-    /// description without them before they have registered.
+    /// Names the programs that listen already, if this is the host daemon.
+    ///
+    /// A restarted daemon must not publish a description without these programs before they have registered.
     func expectPrograms() {
         guard let running = self.running, let programs = running.registered else { return }
         programs.expect(

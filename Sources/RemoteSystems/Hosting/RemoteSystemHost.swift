@@ -67,8 +67,10 @@ public final class RemoteSystemHost: Service {
         /// Callers wait for as long as their own ``RemoteSystemsConfiguration/Transport/startTimeout``, which defaults
         /// to 15 s.
         public var startTimeout = Duration.seconds(10)
-        /// Where to find the host daemon of this machine if the path of its socket cannot be used. Defaults to `nil`:
-        /// the daemon is found by the path only.
+        /// Finds the host daemon of this machine when the path of the daemon's socket cannot be used. Defaults to
+        /// `nil`: the daemon is found by the path only.
+        ///
+        /// `SessionBusDaemon` of the module RemoteSystemsDesktop is a locator.
         public var hostDaemonLocator: (any HostDaemonLocator)?
         /// A listening socket to use instead of opening one, as service managers pass it. The host closes it when it
         /// ends. A socket that accepts connections from more than the configuration's network is refused.
