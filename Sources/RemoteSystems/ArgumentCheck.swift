@@ -90,7 +90,7 @@ extension ClosedRange where Bound == Int {
 extension ClosedRange where Bound == Duration {
     /// The timeout of a request. The wire format carries at most 24 h (`Docs/wire-protocol.md`, section 6).
     package static var requestTimeouts: ClosedRange { .zero ... .seconds(24 * 3600) }
-    /// How long a peer may be silent before it counts as lost.
+    /// The time for which a peer may be silent before it counts as lost.
     static var silenceTimes: ClosedRange { .seconds(1) ... .seconds(3600) }
 }
 

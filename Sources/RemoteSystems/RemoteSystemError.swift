@@ -7,6 +7,10 @@
 /// explanation. All other operations throw it.
 public struct RemoteSystemError: Error, Sendable {
     /// The kind of failure.
+    ///
+    /// ``RemoteSystemError/canRetry`` states for each error whether a retry may succeed. Errors with ``misuse``,
+    /// ``invalidArgument``, ``invalidMessage``, ``invalidConnectionToken`` and ``incompatibleVersion`` need a change
+    /// first. Later versions may add codes: write a default case.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
             case misuse, identity, unreachable, notTrusted, refused, incompatibleVersion, protocolViolation
@@ -25,29 +29,31 @@ public struct RemoteSystemError: Error, Sendable {
         public static let misuse = Code(kind: .misuse)
         /// An argument is outside its valid range or breaks the rule for names. The message names the argument.
         public static let invalidArgument = Code(kind: .invalidArgument)
-        /// This system's own account or certificate cannot be used.
+        /// This system's own account or certificate cannot be used, or a system could not join. The ``cause`` is an
+        /// ``IdentityError`` or a ``TrustError``.
         public static let identity = Code(kind: .identity)
         /// No system responded at the known addresses.
         public static let unreachable = Code(kind: .unreachable)
-        /// The peer's certificate does not match the expected system or account.
+        /// The peer's certificate does not match the expected system or account, has expired or was revoked.
         public static let notTrusted = Code(kind: .notTrusted)
-        /// The peer responded and refused the connection.
+        /// The peer responded and refused the connection. ``failureCode`` holds the peer's reason.
         public static let refused = Code(kind: .refused)
         /// The two systems have no protocol version in common.
         public static let incompatibleVersion = Code(kind: .incompatibleVersion)
-        /// The peer violated the protocol.
+        /// The peer violated the protocol, or its response does not satisfy the schema or cannot be decoded.
         public static let protocolViolation = Code(kind: .protocolViolation)
         /// The message does not satisfy the schema or cannot be encoded. Nothing was sent.
         public static let invalidMessage = Code(kind: .invalidMessage)
-        /// The text is not a connection token, or its version is unknown.
+        /// The text is not a connection token, its version is unknown, or its use is not permitted.
         public static let invalidConnectionToken = Code(kind: .invalidConnectionToken)
         /// The message is larger than the peer accepts. Nothing was sent.
         public static let messageTooLarge = Code(kind: .messageTooLarge)
-        /// The connection was closed before the request was sent.
+        /// The connection was closed before the request was sent. Send the request over another connection.
         public static let connectionClosed = Code(kind: .connectionClosed)
-        /// The connection was lost before the response arrived.
+        /// The connection was lost before the response arrived. ``outcome`` states whether the request may have been
+        /// executed.
         public static let connectionLost = Code(kind: .connectionLost)
-        /// No response arrived by the deadline.
+        /// No response arrived by the deadline. ``outcome`` states whether the request may have been executed.
         public static let deadlineExceeded = Code(kind: .deadlineExceeded)
         /// The service received the request and reported a failure.
         public static let serviceFailed = Code(kind: .serviceFailed)
@@ -68,13 +74,13 @@ public struct RemoteSystemError: Error, Sendable {
         public static let fileFailed = Code(kind: .fileFailed)
     }
 
-    /// The place of a failure.
+    /// The place of a failure: this machine, the network or the other machine.
     public enum Side: String, Sendable, Hashable, Codable {
-        /// On this machine.
+        /// The failure occurred on this machine.
         case local
-        /// Between the two machines.
+        /// The failure occurred between the two machines.
         case network
-        /// On the other machine.
+        /// The failure occurred on the other machine.
         case remote
     }
 
@@ -84,11 +90,11 @@ public struct RemoteSystemError: Error, Sendable {
         case notExecuted
         /// The request may have been executed: no response arrived.
         case unknown
-        /// The request was executed and failed.
+        /// The service received the request and reported a failure.
         case failed
     }
 
-    /// The kind of failure.
+    /// The kind of failure, for programs.
     public var code: Code
     /// A sentence for people: what happened and what to do. Contains no message contents and no secrets.
     public var message: String
@@ -106,10 +112,19 @@ public struct RemoteSystemError: Error, Sendable {
     /// Codes without a dot belong to the wire protocol (`Docs/wire-protocol.md`, section 14), for example
     /// `message-not-allowed`. Codes with a dot belong to the service (``AppServiceFailure/code``).
     public var failureCode: String?
-    /// The underlying error, if any.
+    /// The underlying error; `nil` if there is none.
     public var cause: (any Error)?
 
-    /// Creates an error.
+    /// Creates an error, for a test or for an API of your own.
+    ///
+    /// - Parameters:
+    ///   - code: the kind of failure.
+    ///   - message: a sentence for people: what happened and what to do.
+    ///   - side: the place of the failure.
+    ///   - canRetry: whether the same operation may succeed when it is repeated. Defaults to `false`.
+    ///   - outcome: whether the request was executed. Defaults to ``Outcome/notExecuted``.
+    ///   - failureCode: the machine-readable reason that the peer sent. Defaults to `nil`.
+    ///   - cause: the underlying error. Defaults to `nil`.
     public init(
         _ code: Code,
         _ message: String,
@@ -130,7 +145,7 @@ public struct RemoteSystemError: Error, Sendable {
 }
 
 extension RemoteSystemError: CustomStringConvertible {
-    /// The ``message``.
+    /// The ``message``, so that the error prints as a sentence.
     public var description: String { self.message }
 }
 

@@ -9,7 +9,7 @@ public import RemoteSystemsDiscovery
 /// The defaults suit most applications. Every API that takes a configuration first calls ``validate()`` and fails with
 /// ``RemoteSystemError/Code/invalidArgument`` when a value is outside its valid range.
 public struct RemoteSystemsConfiguration: Sendable {
-    /// The network interfaces used to discover, to advertise and to listen.
+    /// The network interfaces used to discover, to advertise, to connect and to listen.
     public struct Network: Sendable, Hashable {
         package enum Kind: Sendable, Hashable {
             case all, loopback
@@ -18,7 +18,7 @@ public struct RemoteSystemsConfiguration: Sendable {
 
         package let kind: Kind
 
-        /// All interfaces.
+        /// All network interfaces of the machine.
         public static let all = Network(kind: .all)
         /// This machine only: nothing is advertised on, sent to or accepted from the network.
         ///
@@ -30,27 +30,32 @@ public struct RemoteSystemsConfiguration: Sendable {
         /// Advertisements and connections in both directions use only these interfaces, whatever addresses they have at
         /// the time. An interface that appears later, or reappears, is used within about a second. Requires Linux 5.7,
         /// or the right to use raw sockets.
+        ///
+        /// - Parameter names: names of network interfaces, as `ip link` lists them.
         public static func interfaces(_ names: [String]) -> Network { Network(kind: .interfaces(names)) }
     }
 
-    /// The id of this application, in reverse-DNS form.
-    /// Valid length: 1–256 bytes of UTF-8, without control, invisible or line-breaking characters.
+    /// The id of this application, in reverse-DNS form. Valid length: 1–256 bytes of UTF-8, without control, invisible
+    /// or line-breaking characters.
     ///
-    /// Services see it as the caller's application; a host is found by it.
+    /// Services receive it as ``AppServiceCaller/claimedApplicationID``. Other systems find this application's host by
+    /// it.
     public var applicationID: String
-    /// The name of this system that other systems of the account see. Defaults to the machine's name.
-    /// Valid length: 1–1024 bytes of UTF-8.
+    /// The name of this system as other systems of the account see it. Valid length: 1–1024 bytes of UTF-8.
+    ///
+    /// Defaults to `nil`: the machine's name.
     public var systemDisplayName: String?
-    /// The absolute path of the directory that holds the account and this system's keys. Defaults to the user's own
-    /// directory (``AccountStore``).
+    /// The absolute path of the directory that holds the account and this system's keys.
+    ///
+    /// Defaults to `nil`: the user's own directory (``AccountStore/init(environment:)``).
     public var stateDirectory: String?
     /// The network interfaces to use. Defaults to ``Network/all``.
     public var network: Network
-    /// How systems are found.
+    /// The settings of how systems are found, and how this one is advertised.
     public var discovery: Discovery
-    /// The timeouts of connections and requests.
+    /// The timeouts of connections and requests. Defaults to ``Transport/init()``.
     public var transport = Transport()
-    /// The limits of messages, requests and connections.
+    /// The limits of messages, requests and connections. Defaults to ``Limits/init()``.
     public var limits = Limits()
     /// The interceptors of every request sent or handled with this configuration. Defaults to none.
     public var interceptors = AppServiceInterceptors()
@@ -62,14 +67,16 @@ public struct RemoteSystemsConfiguration: Sendable {
     /// message contents. Of `DecodingError` and `EncodingError`, only the kind and the key path are logged.
     public var logger: Logger
 
-    /// Creates a configuration with the default values.
+    /// Creates a configuration with the default values. It is checked at its first use (``validate()``).
     ///
     /// - Parameters:
-    ///   - applicationID: the id of this application, in reverse-DNS form.
-    ///   - network: the network interfaces to use.
-    ///   - discovery: the sources that find systems and advertise this one. Defaults to mDNS on `network`.
-    ///   - stateDirectory: the absolute path of the directory that holds the account. Defaults to the user's own.
-    ///   - logger: the logger.
+    ///   - applicationID: the id of this application, in reverse-DNS form. Valid length: 1–256 bytes of UTF-8, without
+    ///     control, invisible or line-breaking characters.
+    ///   - network: the network interfaces to use. Defaults to ``Network/all``.
+    ///   - discovery: the sources that find systems and advertise this one. Defaults to `nil`: mDNS on `network`.
+    ///   - stateDirectory: the absolute path of the directory that holds the account. Defaults to `nil`: the user's own
+    ///     directory.
+    ///   - logger: receives the library's log messages. Defaults to a logger with the label `RemoteSystems`.
     public init(
         applicationID: String,
         network: Network = .all,
@@ -86,22 +93,25 @@ public struct RemoteSystemsConfiguration: Sendable {
 }
 
 extension RemoteSystemsConfiguration {
-    /// How systems are found.
+    /// The settings of how systems are found, and how this one is advertised.
     public struct Discovery: Sendable {
-        /// The sources that find systems and advertise this one. Defaults to mDNS on
+        /// The sources that find systems and advertise this one. Defaults to `nil`: mDNS on
         /// ``RemoteSystemsConfiguration/network``.
         public var sources: [any DiscoverySource]?
-        /// Whether watchers remember where they met the systems of this account, and try those endpoints at once when
-        /// they start and when the network changes. Defaults to true.
+        /// Whether watchers remember at which endpoints they met the systems of this account. Defaults to `true`.
         ///
-        /// A known system is then listed within milliseconds, also on networks without multicast. The endpoints are
-        /// stored in the account's directory, readable by this user only, for 30 days. They are tried only on a
-        /// network where the system was met, and only within ``RemoteSystemsConfiguration/network``; the system that
-        /// responds must prove its identity. Without a source of announcements (``DiscoveryOrigin/announced``), this
-        /// has no effect.
+        /// A watcher tries the remembered endpoints when it starts and when the network changes. A known system is then
+        /// listed within milliseconds, also on networks without multicast.
+        ///
+        /// The endpoints are stored in the account's directory, readable by this user only, for 30 days. They are tried
+        /// only on a network where the system was met, and only within ``RemoteSystemsConfiguration/network``. The
+        /// system that responds must prove its identity. If no source has the origin ``DiscoveryOrigin/announced``,
+        /// this setting has no effect.
         public var remembersSystems = true
 
         /// Creates the settings with these sources.
+        ///
+        /// - Parameter sources: the sources that find systems and advertise this one. Defaults to `nil`: mDNS.
         public init(sources: [any DiscoverySource]? = nil) {
             self.sources = sources
         }
@@ -121,8 +131,10 @@ extension RemoteSystemsConfiguration {
         /// Operations with one timeout for everything, such as
         /// ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``, ignore this value.
         public var startTimeout = Duration.seconds(15)
-        /// The maximum time from when a host accepts a TCP connection until it has received the caller's hello, which
-        /// names the service. After that time the host closes the connection. Defaults to 1 s. Valid range: 1 ms–60 s.
+        /// The maximum time from when a host accepts a TCP connection until it has received the caller's hello, the
+        /// message that names the service. Defaults to 1 s. Valid range: 1 ms–60 s.
+        ///
+        /// After that time the host closes the connection.
         public var helloTimeout = Duration.seconds(1)
         /// The time without traffic from the peer after which a connection counts as lost. Defaults to 15 s.
         /// Valid range: 1 s–1 h.
@@ -145,18 +157,18 @@ extension RemoteSystemsConfiguration {
         /// The maximum total size of the peer's concurrent requests on one connection, in bytes; at least one message.
         /// Defaults to 8 MiB.
         package var concurrentRequestBytes: Int?
-        /// The maximum number of connections of a host, of all systems together. Defaults to 16 384.
-        /// Valid range: 1–1 048 576.
+        /// The maximum number of connections of a host, of all systems together. Defaults to 16 384. Valid range: 1–1
+        /// 048 576.
         ///
         /// The limit is lower where the process may not open that many files (RLIMIT_NOFILE): of 1024 files, about 850
         /// are available for connections. Further connections are refused; the caller may retry.
         public var connections = 16_384
-        /// The maximum number of a host's connections that belong to one other system, of all its programs together.
-        /// Defaults to a quarter of the host's limit, but at least 16 if the host may have that many.
-        /// Valid range: 1–1 048 576.
+        /// The maximum number of connections that one other system, with all its programs, may have to a host. Valid
+        /// range: 1–1 048 576.
         ///
-        /// Further connections of that system are refused; the caller may retry. For programs on the host's own system
-        /// only ``connections`` applies.
+        /// Defaults to `nil`: a quarter of the host's limit, but at least 16 if the host may have that many. Further
+        /// connections of that system are refused; the caller may retry. For programs on the host's own system only
+        /// ``connections`` applies.
         public var connectionsPerSystem: Int?
 
         /// Creates the settings with the default values.

@@ -3,8 +3,8 @@
 
 /// The advertisement of a service that other systems can connect to.
 ///
-/// Everyone on the network can read it, so it should not reveal the user or the machine. Use a random instance name
-/// that changes from time to time, and properties that only trusted systems can interpret.
+/// Everyone on the network can read an advertisement, so it should not reveal the user or the machine. Use a random
+/// instance name that changes from time to time, and properties that only trusted systems can interpret.
 public struct DiscoveryAdvertisement: Sendable, Equatable {
     /// The instance name: 1 to 63 bytes of UTF-8 without control characters, unique on the network. Make it random.
     public var instance: String
@@ -12,20 +12,28 @@ public struct DiscoveryAdvertisement: Sendable, Equatable {
     /// The TCP port on which the service listens. Valid range: 1–65535.
     public var port: Int
 
-    /// Key-value pairs of the TXT record (RFC 6763 §6). Keys are printable ASCII without `=`. Each pair has at most 255
-    /// bytes, all pairs together at most ``DiscoveryLimits/propertyBytes``.
+    /// Key-value pairs of the TXT record (RFC 6763 §6).
+    ///
+    /// Keys are printable ASCII without `=`. Each pair has at most 255 bytes, all pairs together at most
+    /// ``DiscoveryLimits/propertyBytes``.
     public var properties: [String: [UInt8]]
 
     /// Creates an advertisement. ``validate()`` checks the values.
+    ///
+    /// - Parameters:
+    ///   - instance: The instance name: 1–63 bytes of UTF-8 without control characters, unique on the network.
+    ///   - port: The TCP port on which the service listens. Valid range: 1–65535.
+    ///   - properties: Key-value pairs of the TXT record. Defaults to none.
     public init(instance: String, port: Int, properties: [String: [UInt8]] = [:]) {
         self.instance = instance
         self.port = port
         self.properties = properties
     }
 
-    /// Checks that the advertisement can be encoded as it is.
+    /// Checks that the advertisement can be encoded.
     ///
-    /// - Throws: ``DiscoveryError`` with a code that names the invalid part.
+    /// - Throws: ``DiscoveryError`` with ``DiscoveryError/Code/invalidInstance``, ``DiscoveryError/Code/invalidPort``,
+    ///   ``DiscoveryError/Code/invalidProperty`` or ``DiscoveryError/Code/propertiesTooLarge``.
     public func validate() throws(DiscoveryError) {
         try Self.validate(instance: instance)
         guard (1...65535).contains(port) else {

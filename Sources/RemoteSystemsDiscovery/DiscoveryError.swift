@@ -3,7 +3,7 @@
 
 /// Invalid input to discovery. Trying again with the same values does not help.
 public struct DiscoveryError: Error, Sendable, Equatable {
-    /// What is invalid.
+    /// The part of the input that is not valid.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case invalidInstance, invalidPort, invalidProperty, propertiesTooLarge, invalidPeer, invalidInterval
@@ -21,17 +21,17 @@ public struct DiscoveryError: Error, Sendable, Equatable {
         /// A static peer is not written as `host:port`.
         public static let invalidPeer = Code(value: .invalidPeer)
 
-        /// The interval for resolving names is out of range.
+        /// The interval at which names are resolved again is out of range.
         public static let invalidInterval = Code(value: .invalidInterval)
 
         /// The name of the code.
         public var description: String { value.rawValue }
     }
 
-    /// What is invalid.
+    /// The part of the input that is not valid.
     public let code: Code
 
-    /// What is invalid and what to do, for a person to read.
+    /// The description of what is invalid and what to do, for a person to read.
     public let message: String
 
     package init(code: Code, message: String) {

@@ -9,15 +9,18 @@ public enum DiscoveryEvent: Sendable, Equatable {
     /// A known instance has other endpoints or properties than last reported.
     case changed(DiscoveryHint)
 
-    /// A known instance is no longer advertised. A system that crashed or lost its network may never be reported this
-    /// way. Only a connection to the system shows whether it is alive.
+    /// A known instance is no longer advertised.
+    ///
+    /// A system that crashed or lost its network may never be reported by this event. Only a connection to the system
+    /// shows whether it is alive.
     case vanished(DiscoveryHint.ID)
 
     /// All instances that existed when the browse started have been reported, as far as they could be found in bounded
     /// time. Emitted once.
     case settled
 
-    /// A problem keeps the browse from finding all instances. Emitted once for each code, until ``recovered(_:)``.
+    /// A problem keeps the browse from finding all instances. Emitted once for each code, until the problem is over
+    /// (``recovered(_:)``).
     case trouble(DiscoveryProblem)
 
     /// The problem with this code is over.

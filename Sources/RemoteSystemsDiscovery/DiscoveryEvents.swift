@@ -1,13 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The events of a browse, for one listener at a time.
+/// The events of a browse as an asynchronous sequence, for one reader at a time.
 ///
-/// A slow listener misses intermediate events, but never the final state. An instance that appeared and changed before
-/// the listener asked is reported as appeared, with its latest values. One that appeared and vanished is not reported.
-/// So the number of waiting events is bounded by the number of known instances, at most ``DiscoveryLimits/hints``.
+/// Buffer policy: a slow reader misses intermediate events, but never the final state. An instance that appeared and
+/// changed before it was read is reported as appeared, with its latest values. An instance that appeared and vanished
+/// before it was read is not reported. The number of waiting events is therefore bounded by the number of known
+/// instances, at most ``DiscoveryLimits/hints``.
 public struct DiscoveryEvents: AsyncSequence, Sendable {
-    /// One event.
+    /// An event of the browse.
     public typealias Element = DiscoveryEvent
     /// A browse does not fail. Problems are events.
     public typealias Failure = Never
@@ -15,6 +16,8 @@ public struct DiscoveryEvents: AsyncSequence, Sendable {
     private let events: CoalescingEvents<DiscoveryEvent>
 
     /// Creates a sequence and the feed that fills it, for implementations of ``DiscoverySource``.
+    ///
+    /// - Returns: The sequence, and the feed for its events.
     public static func makeStream() -> (events: DiscoveryEvents, feed: Feed) {
         let (events, feed) = CoalescingEvents<DiscoveryEvent>.make(limit: DiscoveryLimits.hints) {
             .trouble(.tooManyHints)
@@ -25,33 +28,39 @@ public struct DiscoveryEvents: AsyncSequence, Sendable {
     /// Creates an iterator. If a second iterator waits for events, the first one ends.
     public func makeAsyncIterator() -> Iterator { Iterator(iterator: events.makeAsyncIterator()) }
 
-    /// Iterates over the events.
+    /// An iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var iterator: CoalescingEvents<DiscoveryEvent>.Iterator
 
-        /// The next event; nil if the task is cancelled or the source has ended the browse.
+        /// Waits for the next event.
+        ///
+        /// - Returns: The next event; `nil` if the task is cancelled or the source has ended the browse.
         public mutating func next() async -> DiscoveryEvent? {
             await iterator.next(isolation: nil)
         }
 
-        /// The next event; nil if the task is cancelled or the source has ended the browse.
+        /// Waits for the next event.
+        ///
+        /// - Parameter actor: The caller's actor. It has no effect on which event is returned.
+        /// - Returns: The next event; `nil` if the task is cancelled or the source has ended the browse.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> DiscoveryEvent? {
             await iterator.next(isolation: actor)
         }
     }
 
-    /// The side that fills the sequence.
+    /// The writing side of a sequence of discovery events.
     public struct Feed: Sendable {
         fileprivate let feed: CoalescingEvents<DiscoveryEvent>.Feed
 
-        /// Emits an event. Never blocks. Does nothing after the end.
+        /// Emits an event. Never blocks. Has no effect after the end of the sequence.
         public func yield(_ event: DiscoveryEvent) { feed.yield(event) }
 
-        /// Ends the sequence after the waiting events.
+        /// Ends the sequence after the waiting events have been read.
         public func finish() { feed.finish() }
 
-        /// Sets an action to be called once when the sequence has no listener any more. Called at once if that is
-        /// already so.
+        /// Sets an action that is called once when the sequence has no reader any more.
+        ///
+        /// - Parameter action: Called on any thread. Called at once if the sequence has no reader any more.
         public func onEnd(_ action: @escaping @Sendable () -> Void) { feed.onEnd(action) }
     }
 }

@@ -1,30 +1,38 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A finding of a discovery source about itself, for a diagnosis.
+/// One result of a discovery source's check of itself, for a diagnosis.
 public struct DiscoveryFinding: Sendable, Hashable {
     /// The severity of a finding.
     public enum Status: String, Sendable, Hashable {
-        /// As it should be.
+        /// The subject works as it should.
         case ok
-        /// Works now, but is close to a limit or does not work everywhere.
+        /// The subject works now, but is close to a limit or does not work everywhere.
         case warning
-        /// Something does not work.
+        /// The subject does not work.
         case problem
     }
 
-    /// The subject, in lower case with hyphens, such as `avahi-limits`. Stable between versions, for programs.
+    /// The subject of the finding, in lower case with hyphens, such as `avahi-limits`. Stable between versions, for
+    /// programs.
     public var code: String
-    /// The severity.
+    /// The severity of the finding.
     public var status: Status
-    /// What was found, as a sentence.
+    /// The description of what was found, as a sentence.
     public var what: String
-    /// Why it matters, as a sentence.
+    /// The reason why the finding matters, as a sentence.
     public var why: String
-    /// What to do, as a sentence; `nil` if there is nothing to do.
+    /// The advice for a person, as a sentence; `nil` if there is nothing to do.
     public var advice: String?
 
     /// Creates a finding.
+    ///
+    /// - Parameters:
+    ///   - code: The subject, in lower case with hyphens.
+    ///   - status: The severity.
+    ///   - what: What was found, as a sentence.
+    ///   - why: Why it matters, as a sentence.
+    ///   - advice: What to do, as a sentence. Defaults to `nil`: there is nothing to do.
     public init(_ code: String, _ status: Status, _ what: String, why: String, advice: String? = nil) {
         self.code = code
         self.status = status

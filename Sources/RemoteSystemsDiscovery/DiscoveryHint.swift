@@ -1,23 +1,33 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// An unauthenticated advertisement: where a system may be.
+/// An advertisement that was received and is not authenticated: it states where a system may be.
 public struct DiscoveryHint: Sendable, Identifiable, Equatable {
-    /// The hint's id, unique within its source.
+    /// The id of the hint, unique within its source.
     public let id: String
 
-    /// The advertised instance name. The advertiser chooses it freely, so use it only to distinguish hints.
+    /// The advertised instance name (DNS-SD's name for one advertised service).
+    ///
+    /// The advertiser chooses it freely, so use it only to distinguish hints.
     public let instance: String
 
-    /// Where to connect, best first, one endpoint for each address. Never empty. A machine that is seen on several
-    /// interfaces has several endpoints.
+    /// The endpoints to connect to, best first, one for each address. Never empty.
+    ///
+    /// A machine that is seen on several interfaces has several endpoints.
     public var endpoints: [DiscoveryEndpoint]
 
-    /// The advertised key-value pairs (the TXT record, RFC 6763 §6), keys in lower case. At most
-    /// ``DiscoveryLimits/propertyBytes`` bytes together.
+    /// The advertised key-value pairs (the TXT record, RFC 6763 §6), keys in lower case.
+    ///
+    /// All pairs together have at most ``DiscoveryLimits/propertyBytes`` bytes. Defaults to none.
     public var properties: [String: [UInt8]]
 
-    /// Creates a hint.
+    /// Creates a hint, for implementations of ``DiscoverySource``.
+    ///
+    /// - Parameters:
+    ///   - id: The hint's id, unique within its source.
+    ///   - instance: The advertised instance name.
+    ///   - endpoints: Where to connect, best first. Must not be empty.
+    ///   - properties: The advertised key-value pairs, keys in lower case. Defaults to none.
     public init(id: String, instance: String, endpoints: [DiscoveryEndpoint], properties: [String: [UInt8]] = [:]) {
         self.id = id
         self.instance = instance
@@ -28,8 +38,9 @@ public struct DiscoveryHint: Sendable, Identifiable, Equatable {
 
 /// An address and port at which a system may be listening.
 public struct DiscoveryEndpoint: Sendable, Hashable {
-    /// The name of the transport for the address. `ip` is TCP over IPv4 and IPv6. An endpoint of a transport that this
-    /// process does not have is skipped.
+    /// The name of the transport for the address. `ip` is TCP over IPv4 and IPv6.
+    ///
+    /// An endpoint whose transport this process does not support is skipped.
     public let transport: String
 
     /// The address in the transport's own form. For `ip`: text form without brackets, with the scope for a link-local
@@ -39,21 +50,23 @@ public struct DiscoveryEndpoint: Sendable, Hashable {
     /// The port. For `ip`: the TCP port, 1–65535. For a transport whose addresses have no port: 0.
     public let port: Int
 
-    /// The local interface on which the address was seen, if the source knows it.
+    /// The local interface on which the address was seen; `nil` if the source does not know it.
     public let interface: DiscoveryInterface?
 
-    /// The maximum time for connecting, if it differs from the configured one. Valid range: 1 ms–10 min; a value
-    /// outside is replaced by the nearest limit.
+    /// The maximum time for connecting. Valid range: 1 ms–10 min; a value outside is replaced by the nearest limit.
+    ///
+    /// `nil` for the configured time.
     public let connectTimeout: Duration?
 
-    /// Creates an endpoint.
+    /// Creates an endpoint from its address and port.
     ///
     /// - Parameters:
     ///   - address: The address in the transport's own form.
     ///   - port: The port; 0 for a transport whose addresses have no port.
-    ///   - interface: The local interface on which the address was seen, if known.
+    ///   - interface: The local interface on which the address was seen. Defaults to `nil`: not known.
     ///   - transport: The name of the transport. Defaults to `ip`.
-    ///   - connectTimeout: The maximum time for connecting. Defaults to `nil`, the configured time.
+    ///   - connectTimeout: The maximum time for connecting. Defaults to `nil`, the configured time. Valid range: 1
+    ///     ms–10 min.
     public init(
         address: String,
         port: Int,
@@ -87,6 +100,10 @@ public struct DiscoveryInterface: Sendable, Hashable {
     public let name: String
 
     /// Creates an interface.
+    ///
+    /// - Parameters:
+    ///   - index: The kernel's index of the interface.
+    ///   - name: The name of the interface, for example `eth0`.
     public init(index: Int, name: String) {
         self.index = index
         self.name = name

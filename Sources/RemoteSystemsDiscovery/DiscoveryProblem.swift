@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A problem that keeps a source from finding or advertising everything. It lasts for a time, or until a person acts.
+/// A condition that keeps a source from finding or advertising everything. It lasts for a time, or until a person acts.
 public struct DiscoveryProblem: Sendable, Equatable {
-    /// The kind of a problem.
+    /// The kind of a problem. Later versions may add codes: write a default case.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case daemonUnavailable, stackUnavailable, noInterface, browseFailed, advertiseRefused
@@ -21,11 +21,12 @@ public struct DiscoveryProblem: Sendable, Equatable {
         public static let browseFailed = Code(value: .browseFailed)
         /// Avahi refused to publish the advertisement.
         public static let advertiseRefused = Code(value: .advertiseRefused)
-        /// Another machine uses an advertised name. A new name is chosen.
+        /// Another machine uses an advertised name. The source chooses a new name.
         public static let nameCollision = Code(value: .nameCollision)
-        /// The network has nearly as many services as Avahi's cache holds. Avahi drops further ones without an error.
+        /// The network has nearly as many services as Avahi's cache holds. Avahi drops services beyond its cache
+        /// without an error.
         public static let cacheLimit = Code(value: .cacheLimit)
-        /// More instances than ``DiscoveryLimits/hints`` were seen. Further ones are not reported.
+        /// More instances than ``DiscoveryLimits/hints`` were seen. The instances beyond this number are not reported.
         public static let tooManyHints = Code(value: .tooManyHints)
         /// The name of a static peer could not be resolved to an address.
         public static let nameNotResolved = Code(value: .nameNotResolved)
@@ -37,16 +38,22 @@ public struct DiscoveryProblem: Sendable, Equatable {
     /// The kind of the problem.
     public let code: Code
 
-    /// What happened, as a sentence.
+    /// The description of what happened, as a sentence.
     public let message: String
 
-    /// What a person can do about it, as a sentence.
+    /// The advice for a person, as a sentence.
     public let advice: String
 
     /// Whether the source keeps trying, and emits ``DiscoveryEvent/recovered(_:)`` when it succeeds.
     public let recoversByItself: Bool
 
     /// Creates a problem.
+    ///
+    /// - Parameters:
+    ///   - code: The kind of the problem.
+    ///   - message: What happened, as a sentence.
+    ///   - advice: What a person can do about it, as a sentence.
+    ///   - recoversByItself: Whether the source keeps trying.
     public init(code: Code, message: String, advice: String, recoversByItself: Bool) {
         self.code = code
         self.message = message

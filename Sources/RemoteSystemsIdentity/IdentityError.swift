@@ -1,22 +1,23 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why an account, a system's identity, an invitation or a recovery file could not be used.
+/// The reason why an account, a system's identity, an invitation or a recovery file could not be used.
 ///
 /// ``message`` is written for the user of this machine: it names the file, the problem and what to do. ``description``
-/// is the same. Neither holds a secret. In a log that others read, use ``code``, which names the kind of failure
+/// has the same text. Neither holds a secret. In a log that others read, use ``code``, which names the kind of failure
 /// without a path.
 public struct IdentityError: Error, Sendable {
-    /// The kind of failure.
+    /// The kind of failure, for programs and logs.
     public var code: Code
 
-    /// What happened, whether trying again can help, and what to do. May contain file names of this user.
+    /// The description of what happened, whether trying again can help, and what to do. May contain file names of this
+    /// user.
     public var message: String
 
-    /// The file or directory that the failure concerns, if any.
+    /// The file or directory that the failure concerns; `nil` if there is none.
     public var path: String?
 
-    /// The underlying error, if any.
+    /// The underlying error; `nil` if there is none.
     public var cause: (any Error)?
 
     package init(_ code: Code, _ message: String, path: String? = nil, cause: (any Error)? = nil) {
@@ -29,6 +30,8 @@ public struct IdentityError: Error, Sendable {
 
 extension IdentityError {
     /// A kind of failure. Any release may add kinds, so a `switch` over codes needs a `default`.
+    ///
+    /// After ``busy``, trying again can help without any change.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case noStateDirectory, permissions, wrongOwner, notAPlainFile, damaged, unsupportedFormat
@@ -44,7 +47,7 @@ extension IdentityError {
         /// The code's name. It is stable, so logs and scripts can use it.
         public var description: String { self.kind.rawValue }
 
-        /// The environment does not name a directory for the identity.
+        /// The environment does not name a directory for the account.
         public static let noStateDirectory = Code(kind: .noStateDirectory)
         /// Users other than the owner may read or change a file or directory that holds secrets.
         public static let permissions = Code(kind: .permissions)
@@ -55,9 +58,9 @@ extension IdentityError {
         public static let notAPlainFile = Code(kind: .notAPlainFile)
         /// A file is missing, incomplete, or does not match the other files. Nothing was overwritten.
         public static let damaged = Code(kind: .damaged)
-        /// A newer version of the software wrote the file.
+        /// A newer version of the software wrote the file. Update this machine's software.
         public static let unsupportedFormat = Code(kind: .unsupportedFormat)
-        /// The operating system does not allow this process to read or write there.
+        /// The operating system does not allow this process to read or write the file or directory.
         public static let notAllowed = Code(kind: .notAllowed)
         /// The file system is full, or the user's quota is used up.
         public static let diskFull = Code(kind: .diskFull)
@@ -65,13 +68,14 @@ extension IdentityError {
         public static let inputOutput = Code(kind: .inputOutput)
         /// Another process kept the store locked for too long. Trying again can help.
         public static let busy = Code(kind: .busy)
-        /// This machine's clock cannot be right, so certificates made now would be unusable.
+        /// This machine's clock cannot be right, so certificates created with it would be unusable.
         public static let wrongClock = Code(kind: .wrongClock)
         /// The cryptographic library failed.
         public static let cryptography = Code(kind: .cryptography)
         /// The operation needs the account's root key, which is not on this machine.
         public static let notAuthority = Code(kind: .notAuthority)
-        /// The account in this store is shared with other systems and was not replaced.
+        /// This system's account is in use: other systems share it, it is already the account to join, or this system
+        /// itself would be revoked. Nothing was changed.
         public static let accountInUse = Code(kind: .accountInUse)
         /// A certificate or a request for one failed its checks.
         public static let rejectedCertificate = Code(kind: .rejectedCertificate)
@@ -79,7 +83,7 @@ extension IdentityError {
         public static let tooManySystems = Code(kind: .tooManySystems)
         /// The operation would delete the account's root key. Nothing was changed.
         public static let rootKeyWouldBeLost = Code(kind: .rootKeyWouldBeLost)
-        /// The account has had the maximum number of root keys: 16.
+        /// The account has had 16 root keys, the maximum number.
         public static let rootKeysUsedUp = Code(kind: .rootKeysUsedUp)
         /// The account's root key was replaced twice, by different keys. Nothing was changed.
         public static let conflictingRoots = Code(kind: .conflictingRoots)
@@ -89,7 +93,7 @@ extension IdentityError {
         public static let invitationMalformed = Code(kind: .invitationMalformed)
         /// The invitation has expired.
         public static let invitationExpired = Code(kind: .invitationExpired)
-        /// The invitation was used before, or was withdrawn after too many wrong secrets.
+        /// The invitation was used before, or was withdrawn after three attempts with a wrong secret.
         public static let invitationUsed = Code(kind: .invitationUsed)
         /// The other side does not know the invitation's secret.
         public static let wrongSecret = Code(kind: .wrongSecret)
@@ -105,13 +109,13 @@ extension IdentityError {
         public static let recoveryDamaged = Code(kind: .recoveryDamaged)
         /// The file already exists and was not overwritten.
         public static let fileExists = Code(kind: .fileExists)
-        /// The named file does not exist.
+        /// The named file does not exist, or the store holds no account.
         public static let fileMissing = Code(kind: .fileMissing)
     }
 }
 
 extension IdentityError: CustomStringConvertible, CustomDebugStringConvertible {
-    /// The message.
+    /// The ``message``.
     public var description: String { self.message }
 
     /// The code, the message, the path and the cause. Holds no secret.

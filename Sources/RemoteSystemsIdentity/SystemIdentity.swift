@@ -7,7 +7,8 @@ import X509
 
 /// The identity of this system: its account, its own id and the certificate that binds them.
 ///
-/// Get it from ``AccountStore/identity()``. It holds the system's private key, which its descriptions and mirror omit.
+/// Get it from ``AccountStore/identity()``. It holds the system's private key, which its descriptions and its mirror
+/// omit.
 public struct SystemIdentity: Sendable {
     /// The account that this system belongs to.
     public let accountID: AccountID
@@ -15,10 +16,11 @@ public struct SystemIdentity: Sendable {
     /// This system's own id. It does not change when the certificate is renewed.
     public let systemID: SystemID
 
-    /// Whether the account's root key is on this machine, so that it can invite systems and renew certificates.
+    /// Whether the account's root key is on this machine. Only such a machine can invite systems and renew
+    /// certificates.
     public let isAuthority: Bool
 
-    /// When the system's certificate is valid. At other times, peers refuse connections with this system.
+    /// The time in which the system's certificate is valid. At other times, peers refuse connections with this system.
     public let certificateValidity: Range<Date>
 
     /// The system's certificate, in DER.
@@ -82,8 +84,10 @@ public struct SystemIdentity: Sendable {
     /// The certificates of the account's roots, as ``RootChain/bytes``.
     package var rootCertificate: [UInt8] { self.roots.bytes }
 
-    /// When the certificate should be renewed: 30 days before it expires. The machine with the account's root key
-    /// renews its own; any other system sends a request to that machine.
+    /// The time from which the certificate should be renewed: 30 days before it expires.
+    ///
+    /// The machine with the account's root key renews its own certificate. Any other system sends a request to that
+    /// machine.
     public var renewalDate: Date {
         self.certificateValidity.upperBound.addingTimeInterval(-CertificateLife.renewalWindow)
     }
@@ -114,15 +118,15 @@ public struct SystemIdentity: Sendable {
 }
 
 extension SystemIdentity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The two short ids, and whether this is the machine with the account's root key.
+    /// The short ids of the account and the system, and whether the account's root key is on this machine.
     public var description: String {
         "system \(self.systemID.short) of account \(self.accountID.short)\(self.isAuthority ? " (authority)" : "")"
     }
 
-    /// The same as ``description``.
+    /// The same text as ``description``.
     public var debugDescription: String { self.description }
 
-    /// The parts that are not secret, so that `dump` shows no key.
+    /// The values that are not secret, so that `dump` shows no key.
     public var customMirror: Mirror {
         Mirror(
             self,

@@ -5,14 +5,14 @@ internal import RemoteSystems
 
 /// An event or a condition did not occur in time, or the test requested a step that is not possible.
 public struct StageError: Error, Sendable, CustomStringConvertible {
-    /// What was expected, what happened instead, and what to check.
+    /// The description of what was expected, what happened instead, and what to check.
     public let message: String
 
     init(_ message: String) {
         self.message = message
     }
 
-    /// The message.
+    /// The ``message``.
     public var description: String { self.message }
 }
 

@@ -25,16 +25,23 @@ public import ValueSets
 public struct TracingClientInterceptor: AppServiceClientInterceptor {
     private let operation: @Sendable (ValueSet) -> String?
 
-    /// Creates an interceptor.
+    /// Creates an interceptor that traces sent requests.
     ///
-    /// - Parameter operation: Returns the operation that a message requests, such as `{ $0["Type"]?.string }`. Span
-    ///   names are then `service/operation`, so there should be few operations. By default, the span's name is the
-    ///   service.
+    /// - Parameter operation: Returns the operation that a message requests, such as `{ $0["Type"]?.string }`. Called
+    ///   in the sending task for each request. Span names are then `service/operation`, so there should be few
+    ///   operations. By default, the span's name is the service.
     public init(operation: @escaping @Sendable (_ message: ValueSet) -> String? = { _ in nil }) {
         self.operation = operation
     }
 
-    /// Sends the request in a span.
+    /// Sends the request in a new span. The other system receives the span's context with the request's metadata.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - context: The service and the connection.
+    ///   - next: Sends the request, or passes it to the next interceptor.
+    /// - Returns: The response, unchanged.
+    /// - Throws: The errors of `next`, unchanged.
     public func intercept(
         _ request: AppServiceClientRequest,
         context: AppServiceClientContext,

@@ -26,16 +26,23 @@ public import ValueSets
 public struct TracingServerInterceptor: AppServiceServerInterceptor {
     private let operation: @Sendable (ValueSet) -> String?
 
-    /// Creates an interceptor.
+    /// Creates an interceptor that traces handled requests.
     ///
-    /// - Parameter operation: Returns the operation that a message requests, such as `{ $0["Type"]?.string }`. Span
-    ///   names are then `service/operation`. Callers choose their messages, so return one of a few known names only. By
-    ///   default, the span's name is the service.
+    /// - Parameter operation: Returns the operation that a message requests, such as `{ $0["Type"]?.string }`. Called
+    ///   in the handler's task for each request. Span names are then `service/operation`. Callers choose their
+    ///   messages, so return one of a few known names only. By default, the span's name is the service.
     public init(operation: @escaping @Sendable (_ message: ValueSet) -> String? = { _ in nil }) {
         self.operation = operation
     }
 
-    /// Handles the request in a span.
+    /// Handles the request in a new span, whose parent is the caller's span if the caller sent one.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - context: The service.
+    ///   - next: Calls the handler, or passes the request to the next interceptor.
+    /// - Returns: The response, unchanged.
+    /// - Throws: The errors of `next`, unchanged.
     public func intercept(
         _ request: AppServiceRequest,
         context: AppServiceServerContext,

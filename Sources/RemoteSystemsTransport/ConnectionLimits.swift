@@ -3,7 +3,7 @@
 
 package import NIOCore
 
-/// What this side accepts from its peer, and its timeouts.
+/// The limits of what this side accepts from its peer, and the timeouts of a connection.
 package struct ConnectionLimits: Sendable, Hashable {
     /// The maximum size of an accepted message, in bytes of its frame. Defaults to 1 MiB. Clamped to 1 KiB–16 MiB.
     package var messageBytes: Int {
@@ -28,7 +28,7 @@ package struct ConnectionLimits: Sendable, Hashable {
     package var deadPeerTime = TimeAmount.seconds(15)
     /// The timeout for TLS and the hello together, from when the connection is accepted. Defaults to 1 s.
     package var handshakeTimeout = TimeAmount.seconds(1)
-    /// How long a graceful close waits for outstanding work. Defaults to 5 s.
+    /// The time for which a graceful close waits for outstanding work. Defaults to 5 s.
     package var drainTime = TimeAmount.seconds(5)
 
     /// The limits that the hello sends to the peer.

@@ -6,7 +6,7 @@ package protocol WireStatus: RawRepresentable, Sendable, Hashable where RawValue
     init(rawValue: UInt64)
 }
 
-/// Why a connection ended, with Project Rome's numbers.
+/// The reason why a connection ended, with Project Rome's numbers.
 package struct CloseStatus: WireStatus {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -17,7 +17,7 @@ package struct CloseStatus: WireStatus {
     package static let unknown = CloseStatus(rawValue: 3)
 }
 
-/// How a request ended, with Project Rome's numbers.
+/// The outcome of a request, with Project Rome's numbers.
 package struct ResponseStatus: WireStatus {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -31,7 +31,7 @@ package struct ResponseStatus: WireStatus {
     package static let connectionClosed = ResponseStatus(rawValue: 6)
 }
 
-/// How opening a connection ended, with Project Rome's numbers.
+/// The outcome of opening a connection, with Project Rome's numbers.
 package struct OpenStatus: WireStatus {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }

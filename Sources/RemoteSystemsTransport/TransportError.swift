@@ -5,6 +5,7 @@ package import RemoteSystemsIdentity
 
 /// An error below the app service: while connecting to a system, in its identity, or in the protocol.
 package struct TransportError: Error, Sendable, CustomStringConvertible {
+    /// The kind of error.
     package enum Code: Sendable, Hashable {
         /// No connection could be established: refused, no route, timed out, or unknown name.
         case unreachable
@@ -34,7 +35,7 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
         case localResources
     }
 
-    /// Where the failure occurred.
+    /// The place where the failure occurred.
     package enum Side: String, Sendable, Hashable {
         case local, network, remote
     }

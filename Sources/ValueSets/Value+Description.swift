@@ -7,7 +7,7 @@ import FoundationEssentials
 // no `debugDescription` with contents, because Optional and the collections print it: "\(set["title"])" would reveal
 // it.
 extension Value: CustomStringConvertible {
-    /// The type and the number of bytes or elements, without contents.
+    /// The type and the number of bytes or elements, without contents, so it may be logged.
     public var description: String {
         switch self {
         case .string(let string): "string(\(string.utf8.count) bytes)"
@@ -19,7 +19,7 @@ extension Value: CustomStringConvertible {
         }
     }
 
-    /// The contents, for debuggers. Do not log it.
+    /// The contents as text, for debuggers. Do not log it.
     public var unredactedDescription: String {
         switch self {
         case .null: "null"
@@ -40,14 +40,14 @@ extension Value: CustomStringConvertible {
 }
 
 extension ValueSet: CustomStringConvertible {
-    /// The first 16 keys with the types of their values, without contents.
+    /// The first 16 keys with the types of their values, without contents, so it may be logged.
     public var description: String {
         let shown = entries.prefix(16).map { "\(KeyPathText.quoted($0.key)): \($0.value.type.rawValue)" }
         let rest = entries.count > shown.count ? ["… \(entries.count - shown.count) more"] : []
         return "[\((shown + rest).joined(separator: ", "))]"
     }
 
-    /// The contents, for debuggers. Do not log it.
+    /// The contents as text, for debuggers. Do not log it.
     public var unredactedDescription: String {
         guard !entries.isEmpty else { return "[:]" }
         return "["

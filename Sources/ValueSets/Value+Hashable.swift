@@ -4,7 +4,7 @@
 import FoundationEssentials
 
 extension Value: Hashable {
-    /// Whether the two values have the same encoding.
+    /// Returns whether the two values have the same encoding.
     public static func == (left: Value, right: Value) -> Bool {
         switch (left, right) {
         case (.null, .null): true
@@ -26,7 +26,7 @@ extension Value: Hashable {
         }
     }
 
-    /// Hashes the parts that equality compares.
+    /// Feeds the parts of the value that equality compares into the hasher.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .null: hasher.combine(0 as UInt8)

@@ -4,42 +4,44 @@
 public import FoundationEssentials
 
 extension Value {
-    /// Creates a boolean.
+    /// Creates a ``bool(_:)`` value.
     public init(_ bool: Bool) { self = .bool(bool) }
 
-    /// Creates an integer.
+    /// Creates an ``integer(_:)`` value.
     public init(_ integer: Int) { self = .integer(Int64(integer)) }
 
-    /// Creates an integer.
+    /// Creates an ``integer(_:)`` value.
     public init(_ integer: Int64) { self = .integer(integer) }
 
-    /// Creates an integer.
+    /// Creates an ``integer(_:)`` value.
     public init(_ integer: Int32) { self = .integer(Int64(integer)) }
 
-    /// Creates an integer.
+    /// Creates an ``integer(_:)`` value.
     public init(_ integer: Int16) { self = .integer(Int64(integer)) }
 
-    /// Creates an integer.
+    /// Creates an ``integer(_:)`` value.
     public init(_ integer: Int8) { self = .integer(Int64(integer)) }
 
-    /// Creates an integer: ``integer(_:)`` up to `Int64.max`, ``unsigned(_:)`` above.
+    /// Creates an ``integer(_:)`` value up to `Int64.max`, and an ``unsigned(_:)`` value above.
     public init(_ integer: UInt) { self.init(UInt64(integer)) }
 
-    /// Creates an integer: ``integer(_:)`` up to `Int64.max`, ``unsigned(_:)`` above.
+    /// Creates an ``integer(_:)`` value up to `Int64.max`, and an ``unsigned(_:)`` value above.
     public init(_ integer: UInt64) {
         if let signed = Int64(exactly: integer) { self = .integer(signed) } else { self = .unsigned(integer) }
     }
 
-    /// Creates an integer.
+    /// Creates an ``integer(_:)`` value.
     public init(_ integer: UInt32) { self = .integer(Int64(integer)) }
 
-    /// Creates an integer.
+    /// Creates an ``integer(_:)`` value.
     public init(_ integer: UInt16) { self = .integer(Int64(integer)) }
 
-    /// Creates an integer.
+    /// Creates an ``integer(_:)`` value.
     public init(_ integer: UInt8) { self = .integer(Int64(integer)) }
 
-    /// Creates an integer from any integer type; `nil` if it is outside `Int64.min ... UInt64.max`.
+    /// Creates an ``integer(_:)`` or ``unsigned(_:)`` value from any integer type.
+    ///
+    /// - Parameter integer: An integer. If it is below `Int64.min` or above `UInt64.max`, the result is `nil`.
     public init?(exactly integer: some BinaryInteger) {
         if let signed = Int64(exactly: integer) {
             self = .integer(signed)
@@ -50,39 +52,39 @@ extension Value {
         }
     }
 
-    /// Creates a floating-point number.
+    /// Creates a ``double(_:)`` value.
     public init(_ double: Double) { self = .double(double) }
 
-    /// Creates a floating-point number.
+    /// Creates a ``double(_:)`` value.
     public init(_ float: Float) { self = .double(Double(float)) }
 
-    /// Creates a string.
+    /// Creates a ``string(_:)`` value.
     public init(_ string: String) { self = .string(string) }
 
-    /// Creates a string.
+    /// Creates a ``string(_:)`` value.
     public init(_ substring: Substring) { self = .string(String(substring)) }
 
-    /// Creates data.
+    /// Creates a ``data(_:)`` value.
     public init(_ data: Data) { self = .data(data) }
 
-    /// Creates data.
+    /// Creates a ``data(_:)`` value with these bytes.
     public init(_ bytes: [UInt8]) { self = .data(Data(bytes)) }
 
-    /// Creates a point in time, rounded as described at ``date(secondsSince1970:)``.
+    /// Creates a ``date(secondsSince1970:)`` value, rounded as described there.
     public init(_ date: Date) { self = .date(date) }
 
-    /// Creates a UUID.
+    /// Creates a ``uuid(_:)`` value.
     public init(_ uuid: UUID) { self = .uuid(uuid) }
 
-    /// Creates a URL. A URL without a scheme cannot be encoded.
+    /// Creates a ``url(_:)`` value. A URL without a scheme cannot be encoded (``ValueSetError/Code/notRepresentable``).
     public init(_ url: URL) { self = .url(url) }
 
-    /// Creates an array.
+    /// Creates an ``array(_:)`` value.
     public init(_ array: [Value]) { self = .array(array) }
 
-    /// Creates a set.
+    /// Creates a ``set(_:)`` value.
     public init(_ set: Set<Value>) { self = .set(set) }
 
-    /// Creates a nested dictionary.
+    /// Creates a ``dictionary(_:)`` value.
     public init(_ dictionary: ValueSet) { self = .dictionary(dictionary) }
 }

@@ -8,7 +8,7 @@ extension ValueSet: RandomAccessCollection {
     /// The position after the last entry.
     @inlinable public var endIndex: Int { entries.count }
 
-    /// The entry at the position, in canonical key order (shorter keys first, keys of one length by their bytes).
+    /// The entry at a position, in canonical key order (shorter keys first, keys of one length by their bytes).
     @inlinable
     public subscript(position: Int) -> (key: String, value: Value) {
         let entry = entries[position]

@@ -19,6 +19,7 @@ public struct ValueSet: Sendable, Hashable {
     /// A key and its value.
     public typealias Element = (key: String, value: Value)
 
+    /// A key with its value.
     @usableFromInline
     struct Entry: Sendable, Hashable {
         @usableFromInline var key: String
@@ -55,8 +56,11 @@ public struct ValueSet: Sendable, Hashable {
         entries = canonicalEntries
     }
 
-    /// Creates a set from the pairs. If a key occurs more than once, `combine` merges the earlier and the later value.
+    /// Creates a set from pairs of keys and values.
     ///
+    /// - Parameters:
+    ///   - pairs: The keys and values.
+    ///   - combine: Returns the value for a key that occurs more than once, from the earlier and the later value.
     /// - Throws: The error of `combine`.
     public init<Failure: Error>(
         _ pairs: some Sequence<(String, Value)>,
@@ -97,18 +101,21 @@ public struct ValueSet: Sendable, Hashable {
         entries = sorted
     }
 
-    /// Creates a set from the pairs. If a key occurs more than once, the last value is kept.
+    /// Creates a set from pairs of keys and values. If a key occurs more than once, the last value is kept.
     public init(_ pairs: some Sequence<(String, Value)>) {
         self.init(pairs) { _, later in later }
     }
 
-    /// Creates a set from a Swift dictionary. Swift treats canonically equivalent strings as the same key, so
-    /// `dictionary` holds at most one of them.
+    /// Creates a set from a Swift dictionary.
+    ///
+    /// Swift treats canonically equivalent strings as the same key, so `dictionary` holds at most one of them.
     public init(_ dictionary: [String: Value]) {
         self.init(dictionary.lazy.map { ($0.key, $0.value) })
     }
 
-    /// The value for the key. Setting `nil` removes the key; to send an explicit null, set ``Value/null``.
+    /// The value for a key; `nil` if the set does not hold the key. Setting `nil` removes the key.
+    ///
+    /// To send an explicit null, set ``Value/null``.
     public subscript(key: String) -> Value? {
         get {
             let (index, isPresent) = position(of: key)
@@ -123,7 +130,7 @@ public struct ValueSet: Sendable, Hashable {
         }
     }
 
-    /// The value for the key, or the default. Changing it in place stores the key.
+    /// The value for a key, or the default if the set does not hold the key. Changing it in place stores the key.
     public subscript(key: String, default defaultValue: @autoclosure () -> Value) -> Value {
         get { self[key] ?? defaultValue() }
         _modify {
@@ -135,17 +142,21 @@ public struct ValueSet: Sendable, Hashable {
         }
     }
 
-    /// Removes the key.
+    /// Removes a key and its value.
     ///
-    /// - Returns: The previous value, or `nil` if there was none.
+    /// - Parameter key: The key.
+    /// - Returns: The previous value; `nil` if there was none.
     @discardableResult
     public mutating func removeValue(forKey key: String) -> Value? {
         let (index, isPresent) = position(of: key)
         return isPresent ? entries.remove(at: index).value : nil
     }
 
-    /// Adds the entries of another set. For a key in both, `combine` merges this set's and the other's value.
+    /// Adds the entries of another set.
     ///
+    /// - Parameters:
+    ///   - other: The entries to add.
+    ///   - combine: Returns the value for a key that both sets hold, from this set's value and the other's.
     /// - Throws: The error of `combine`. The set is then unchanged.
     public mutating func merge<Failure: Error>(
         _ other: ValueSet,
@@ -170,8 +181,11 @@ public struct ValueSet: Sendable, Hashable {
         entries = merged
     }
 
-    /// Returns this set with the entries of another set. For a key in both, `combine` merges the two values.
+    /// Returns this set with the entries of another set added.
     ///
+    /// - Parameters:
+    ///   - other: The entries to add.
+    ///   - combine: Returns the value for a key that both sets hold, from this set's value and the other's.
     /// - Throws: The error of `combine`.
     public func merging<Failure: Error>(
         _ other: ValueSet,

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a value could not be encoded, decoded or converted, or why it is not allowed.
+/// The reason why a value could not be encoded, decoded or converted, or why it is not allowed.
 ///
 /// The same input fails again; ``message`` states what to change. Neither ``message`` nor `description` holds values of
 /// the input, only keys, types, counts and positions.
@@ -21,7 +21,7 @@ public struct ValueSetError: Error, Sendable, Hashable {
 
         /// The bytes end before the value does.
         public static let truncated = Code(.truncated)
-        /// Bytes follow the value.
+        /// Further bytes follow the value.
         public static let trailingBytes = Code(.trailingBytes)
         /// The value is not in its canonical form, which is the only accepted one (RFC 8949 §4.2.1).
         public static let notCanonical = Code(.notCanonical)
@@ -54,7 +54,7 @@ public struct ValueSetError: Error, Sendable, Hashable {
     /// The kind of failure.
     public var code: Code
 
-    /// What happened and what to do, in one or more sentences.
+    /// The description of what happened and what to do, in one or more sentences.
     public var message: String
 
     /// The offset of the failure in the encoded bytes or in the JSON text, in bytes from 0; `nil` if it is not known.
@@ -64,13 +64,21 @@ public struct ValueSetError: Error, Sendable, Hashable {
     /// bytes of UTF-8, with `…` in place of omitted keys.
     public var keyPath: String
 
-    /// What was found, if it can be named without revealing data.
+    /// The value or type that was found, if it can be named without revealing data; else `nil`.
     public var found: String?
 
-    /// What is allowed instead.
+    /// The values or types that are allowed instead, if they can be named; else `nil`.
     public var allowed: String?
 
-    /// Creates an error.
+    /// Creates an error of encoding, decoding or validation.
+    ///
+    /// - Parameters:
+    ///   - code: The kind of failure.
+    ///   - message: What happened and what to do, in one or more sentences.
+    ///   - byteOffset: The offset of the failure, in bytes from 0. Defaults to `nil`: not known.
+    ///   - keyPath: The place of the failure in the value. Defaults to the value itself.
+    ///   - found: What was found. Defaults to `nil`.
+    ///   - allowed: What is allowed instead. Defaults to `nil`.
     public init(
         _ code: Code,
         _ message: String,

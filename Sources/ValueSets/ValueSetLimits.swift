@@ -1,11 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The maximum size of a message. Checked when encoding and, before anything is allocated, when decoding.
+/// The limits of the size of a message. Checked when encoding and, before anything is allocated, when decoding.
+///
+/// A value below its valid range refuses every message.
 public struct ValueSetLimits: Sendable, Hashable {
-    /// The maximum nesting depth of collections. The outermost is level 1. Defaults to 32. Valid range: 1–128. A
-    /// greater value counts as 128, so that a message cannot exhaust the stack. As with the other limits, a value below
-    /// the range refuses every message.
+    /// The maximum nesting depth of collections. The outermost is level 1. Defaults to 32. Valid range: 1–128.
+    ///
+    /// A greater value counts as 128, so that a message cannot exhaust the stack.
     public var depth: Int {
         didSet { self.depth = min(self.depth, Self.deepest) }
     }
@@ -26,10 +28,12 @@ public struct ValueSetLimits: Sendable, Hashable {
     /// Creates limits. Each defaults to the value of ``defaults``.
     ///
     /// - Parameters:
-    ///   - depth: The maximum nesting depth of collections. A value above 128 counts as 128.
-    ///   - keysPerDictionary: The maximum number of keys in one dictionary.
-    ///   - items: The maximum number of elements and entries in a whole message.
-    ///   - bytes: The maximum length of the encoded message, in bytes.
+    ///   - depth: The maximum nesting depth of collections. Defaults to 32. Valid range: 1–128; a greater value counts
+    ///     as 128.
+    ///   - keysPerDictionary: The maximum number of keys in one dictionary. Defaults to 10 000. Valid range: 0 or more.
+    ///   - items: The maximum number of elements and entries in a whole message. Defaults to 1 000 000. Valid range: 1
+    ///     or more.
+    ///   - bytes: The maximum length of the encoded message, in bytes. Defaults to 16 MiB. Valid range: 1 or more.
     public init(
         depth: Int = 32,
         keysPerDictionary: Int = 10_000,

@@ -3,29 +3,29 @@
 
 /// The name of a value's type, as used in errors and schemas.
 public enum ValueType: String, Sendable, Hashable, CaseIterable {
-    /// ``Value/null``.
+    /// The type of ``Value/null``.
     case null
-    /// ``Value/bool(_:)``.
+    /// The type of ``Value/bool(_:)``.
     case bool
-    /// ``Value/integer(_:)`` and ``Value/unsigned(_:)``.
+    /// The type of ``Value/integer(_:)`` and ``Value/unsigned(_:)``.
     case integer
-    /// ``Value/double(_:)``.
+    /// The type of ``Value/double(_:)``.
     case double
-    /// ``Value/string(_:)``.
+    /// The type of ``Value/string(_:)``.
     case string
-    /// ``Value/data(_:)``.
+    /// The type of ``Value/data(_:)``.
     case data
-    /// ``Value/date(secondsSince1970:)``.
+    /// The type of ``Value/date(secondsSince1970:)``.
     case date
-    /// ``Value/uuid(_:)``.
+    /// The type of ``Value/uuid(_:)``.
     case uuid
-    /// ``Value/url(_:)``.
+    /// The type of ``Value/url(_:)``.
     case url
-    /// ``Value/array(_:)``.
+    /// The type of ``Value/array(_:)``.
     case array
-    /// ``Value/set(_:)``.
+    /// The type of ``Value/set(_:)``.
     case set
-    /// ``Value/dictionary(_:)``.
+    /// The type of ``Value/dictionary(_:)``.
     case dictionary
 }
 

@@ -9,12 +9,12 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// The run-time state of an account, shared by all users in this process with the same files, network and discovery
-/// sources: the identity, TLS, one browse per source, and one set of presence connections. ``AccountContexts`` decides
-/// which users share one.
+/// The run-time state of an account in this process: the identity, TLS, one browse per source, and one set of presence
+/// connections.
 ///
-/// Background work runs only while it is needed: the browser while a watcher runs; the check for changed files while a
-/// host or a watcher runs or a connection is open.
+/// Watchers, hosts and connections with the same state directory, network and discovery sources share one account
+/// context (``AccountContexts``). Background work runs only while it is needed: the browser while a watcher runs; the
+/// check for changed files while a host or a watcher runs or a connection is open.
 final class AccountContext: Sendable {
     let sources: [any DiscoverySource]
     /// Opens and accepts connections on the permitted part of the network.
@@ -22,15 +22,15 @@ final class AccountContext: Sendable {
     let environment: RuntimeEnvironment
     /// The logger of the first application context, for messages about the account.
     let logger: Logger
-    /// Runs the changes of the account's files.
+    /// The queue that runs the changes of the account's files.
     let accountQueue = AccountQueue()
     private let stateDirectory: String?
     private let reach: NetworkReach
     private let remembersSystems: Bool
     private let loaded = Mutex<Loaded?>(nil)
-    /// Held while the files are read again, so that the state read last is also applied last.
+    /// A lock that is held while the files are read again, so that the state read last is also applied last.
     private let reloading = Mutex(())
-    /// Reads the files once for all concurrent connection attempts.
+    /// The task that reads the files once for all concurrent connection attempts; `nil` while none runs.
     private let changeReading = Mutex<Task<Void, Never>?>(nil)
     private let follower: AccountObserver
     private let lastBrowser = Mutex(WeakBrowser())
@@ -43,7 +43,7 @@ final class AccountContext: Sendable {
         var version: AccountStore.Version?
         /// Whether this system has left the account. Never reset during the life of this object.
         var hasLeft = false
-        /// Whether the store now holds another account. Users that started with this account keep it.
+        /// Whether the store now holds another account. Application contexts that began with this account keep it.
         var isReplaced = false
     }
 
@@ -65,14 +65,15 @@ final class AccountContext: Sendable {
         self.logger = configuration.logger
         self.stateDirectory = configuration.stateDirectory
         self.reach = configuration.network.reach
-        // Endpoints stand in for announcements. A program with configured peers only connects to no others.
+        // Remembered endpoints replace announcements. A program that has only configured peers must not connect to
+        // other systems.
         self.remembersSystems =
             configuration.discovery.remembersSystems && configuration.environment.isReal
             && sources.contains { $0.origin == .announced }
         self.follower = AccountObserver(configuration.environment)
     }
 
-    /// The browser that all watchers share. It runs while at least one watcher does.
+    /// Returns the browser that all watchers share. The browser runs while at least one watcher runs.
     func browser() throws(RemoteSystemError) -> SystemBrowser {
         let security = try self.security()
         do {
@@ -177,8 +178,8 @@ final class AccountContext: Sendable {
 
     /// Reloads the account after this or another process changed it (renewed certificate, new revocation list).
     ///
-    /// On the system that holds the account's key, reading the identity also renews the certificate when it is due.
-    /// Intended for long-running processes.
+    /// On the system that holds the account's root key, reading the identity also renews the certificate when it is
+    /// due. Intended for long-running processes.
     func reloadIdentity() {
         do {
             let shouldReport = try self.reloading.withLock { _ in try self.reload() }
@@ -223,7 +224,7 @@ final class AccountContext: Sendable {
             }
             return false
         }
-        // If this fails, the version stays unchanged, so the next check tries again.
+        // If the update fails, the version stays unchanged, so the next check tries again.
         try present.security.update(
             identity: account.identity,
             revocations: account.revocations
@@ -297,10 +298,10 @@ final class AccountContext: Sendable {
         }
     }
 
-    /// Whether a list holds no more than the one in use.
+    /// Whether a list adds no revocation to the list in use.
     ///
-    /// - Parameter list: the decoded list, once its signature is verified. On the system with the account's key, an
-    ///   older list may name a system that the newer one lacks, so comparing the numbers is not sufficient there.
+    /// - Parameter list: the decoded list, once its signature is verified. On the system with the account's root key,
+    ///   an older list may name a system that the newer one lacks, so comparing the numbers is not sufficient there.
     private func isKnown(_ bytes: [UInt8], _ list: RevocationList? = nil) throws(RemoteSystemError) -> Bool {
         guard let own = self.revocations else { return false }
         if bytes == own.bytes { return true }
@@ -357,14 +358,14 @@ final class AccountContext: Sendable {
         }
     }
 
-    /// Does the same while a connection is open, so that it is closed when its system is revoked.
+    /// Observes the account while a connection is open, so that the connection is closed when its system is revoked.
     private func observeAccount(whileOpen connection: any AuthenticatedConnection) {
         guard self.environment.identity == nil else { return }
         let holder = self.follower.hold { await self.lookAtAccountInBackground() }
         connection.onClose { _ in self.follower.release(holder) }
     }
 
-    /// Returns when all changes made by other processes so far are loaded. Concurrent calls read the files once.
+    /// Loads all changes that other processes have made so far. Concurrent calls read the files once.
     private func takeChangesIntoUse() async {
         // A read in progress may have begun before the change.
         for _ in 0..<2 where self.isAccountChanged {

@@ -29,7 +29,8 @@ final class AccountObserver: Sendable {
     ///
     /// - Parameters:
     ///   - listener: receives an element for each ``notify()``.
-    ///   - look: the check to run once a second while there are observers. Only the first observer's is used.
+    ///   - look: the check to run once a second while there are observers. Only the check of the first observer is
+    ///     used.
     /// - Returns: the id to pass to ``release(_:)``.
     func hold(_ listener: AsyncStream<Void>.Continuation? = nil, _ look: @escaping @Sendable () async -> Void)
         -> ListenerID

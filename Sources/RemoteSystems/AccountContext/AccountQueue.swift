@@ -4,13 +4,15 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Runs the changes of the account's files one after the other, on a thread of their own: the lock on the files blocks
-/// it for as long as another process holds the lock.
+/// Runs the changes of the account's files one after the other, on a separate thread.
+///
+/// The thread blocks while another process holds the lock on the files.
 final class AccountQueue: Sendable {
     private let queue = DispatchQueue(label: "remote-systems.account")
     private let waiting = Mutex(0)
 
-    /// The maximum number of changes in the queue, including the current one. Peers determine how many arrive.
+    /// The maximum number of changes in the queue, including the current one. Peers can cause changes, so their number
+    /// must be bounded.
     static let maxWaiting = 16
 
     /// The number of changes in the queue.

@@ -77,7 +77,8 @@ struct ApplicationLocks: ApplicationClaims {
             if count == line.count { _ = ftruncate(self.descriptor, count) }
         }
 
-        /// The file stays: removing it could separate a process that opens it now from one that has locked it.
+        /// The file is not removed. Otherwise one process could lock the removed file and another one a new file with
+        /// the same name.
         deinit { close(self.descriptor) }
     }
 
@@ -115,13 +116,14 @@ struct ApplicationLocks: ApplicationClaims {
 
     /// Whether a process holds the lock of an application id, as far as `/proc/locks` shows.
     ///
-    /// That file does not list the locks of processes in other namespaces, and file systems that are stacked on others
-    /// may appear in it under another number. Any lock counts then: all these processes belong to the same user.
+    /// `/proc/locks` does not list the locks of processes in other namespaces, and may show a file of a stacked file
+    /// system under another number. If no lock of the file is listed, any lock counts: all these processes belong to
+    /// the same user.
     func areHeld(_ application: String, by pid: Int32) -> Bool {
         let descriptor = unsafe open(self.path(of: application), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        // The claim of an ended process: its file is not locked.
+        // The file can be locked, so the process that recorded the claim has ended.
         guard flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK else { return false }
         guard let number = FileStatus(descriptor: descriptor)?.number,
             let table = try? String(contentsOfFile: "/proc/locks", encoding: .utf8)

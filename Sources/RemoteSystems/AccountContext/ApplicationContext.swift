@@ -37,7 +37,7 @@ final class ApplicationContext: Sendable {
         return try self.account.security()
     }
 
-    /// The browser that this program's watchers share with others.
+    /// Returns the browser that this program's watchers share with the other watchers of the account context.
     func browser() throws(RemoteSystemError) -> SystemBrowser {
         _ = try self.security()
         return try self.account.browser()

@@ -12,7 +12,7 @@ final class Promise<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.waiting([:], next: 0))
 
-    /// Waits for the value.
+    /// The value. Waits until it is set.
     ///
     /// - Throws: the error passed to ``fail(_:)``; `CancellationError`.
     var value: Value {

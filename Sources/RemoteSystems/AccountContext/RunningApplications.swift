@@ -30,7 +30,7 @@ struct RunningApplications: Sendable {
         self.init(directory: stateDirectory + "/run", registered: registered)
     }
 
-    /// The same applications, together with those that are registered with this process.
+    /// Returns these applications, together with the programs that are registered with this process.
     func with(_ registered: ProgramRegistry) -> RunningApplications {
         RunningApplications(directory: self.directory, registered: registered)
     }
@@ -55,25 +55,26 @@ struct RunningApplications: Sendable {
 
     private var locks: ApplicationLocks { ApplicationLocks(running: self) }
 
-    /// The listening processes of an application. Blocks while it reads a small file, unless the application is
-    /// registered with this process.
+    /// Returns the listening processes of an application.
+    ///
+    /// Blocks while it reads a small file, unless the application is registered with this process.
     func processes(of application: String) -> [RunningApplication] {
         let registered = self.registered?.processes.filter { $0.application == application } ?? []
         // A program that listens, and has not registered yet.
         return registered.isEmpty ? self.locks.listening(application).map { [$0] } ?? [] : registered
     }
 
-    /// The port of a process of the application; `nil` if none listens.
+    /// Returns the port of a process of the application; `nil` if none listens.
     func port(of application: String) -> Int? { self.processes(of: application).first?.port }
 
-    /// The port at which peers of the account find this machine: that of the host daemon, else that of the only host.
+    /// The port at which peers of the account find this machine: the port of the host daemon, else of the only host.
     var machinePort: Int? {
         if let port = self.port(of: RemoteSystemHost.machineApplicationID) { return port }
         let hosts = self.listening.filter { $0.application != Diagnosis.service }
         return hosts.count == 1 ? hosts.first?.port : nil
     }
 
-    /// A listening process of each application. Blocks while it reads a few small files.
+    /// The listening processes, one of each application. Blocks while it reads a few small files.
     var listening: [RunningApplication] { self.locks.listening }
 }
 

@@ -8,9 +8,9 @@ package import RemoteSystemsTransport
 package struct RuntimeEnvironment: Sendable {
     /// Opens and accepts connections, and provides the clock.
     package var network = TransportNetwork.sockets
-    /// Creates an identity that is held only in memory; `nil` for the identity in the account's directory.
+    /// A closure that returns an identity held only in memory; `nil` for the identity in the account's directory.
     package var identity: (@Sendable () throws -> SystemIdentity)?
-    /// Assigns application ids to hosts; `nil` for the lock files of the account's directory.
+    /// The assignment of application ids to hosts; `nil` for the lock files of the account's directory.
     package var applicationClaims: (any ApplicationClaims)?
     /// The properties of the machine; `nil` for those of the real one.
     package var facts: MachineFacts?

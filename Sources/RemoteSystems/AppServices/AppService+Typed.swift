@@ -25,9 +25,10 @@ extension AppService {
     ///   - concurrentRequests: the maximum number of requests of one connection that are handled at the same time. With
     ///     1, each request waits for the previous one. Defaults to `nil`, no limit. Valid range: 1–4096.
     ///   - execution: where the handler runs. Defaults to ``Execution/onEventLoop``.
-    ///   - options: the permitted callers, and what the service publishes about itself.
+    ///   - options: the permitted callers, and what the service publishes about itself. Defaults to `Options()`.
     ///   - handler: responds to a message; its second argument is the request, with its caller and deadline. Its task
-    ///     is cancelled when the caller cancels, stops waiting or disconnects.
+    ///     is cancelled when the caller cancels, stops waiting or disconnects. An ``AppServiceFailure`` that it throws
+    ///     is sent to the caller. For any other error the caller learns only that the handler failed.
     public init<Message: Decodable & SendableMetatype, Response: Encodable & SendableMetatype>(
         _ name: String,
         requestSchema: AllowedValueSchema? = nil,
@@ -51,7 +52,28 @@ extension AppService {
 
     /// Creates a service whose requests and responses are values of your own types, with a handler that awaits nothing.
     ///
-    /// This is the fastest kind of service. Swift selects this initializer for a closure without `await`.
+    /// This is the fastest kind of service. Swift selects this initializer for a closure without `await`. The handler
+    /// runs without a task of its own, so it cannot be cancelled and has no task-local values. It does run in a task if
+    /// the service has interceptors or `execution` is ``Execution/onThreadPool``, and for a request with an idempotency
+    /// key.
+    ///
+    /// The schemas are derived from the types (``AllowedValueSchema/init(decoding:)``,
+    /// ``AllowedValueSchema/init(encoding:)``) and published. A message that satisfies the schema but cannot be decoded
+    /// fails with an error that names the key.
+    ///
+    /// - Parameters:
+    ///   - name: the service's name, in reverse-DNS form. Valid length: 1–256 bytes of UTF-8, without control,
+    ///     invisible or line-breaking characters. Names that start with `remote-systems.` are reserved.
+    ///   - requestSchema: the schema of requests. Defaults to the schema derived from `Message`.
+    ///   - responseSchema: the schema of responses. Defaults to the schema derived from `Response`.
+    ///   - concurrentRequests: the maximum number of requests of one connection that are handled at the same time. With
+    ///     1, each request waits for the previous one. Defaults to `nil`, no limit. Valid range: 1–4096.
+    ///   - execution: where the handler runs. Defaults to ``Execution/onEventLoop``.
+    ///   - options: the permitted callers, and what the service publishes about itself. Defaults to
+    ///     `Options()`.
+    ///   - handler: responds to a message; its second argument is the request, with its caller and deadline. An
+    ///     ``AppServiceFailure`` that it throws is sent to the caller. For any other error the caller learns only that
+    ///     the handler failed.
     public init<Message: Decodable & SendableMetatype, Response: Encodable & SendableMetatype>(
         _ name: String,
         requestSchema: AllowedValueSchema? = nil,
@@ -87,8 +109,11 @@ extension AppServiceConnection {
     /// )
     /// ```
     ///
-    /// - Parameter handler: responds to a message. A message that cannot be decoded fails with an error that names the
-    ///   key.
+    /// - Parameter handler: responds to a message; its second argument is the request. Runs on the connection's event
+    ///   loop, which it must not block. Its task is cancelled when the service cancels the request or stops waiting, or
+    ///   when the connection ends.
+    /// - Returns: a handler for `onRequest`. A message that cannot be decoded fails at the service with an error that
+    ///   names the key.
     public static func requestHandler<Message: Decodable & SendableMetatype, Response: Encodable & SendableMetatype>(
         _ handler: @escaping @Sendable (Message, AppServiceRequest) async throws -> Response
     ) -> RequestHandler {

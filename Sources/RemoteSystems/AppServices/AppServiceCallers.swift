@@ -3,11 +3,13 @@
 
 internal import RemoteSystemsTransport
 
-/// The callers that may use an app service.
+/// The callers that may use an app service. Other callers of the account are refused with
+/// ``AppServiceConnectionStatus/remoteSystemNotSupportedByApp``, systems of other accounts with
+/// ``AppServiceConnectionStatus/notAuthorized``.
 ///
-/// The calling *system* is proved by its certificate. The calling *application* is only claimed by the caller. The two
-/// cases that name applications therefore separate well-behaved applications of your own systems; they are no defence
-/// against a malicious one.
+/// The calling *system* is proved by its certificate. The calling *application* is only claimed by the caller.
+/// ``sameApplication`` and ``applications(_:)`` therefore separate well-behaved applications of your own systems; they
+/// are no defence against a malicious application.
 public struct AppServiceCallers: Sendable, Hashable {
     private enum Kind: Sendable, Hashable {
         case sameApplication, account, anyoneNearby
@@ -19,13 +21,19 @@ public struct AppServiceCallers: Sendable, Hashable {
     /// The application that offers the service, on any system of the account.
     public static let sameApplication = AppServiceCallers(kind: .sameApplication)
     /// The applications with these ids, on any system of the account.
+    ///
+    /// - Parameter ids: application ids in reverse-DNS form. With an id that is not valid, ``RemoteSystemHost/run()``
+    ///   throws ``RemoteSystemError/Code/invalidArgument``.
     public static func applications(_ ids: [String]) -> AppServiceCallers {
         AppServiceCallers(kind: .applications(ids))
     }
     /// Every application on every system of the account. The default.
     public static let account = AppServiceCallers(kind: .account)
-    /// Every system nearby, including systems of other accounts, on a host that allows it
-    /// (``RemoteSystemHost/Options/allowsAnyoneNearby``). On other hosts, the same as ``account``.
+    /// Every system nearby, including systems of other accounts.
+    ///
+    /// Systems of other accounts are permitted only on a host that allows them
+    /// (``RemoteSystemHost/Options/allowsAnyoneNearby``). On other hosts, this value has the same effect as
+    /// ``account``.
     public static let anyoneNearby = AppServiceCallers(kind: .anyoneNearby)
 
     /// The ids that were listed explicitly.

@@ -9,29 +9,42 @@ public import ValueSets
 extension AppServiceConnection {
     /// Sends a request and waits for its response.
     ///
-    /// Requests reach the service in the order in which they are sent. Responses may arrive in any order. Requests
-    /// beyond the peer's window wait, at most 65 536 of them.
+    /// Requests reach the service in the order in which they are sent. Responses may arrive in any order. At most
+    /// ``RemoteSystemConnectionInfo/requestWindow`` requests of a connection run at the same time. Up to 65 536 further
+    /// requests wait until others are finished.
+    ///
+    /// When the calling task is cancelled, the method throws, and the service is notified. The service then cancels its
+    /// handler, unless the request has an idempotency key.
+    ///
+    /// An idempotency key makes it safe to repeat a request when no response arrived. A host executes requests of one
+    /// system to one service with the same key once, and sends the first response to all of these requests, also over
+    /// other connections. Such a request continues until its deadline, even when it is cancelled or its connection is
+    /// lost. The host remembers the response for five minutes, or less when its cache is full. It does not remember a
+    /// response that permits a retry. An older host that does not support keys executes every request.
     ///
     /// - Parameters:
     ///   - message: the message. It must satisfy the service's request schema.
     ///   - timeout: the time to wait for the response. When it expires, the handler is cancelled. Defaults to
     ///     ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
-    ///   - idempotencyKey: identifies the operation, so that the request can safely be repeated when no response
-    ///     arrived. A host executes requests of one system to one service with the same key once, and sends the first
-    ///     response to all of them, also over other connections. It remembers a response for five minutes, or less when
-    ///     its cache is full. Such a request continues until its deadline when it is cancelled or its connection is
-    ///     lost. A response that permits a retry is not remembered. An older host that does not support keys executes
-    ///     every request.
-    ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer.
-    /// - Returns: the status and the response. After a lost connection or an expired deadline the status is
-    ///   ``AppServiceResponseStatus/unknown``: it cannot be known whether the request was executed. It is
-    ///   ``AppServiceResponseStatus/resourceLimitsExceeded`` when the peer's window stayed full until the deadline, or
-    ///   when too many requests are already waiting here.
+    ///   - idempotencyKey: identifies the operation. Defaults to `nil`: each request is executed.
+    ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer. Defaults to none.
+    /// - Returns: the response, or the status and the error that explain why there is none:
+    ///   - ``AppServiceResponseStatus/failure`` when the service could not execute the request, or its response does
+    ///     not satisfy the response schema,
+    ///   - ``AppServiceResponseStatus/unknown`` after a lost connection or an expired deadline: it cannot be known
+    ///     whether the request was executed,
+    ///   - ``AppServiceResponseStatus/resourceLimitsExceeded`` when the request could not be sent before the deadline,
+    ///     because the maximum number of requests was running, or when 65 536 requests are already waiting,
+    ///   - ``AppServiceResponseStatus/messageTooLarge`` when the message or the response is larger than its receiver
+    ///     accepts,
+    ///   - ``AppServiceResponseStatus/connectionClosed`` when the connection was closed before the request was sent.
+    ///
+    ///   The error states whether a retry may succeed.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy
     ///   the schema or the metadata breaks its rules, with ``RemoteSystemError/Code/misuse`` when the connection was
     ///   never opened, with ``RemoteSystemError/Code/invalidArgument`` when the timeout is outside its range;
-    ///   `CancellationError`; any error of an interceptor. When it throws, either nothing was sent or a cancellation
-    ///   was sent to the service.
+    ///   `CancellationError`; any error of an interceptor. When the method throws, either nothing was sent or the
+    ///   service was notified to cancel the request.
     public func send(
         _ message: ValueSet,
         timeout: Duration? = nil,
@@ -157,7 +170,7 @@ extension AppServiceResponse {
         )
     )
 
-    /// The same response, retryable, for callers that use another connection for the next attempt.
+    /// Returns this response as retryable, for callers that use another connection for the next attempt.
     var overAnotherConnection: AppServiceResponse {
         guard self.error?.isOfEndedConnection == true else { return self }
         var response = self

@@ -11,16 +11,29 @@ extension AppServiceConnection {
     /// connection.
     ///
     /// - Parameters:
-    ///   - message: the message. It must satisfy the service's schema.
+    ///   - message: the message. It must satisfy the service's request schema.
     ///   - service: the service to call.
-    ///   - request: the system or application that offers the service.
+    ///   - request: the system, application or address that offers the service.
     ///   - timeout: the time for the whole operation, including the start of the application on the other system.
     ///     Defaults to ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
-    ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:metadata:)``.
-    ///   - metadata: data sent beside the message.
-    /// - Returns: the status and the response.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy
-    ///   the schema, or when this system's own identity cannot be used; `CancellationError`.
+    ///   - idempotencyKey: identifies the operation, so that the message can safely be sent again
+    ///     (``send(_:timeout:idempotencyKey:metadata:)``). Defaults to `nil`.
+    ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer. Defaults to none.
+    /// - Returns: the status and the response. The status is
+    ///   ``StatelessAppServiceResponseStatus/remoteSystemUnavailable`` when the connection was not open by the
+    ///   deadline, and ``StatelessAppServiceResponseStatus/unknown`` when no response arrived. The
+    ///   ``StatelessAppServiceResponse/error`` states whether a retry may succeed and whether the request may have been
+    ///   executed.
+    /// - Throws: ``RemoteSystemError`` for a failure on this side:
+    ///   - ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy the schema or the metadata
+    ///     breaks its rules,
+    ///   - ``RemoteSystemError/Code/invalidArgument`` when the timeout, the service's name, the host, the port or the
+    ///     configuration is not valid,
+    ///   - ``RemoteSystemError/Code/misuse`` when the address is outside ``RemoteSystemsConfiguration/network``,
+    ///   - ``RemoteSystemError/Code/identity`` when this system's own identity cannot be used,
+    ///   - ``RemoteSystemError/Code/localResources`` when the process cannot open enough files.
+    ///
+    ///   Also `CancellationError`, and any error of an interceptor.
     public static func sendStateless(
         _ message: ValueSet,
         to service: AppServiceDescription,
@@ -66,7 +79,10 @@ extension AppServiceConnection {
         canRetry: true
     )
 
-    /// Opens the connection within this time, or throws the reason why it could not be opened.
+    /// Opens the connection within a time limit, which includes the start of the application on the other system.
+    ///
+    /// - Throws: ``RemoteSystemError`` with the reason why the connection could not be opened, with
+    ///   ``RemoteSystemError/Code/deadlineExceeded`` when it was not open in time; `CancellationError`.
     package func open(_ request: RemoteSystemConnectionRequest, in time: Duration) async throws {
         let status = try await self.open(request, within: time)
         guard status != .success else { return }
@@ -75,8 +91,7 @@ extension AppServiceConnection {
             : self.openError ?? RemoteSystemError(.refused, "The connection was not opened.", side: .remote)
     }
 
-    /// Opens the connection, or returns `nil` after this time. Only this time limits how long an application may take
-    /// to start.
+    /// Opens the connection, or returns `nil` after the time limit. The configured start timeout does not apply.
     private func open(
         _ request: RemoteSystemConnectionRequest,
         within whole: Duration

@@ -13,10 +13,16 @@ extension AppServiceConnection {
     /// - Parameters:
     ///   - message: the message. It must satisfy the service's request schema.
     ///   - type: the type of the response. Inferred from the context by default.
-    ///   - timeout: see ``send(_:timeout:idempotencyKey:metadata:)``.
-    ///   - idempotencyKey: see ``send(_:timeout:idempotencyKey:metadata:)``.
-    ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer.
-    /// - Throws: ``RemoteSystemError`` when there is no successful response, or when it cannot be decoded;
+    ///   - timeout: the time to wait for the response. Defaults to
+    ///     ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
+    ///   - idempotencyKey: identifies the operation, so that the request can safely be repeated
+    ///     (``send(_:timeout:idempotencyKey:metadata:)``). Defaults to `nil`.
+    ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer. Defaults to none.
+    /// - Returns: the decoded response.
+    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/invalidMessage`` when the message cannot be encoded,
+    ///   ``RemoteSystemError/Code/protocolViolation`` when the response cannot be decoded, and the error of every
+    ///   status except success. Its ``RemoteSystemError/canRetry`` and ``RemoteSystemError/outcome`` state whether a
+    ///   retry is useful and safe. Also the errors of ``send(_:timeout:idempotencyKey:metadata:)`` and
     ///   `CancellationError`.
     public func send<Message: Encodable, Response: Decodable>(
         _ message: Message,
@@ -32,9 +38,22 @@ extension AppServiceConnection {
 
     /// Sends one message of your own type over a connection of its own and waits for a response of your own type.
     ///
-    /// See ``sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``.
+    /// Every call opens and closes a connection, which costs a handshake.
     ///
-    /// - Throws: ``RemoteSystemError`` when there is no successful response, or when it cannot be decoded;
+    /// - Parameters:
+    ///   - message: the message. It must satisfy the service's request schema.
+    ///   - service: the service to call.
+    ///   - request: the system, application or address that offers the service.
+    ///   - type: the type of the response. Inferred from the context by default.
+    ///   - timeout: the time for the whole operation, including the start of the application on the other system.
+    ///     Defaults to ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
+    ///   - idempotencyKey: identifies the operation, so that the message can safely be sent again
+    ///     (``send(_:timeout:idempotencyKey:metadata:)``). Defaults to `nil`.
+    ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer. Defaults to none.
+    /// - Returns: the decoded response.
+    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/invalidMessage`` when the message cannot be encoded,
+    ///   ``RemoteSystemError/Code/protocolViolation`` when the response cannot be decoded, and the error of every
+    ///   status except success. Also the errors of ``sendStateless(_:to:request:timeout:idempotencyKey:metadata:)`` and
     ///   `CancellationError`.
     public static func sendStateless<Message: Encodable, Response: Decodable>(
         _ message: Message,
@@ -59,12 +78,21 @@ extension AppServiceConnection {
 }
 
 extension LongLivedConnection {
-    /// Sends a message of your own type and waits for a response of your own type.
+    /// Sends a message of your own type and waits for a response of your own type, over any connection that opens
+    /// before the deadline.
     ///
-    /// Uses whichever connection is open before the deadline; see ``send(_:timeout:retry:metadata:)``.
-    ///
-    /// - Throws: ``RemoteSystemError`` when there is no successful response, or when it cannot be decoded;
-    ///   `CancellationError`.
+    /// - Parameters:
+    ///   - message: the message. It must satisfy the service's request schema.
+    ///   - type: the type of the response. Inferred from the context by default.
+    ///   - timeout: the maximum time to wait in total, for the connection and for the response. Defaults to
+    ///     ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
+    ///   - retry: whether to send the request again when the connection is lost before the response. Defaults to
+    ///     ``RequestRetry/never``.
+    ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer. Defaults to none.
+    /// - Returns: the decoded response.
+    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/invalidMessage`` when the message cannot be encoded,
+    ///   ``RemoteSystemError/Code/protocolViolation`` when the response cannot be decoded, and the error of every
+    ///   status except success. Also the errors of ``send(_:timeout:retry:metadata:)`` and `CancellationError`.
     public func send<Message: Encodable, Response: Decodable>(
         _ message: Message,
         as type: Response.Type = Response.self,
@@ -80,16 +108,22 @@ extension LongLivedConnection {
 extension RemoteSystemApplication {
     /// Opens a connection to one of the application's services, runs the body with it, and closes it.
     ///
-    /// The body runs on the connection's event loop. Requests therefore need no executor hop, and blocking calls in the
-    /// body delay them.
+    /// The body runs on the connection's event loop. Its requests therefore need no executor hop, and blocking calls in
+    /// the body delay the connection and all others on that event loop. When the body returns, the connection closes
+    /// after the requests in progress are finished. When the body throws, the connection is aborted.
     ///
     /// - Parameters:
     ///   - service: the service's name.
-    ///   - requestSchema: a schema of requests, in addition to the one that the service publishes.
-    ///   - responseSchema: a schema of responses, in addition to the one that the service publishes.
-    ///   - onRequest: responds to requests that the service sends. Without it they fail.
+    ///   - requestSchema: a schema of requests, in addition to the one that the service publishes. Defaults to none.
+    ///   - responseSchema: a schema of responses, in addition to the one that the service publishes. Defaults to none.
+    ///   - onRequest: responds to requests that the service sends. Runs on the connection's event loop. Defaults to
+    ///     `nil`: the service's requests fail.
     ///   - body: receives the open connection.
-    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; any error of the body.
+    /// - Returns: the result of the body.
+    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened, with
+    ///   ``RemoteSystemError/Code/unreachable``, ``RemoteSystemError/Code/refused``,
+    ///   ``RemoteSystemError/Code/notTrusted`` or a code of ``AppServiceConnection/open(_:)``; any error of the body;
+    ///   `CancellationError`.
     public func withAppService<Result: Sendable>(
         _ service: String,
         requestSchema: AllowedValueSchema? = nil,
@@ -108,12 +142,19 @@ extension RemoteSystemApplication {
     /// Opens a connection to one of the application's services, runs the body with it and with the service's requests,
     /// and closes it.
     ///
+    /// The body runs on the connection's event loop, which it must not block. When the body returns, the connection
+    /// closes after the requests in progress are finished. When the body throws, the connection is aborted.
+    ///
     /// - Parameters:
     ///   - service: the service's name.
-    ///   - requestSchema: a schema of requests, in addition to the one that the service publishes.
-    ///   - responseSchema: a schema of responses, in addition to the one that the service publishes.
-    ///   - body: receives the open connection and all requests of the service. Runs on the connection's event loop.
-    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; any error of the body.
+    ///   - requestSchema: a schema of requests, in addition to the one that the service publishes. Defaults to none.
+    ///   - responseSchema: a schema of responses, in addition to the one that the service publishes. Defaults to none.
+    ///   - body: receives the open connection and the sequence of all requests that the service sends.
+    /// - Returns: the result of the body.
+    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened, with
+    ///   ``RemoteSystemError/Code/unreachable``, ``RemoteSystemError/Code/refused``,
+    ///   ``RemoteSystemError/Code/notTrusted`` or a code of ``AppServiceConnection/open(_:)``; any error of the body;
+    ///   `CancellationError`.
     public func withAppService<Result: Sendable>(
         _ service: String,
         requestSchema: AllowedValueSchema? = nil,
@@ -144,12 +185,19 @@ extension RemoteSystemApplication {
 extension AppServiceConnection {
     /// Opens a connection, runs the body with it on its event loop, and closes it.
     ///
+    /// When the body returns, the connection closes after the requests in progress are finished. When the body throws,
+    /// the connection is aborted.
+    ///
     /// - Parameters:
     ///   - service: the service to connect to.
     ///   - request: the system, application or address to connect to.
-    ///   - onRequest: responds to requests that the service sends. Without it they fail.
-    ///   - body: receives the open connection.
-    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; any error of the body.
+    ///   - onRequest: responds to requests that the service sends. Runs on the connection's event loop. Defaults to
+    ///     `nil`: the service's requests fail.
+    ///   - body: receives the open connection. It must not block the event loop.
+    /// - Returns: the result of the body.
+    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened, with
+    ///   ``RemoteSystemError/Code/unreachable``, ``RemoteSystemError/Code/refused``,
+    ///   ``RemoteSystemError/Code/notTrusted`` or a code of ``open(_:)``; any error of the body; `CancellationError`.
     public static func with<Result: Sendable>(
         _ service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,
@@ -163,9 +211,18 @@ extension AppServiceConnection {
 
     /// Opens a connection, runs the body with it and with the service's requests on its event loop, and closes it.
     ///
-    /// The body receives all requests of the service.
+    /// When the body returns, the connection closes after the requests in progress are finished. When the body throws,
+    /// the connection is aborted.
     ///
-    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened; any error of the body.
+    /// - Parameters:
+    ///   - service: the service to connect to.
+    ///   - request: the system, application or address to connect to.
+    ///   - body: receives the open connection and the sequence of all requests that the service sends. It must not
+    ///     block the event loop.
+    /// - Returns: the result of the body.
+    /// - Throws: ``RemoteSystemError`` when the connection cannot be opened, with
+    ///   ``RemoteSystemError/Code/unreachable``, ``RemoteSystemError/Code/refused``,
+    ///   ``RemoteSystemError/Code/notTrusted`` or a code of ``open(_:)``; any error of the body; `CancellationError`.
     public static func with<Result: Sendable>(
         _ service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,
@@ -185,7 +242,9 @@ extension AppServiceConnection {
         }
     }
 
-    /// Does the same with a time limit for opening, which includes the start of the application on the other system.
+    /// Opens a connection within a time limit, runs the body with it on its event loop, and closes it.
+    ///
+    /// - Parameter time: the time limit for opening, which includes the start of the application on the other system.
     package static func with<Result: Sendable>(
         _ service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,

@@ -10,14 +10,19 @@ public import ValueSets
 
 /// A connection to an app service on another system, with concurrent requests in both directions.
 ///
-/// Each connection has its own TLS connection. It can be used from any task. Code inside
-/// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)`` sends without an executor
-/// hop.
+/// Each connection has its own TLS connection. It can be used from any task. It is aborted when it is no longer
+/// referenced. Code inside ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)``
+/// sends without an executor hop.
 public final class AppServiceConnection: Sendable {
-    /// A closure that responds to requests of the peer. If it throws an ``AppServiceFailure``, the peer receives the
-    /// failure's reason. If it throws another error, the peer learns only that the handler failed.
+    /// A closure that responds to requests of the peer.
+    ///
+    /// The closure runs on the connection's event loop, which it must not block. Its task is cancelled when the peer
+    /// cancels the request or stops waiting, or when the connection ends. If the closure throws an
+    /// ``AppServiceFailure``, the peer receives the failure's reason. If it throws another error, the peer learns only
+    /// that the handler failed.
     public typealias RequestHandler = @Sendable (AppServiceRequest) async throws -> ValueSet
 
+    /// The phases of a connection's life. A failed attempt to open it leads back to `idle`.
     enum State {
         case idle
         case opening
@@ -58,6 +63,7 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
+    /// The state that the connection's lock protects.
     struct Guarded {
         var state = State.idle
         var openError: RemoteSystemError?
@@ -66,19 +72,20 @@ public final class AppServiceConnection: Sendable {
 
     /// The service that this connection connects to.
     public let service: AppServiceDescription
-    /// Handles the service's requests.
+    /// The handling of the requests that the service sends.
     let reception: RequestReception
-    /// Whether the reception belongs to this connection alone.
+    /// Whether the reception ends with this connection. The reception of a long-lived connection does not.
     private let ownsReception: Bool
     /// Whether this is the host's end of the connection.
     let isServing: Bool
     let guarded: Mutex<Guarded>
-    /// Completes when the connection is open. The service's requests may arrive together with the host's accept frame,
-    /// and wait for this.
+    /// A promise that completes when the connection is open. The service's requests may arrive together with the host's
+    /// accept frame, and wait for this.
     private let isOpen = Promise<Void>()
     private let closedStatus = Promise<AppServiceClosedStatus>()
 
-    /// The reason why the last attempt to open the connection failed; `nil` if it succeeded.
+    /// The reason why the last attempt to open the connection failed; `nil` if it succeeded, if ``open(_:)`` threw an
+    /// error instead, or before the first attempt.
     public var openError: RemoteSystemError? { self.guarded.withLock { $0.openError } }
 
     /// Information about the open connection; `nil` unless it is open.
@@ -90,8 +97,9 @@ public final class AppServiceConnection: Sendable {
     ///
     /// - Parameters:
     ///   - service: the service to connect to.
-    ///   - onRequest: responds to requests that the service sends. Without it they fail, unless ``requests`` are read.
-    ///     ``requestHandler(_:)`` creates a handler for your own types.
+    ///   - onRequest: responds to requests that the service sends. Runs on the connection's event loop. Without it,
+    ///     such requests fail, unless ``requests`` are read. ``requestHandler(_:)`` creates a handler for your own
+    ///     types. Defaults to `nil`.
     public init(to service: AppServiceDescription, onRequest: RequestHandler? = nil) {
         self.service = service
         self.reception = RequestReception(onRequest: onRequest)
@@ -141,14 +149,16 @@ public final class AppServiceConnection: Sendable {
         open.connection.abort()
     }
 
-    /// Runs tasks on the connection's thread; `nil` unless the connection is open.
+    /// An executor that runs tasks on the connection's event loop; `nil` unless the connection is open.
     ///
-    /// A task that prefers it sends without a change of thread, as the body of
+    /// A task that prefers this executor sends without an executor hop, as the body of
     /// ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)`` does:
     ///
-    ///     Task(executorPreference: connection.executor) { try await connection.send(message) }
+    /// ```swift
+    /// Task(executorPreference: connection.executor) { try await connection.send(message) }
+    /// ```
     ///
-    /// Other connections share the thread. A task that blocks it, or computes for long, delays them.
+    /// Other connections share the event loop. A task that blocks it, or computes for long, delays them.
     public var executor: (any TaskExecutor)? {
         self.guarded.withLock { guarded in
             guard case .open(let open) = guarded.state else { return nil }
@@ -174,8 +184,13 @@ public final class AppServiceConnection: Sendable {
 
     // MARK: Opening
 
-    /// Opens the connection.
+    /// Connects to the service, authenticates its system, and opens the connection.
     ///
+    /// Takes at most ``RemoteSystemsConfiguration/Transport/connectTimeout`` for each address, plus
+    /// ``RemoteSystemsConfiguration/Transport/startTimeout`` when the other system must first start the application. If
+    /// the task is cancelled, the attempt is abandoned and the connection can be opened again.
+    ///
+    /// - Parameter request: the system, application or address to connect to.
     /// - Returns: the result. For any status but success, ``openError`` explains it, and the connection can be opened
     ///   again.
     /// - Throws: ``RemoteSystemError``:
@@ -315,7 +330,9 @@ public final class AppServiceConnection: Sendable {
 
     /// Closes the connection after all requests in progress are finished, and returns when it is closed.
     ///
-    /// Requests sent afterwards are not transmitted. The ``requests`` sequence ends. Closing twice has no effect.
+    /// Requests still in progress after ``RemoteSystemsConfiguration/Transport/drainTimeout`` are aborted. Requests
+    /// sent after the call end with ``AppServiceResponseStatus/connectionClosed``. The ``requests`` sequence ends.
+    /// Closing a closed connection has no effect.
     public func close() async {
         if self.ownsReception { self.reception.finish() }
         switch self.guarded.withLock({ $0.state }) {
@@ -325,7 +342,10 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    /// Aborts the connection immediately. Requests in progress end with ``AppServiceResponseStatus/unknown``.
+    /// Aborts the connection immediately, and returns when it is closed.
+    ///
+    /// Requests in progress end with ``AppServiceResponseStatus/unknown``. The ``requests`` sequence ends. Cancelling a
+    /// closed connection has no effect.
     public func cancel() async {
         if self.ownsReception { self.reception.finish() }
         switch self.guarded.withLock({ $0.state }) {
@@ -335,10 +355,14 @@ public final class AppServiceConnection: Sendable {
         }
     }
 
-    /// Registers a callback that runs once when the connection has ended; immediately if it has ended already.
+    /// Registers a callback that runs once when the connection has ended.
     ///
-    /// The callback runs on the connection's event loop, which it must not block. If the connection has ended already
-    /// or was never open, it runs on the thread that registers it or closes the connection.
+    /// The callback runs on the connection's event loop, which it must not block. There are two exceptions. If the
+    /// connection has ended already, the callback runs before this method returns, on the calling thread. If the
+    /// connection is closed without ever having been open, the callback runs on the thread that closes it.
+    ///
+    /// - Parameter listener: receives the reason why the connection ended.
+    /// - Returns: a registration that removes the callback. It may be discarded.
     @discardableResult
     public func onClosed(_ listener: @escaping @Sendable (AppServiceClosedStatus) -> Void) -> ListenerRegistration {
         let (id, status) = self.guarded.withLock { guarded -> (ListenerID, AppServiceClosedStatus?) in
@@ -351,6 +375,7 @@ public final class AppServiceConnection: Sendable {
 
     /// Waits until the connection has ended and returns the reason. Returns immediately if it has ended already.
     ///
+    /// - Returns: the reason why the connection ended.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when ``open(_:)`` was not called or
     ///   failed: such a connection never ends. `CancellationError` when the waiting task is cancelled; the connection
     ///   stays open.

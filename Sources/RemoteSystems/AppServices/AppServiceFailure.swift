@@ -12,8 +12,8 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
     /// The code begins with a reversed domain name. The caller receives it as ``RemoteSystemError/failureCode``. Valid:
     /// 1–64 of the characters `a`–`z`, `0`–`9`, `-` and `.`, with at least one dot. An invalid code is not sent.
     ///
-    /// Interceptors also receive failures of the SDK, whose codes have no dot. Such a code is sent unless it is
-    /// replaced.
+    /// Interceptors also receive failures of the SDK, whose codes have no dot. An interceptor that rethrows such a
+    /// failure sends its code, unless it sets another one.
     public var code: String? {
         get { self.ownCode ?? self.registeredCode }
         set {
@@ -21,7 +21,8 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
             self.registeredCode = nil
         }
     }
-    /// Whether the same request may succeed later. Defaults to `false`.
+    /// Whether the same request may succeed later. The caller receives it as ``RemoteSystemError/canRetry``. Defaults
+    /// to `false`.
     public var canRetry: Bool
     /// The status that the caller receives. Defaults to ``AppServiceResponseStatus/failure``.
     /// Valid range: 1 or more; other values count as ``AppServiceResponseStatus/failure``.
@@ -34,8 +35,14 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
     /// A code of the wire protocol, which services cannot set.
     private var registeredCode: String?
 
-    /// Creates a failure. The status ``AppServiceResponseStatus/success`` counts as
-    /// ``AppServiceResponseStatus/failure``.
+    /// Creates a failure for the caller.
+    ///
+    /// - Parameters:
+    ///   - message: a sentence for the caller, cut off after 512 bytes of UTF-8.
+    ///   - code: the machine-readable reason, such as `com.example.orders.sold-out`. Defaults to `nil`.
+    ///   - canRetry: whether the same request may succeed later. Defaults to `false`.
+    ///   - status: the status that the caller receives. Defaults to ``AppServiceResponseStatus/failure``, which also
+    ///     replaces ``AppServiceResponseStatus/success``.
     public init(
         _ message: String,
         code: String? = nil,
@@ -48,7 +55,7 @@ public struct AppServiceFailure: Error, Sendable, Hashable, CustomStringConverti
         self.status = status == .success ? .failure : status
     }
 
-    /// The ``message``.
+    /// The ``message``, so that the failure prints as a sentence.
     public var description: String { self.message }
 }
 

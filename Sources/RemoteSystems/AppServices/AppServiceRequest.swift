@@ -5,24 +5,27 @@ public import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 public import ValueSets
 
-/// A request received over an app-service connection.
+/// A request that this program received over an app-service connection.
 public struct AppServiceRequest: Sendable {
-    /// The message. When a handler receives it, it satisfies the service's request schema; when an interceptor receives
-    /// it, it may not.
+    /// The content of the request.
+    ///
+    /// A handler receives only messages that satisfy the service's request schema. An interceptor also receives
+    /// messages that do not.
     public var message: ValueSet
-    /// The data that the peer sent beside the message. The peer claims it; only ``caller`` is verified.
+    /// The data that the caller sent beside the message. The caller's claims are not verified; only ``caller`` is.
     public var metadata: RequestMetadata
-    /// The sender of the request. Verified before the message is decoded.
+    /// The sender of the request. Its system was authenticated before the message was decoded.
     public let caller: AppServiceCaller
-    /// The time at which the caller stops waiting. At this time the handler's task is cancelled. A handler that runs
-    /// without a task of its own (``AppService``) is not interrupted.
+    /// The time at which the caller stops waiting, when the handler's task is cancelled.
+    ///
+    /// A handler that runs without a task of its own (``AppService``) is not interrupted.
     public let deadline: ContinuousClock.Instant
     /// The key by which the caller identifies the operation when it may repeat the request; `nil` if it sent none.
     ///
     /// The host ensures that a request with a key is executed once
     /// (``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``).
     public let idempotencyKey: IdempotencyKey?
-    /// The connection that the request arrived over, for requests in the other direction.
+    /// The connection that the request arrived over. The service uses it to send requests to the caller.
     public let connection: AppServiceConnection
 
     package init(
@@ -42,23 +45,24 @@ public struct AppServiceRequest: Sendable {
     }
 }
 
-/// The peer of a connection.
+/// The other end of a connection: its system, and the application that it claims to be.
 public struct AppServiceCaller: Sendable, Hashable {
     /// The id of the peer's system, proved by its certificate.
     public let systemID: SystemID
     /// The relation of the peer's system to this system.
     package let standing: Standing
-    /// The account that certified the peer's system, which is this system's own account.
+    /// The account of the peer's system, if proved. It is then this system's own account.
     ///
-    /// `nil` for an anonymous caller, since the account that it names is not proved.
+    /// `nil` for an anonymous peer, since the account that it names is not proved.
     public var accountID: AccountID? { self.standing.accountID }
-    /// Whether the peer's system belongs to this system's account or is anonymous.
+    /// The relation of the peer's system to this system's account: the same account, or anonymous.
     ///
-    /// Anonymous callers reach only services offered to ``AppServiceCallers/anyoneNearby``, on hosts that allow it.
+    /// Anonymous callers reach only services offered to ``AppServiceCallers/anyoneNearby``, on hosts that set
+    /// ``RemoteSystemHost/Options/allowsAnyoneNearby``.
     public var authorizationKind: RemoteSystemAuthorizationKind { RemoteSystemAuthorizationKind(self.standing.kind) }
-    /// Whether the peer runs on this system.
+    /// Whether the peer runs on the same system as this program.
     public let isLocal: Bool
-    /// The application id that the peer claims. Only the system is proved.
+    /// The application id that the peer claims. It is not verified: only the peer's system is.
     public let claimedApplicationID: String
 
     package init(

@@ -20,8 +20,8 @@
 ///
 /// **Buffer policy.** No request is dropped. A request waits until the reader takes it, its deadline passes, or the
 /// connection ends. In the last two cases it fails at the service and is not delivered. At most
-/// ``RemoteSystemsConfiguration/Limits/concurrentRequests`` requests wait here; further requests wait at the service. A
-/// slow reader therefore delays the service's
+/// ``RemoteSystemsConfiguration/Limits/concurrentRequests`` requests wait in this process; further requests wait at the
+/// service. A slow reader therefore delays the service's
 /// ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
 ///
 /// **Order.** Requests are delivered in the order in which they were sent. Each is delivered once: several readers
@@ -34,26 +34,35 @@ public struct AppServiceRequests: AsyncSequence, Sendable {
     public typealias Element = AppServiceRequest
 
     let queue: RequestQueue
-    /// Keeps the connection alive while its requests are read.
+    /// A reference that keeps the connection alive while its requests are read.
     let connection: any AnyObject & Sendable
 
-    /// Creates a reader.
+    /// Creates an iterator over the requests. Several iterators share the requests.
     public func makeAsyncIterator() -> Iterator { Iterator(requests: self) }
 
-    /// Reads the requests.
+    /// An iterator over the requests of a service.
     public struct Iterator: AsyncIteratorProtocol {
         let requests: AppServiceRequests
 
-        /// Waits for the next request. Returns `nil` after the connection was closed.
+        /// Waits for the next request.
         ///
-        /// - Throws: ``RemoteSystemError`` when the connection was lost; `CancellationError`.
+        /// If the task is cancelled while it waits, no request is lost.
+        ///
+        /// - Returns: the next request; `nil` after the connection was closed.
+        /// - Throws: ``RemoteSystemError`` when the connection was lost, or with ``RemoteSystemError/Code/misuse`` when
+        ///   a handler receives the requests; `CancellationError` when the task is cancelled.
         public func next() async throws -> AppServiceRequest? {
             try await self.requests.queue.next()
         }
 
-        /// Waits for the next request. Returns `nil` after the connection was closed.
+        /// Waits for the next request.
         ///
-        /// - Throws: ``RemoteSystemError`` when the connection was lost; `CancellationError`.
+        /// If the task is cancelled while it waits, no request is lost.
+        ///
+        /// - Parameter actor: the caller's actor. It has no effect on which request is delivered.
+        /// - Returns: the next request; `nil` after the connection was closed.
+        /// - Throws: ``RemoteSystemError`` when the connection was lost, or with ``RemoteSystemError/Code/misuse`` when
+        ///   a handler receives the requests; `CancellationError` when the task is cancelled.
         public func next(isolation actor: isolated (any Actor)?) async throws -> AppServiceRequest? {
             try await self.requests.queue.next()
         }
@@ -63,9 +72,10 @@ public struct AppServiceRequests: AsyncSequence, Sendable {
 extension AppServiceConnection {
     /// The requests that the service sends, as a sequence.
     ///
-    /// Read this property before ``open(_:)``. From then on requests wait for a reader. Without it, and without
-    /// `onRequest`, requests fail. If the connection has `onRequest`, or is a host's end, the sequence throws
-    /// ``RemoteSystemError/Code/misuse``, since a handler receives the requests.
+    /// Read this property before ``open(_:)``. From then on requests wait for a reader. If the property is not read and
+    /// the connection has no `onRequest` handler, requests fail at the service. If the connection has an `onRequest`
+    /// handler, or is a host's end, the sequence throws ``RemoteSystemError/Code/misuse``, since a handler receives the
+    /// requests.
     public var requests: AppServiceRequests {
         AppServiceRequests(queue: self.reception.subscribe(), connection: self)
     }
@@ -74,10 +84,10 @@ extension AppServiceConnection {
 extension LongLivedConnection {
     /// The requests that the service sends, as a sequence that continues when a connection is lost.
     ///
-    /// Read this property before ``start()``. From then on requests wait for a reader. Without it, and without
-    /// `onRequest`, requests fail. A request that was not read when a connection was lost fails at the service, which
-    /// decides whether to send it again. If the connection has `onRequest`, the sequence throws
-    /// ``RemoteSystemError/Code/misuse``.
+    /// Read this property before ``start()``. From then on requests wait for a reader. If the property is not read and
+    /// the connection has no `onRequest` handler, requests fail at the service. A request that was not read when a
+    /// connection was lost fails at the service, which decides whether to send it again. If the connection has an
+    /// `onRequest` handler, the sequence throws ``RemoteSystemError/Code/misuse``.
     public var requests: AppServiceRequests {
         AppServiceRequests(queue: self.reception.subscribe(), connection: self)
     }

@@ -5,14 +5,19 @@ public import ValueSets
 
 /// The result of a request to an app service. Check the status before the message.
 public struct AppServiceResponse: Sendable {
-    /// How the request ended.
+    /// The outcome of the request.
     public var status: AppServiceResponseStatus
     /// The service's response; empty unless the status is ``AppServiceResponseStatus/success``.
     public var message: ValueSet
-    /// The failure; `nil` on success.
+    /// The failure, with whether a retry may succeed; `nil` on success.
     public var error: RemoteSystemError?
 
-    /// Creates a response.
+    /// Creates a response, for an interceptor that responds itself or for a test.
+    ///
+    /// - Parameters:
+    ///   - status: how the request ended.
+    ///   - message: the service's response. Defaults to an empty one.
+    ///   - error: the failure. Defaults to `nil`.
     public init(status: AppServiceResponseStatus, message: ValueSet = [:], error: RemoteSystemError? = nil) {
         self.status = status
         self.message = message
@@ -21,7 +26,8 @@ public struct AppServiceResponse: Sendable {
 
     /// Returns the message of a successful response.
     ///
-    /// - Throws: ``RemoteSystemError`` for every other status.
+    /// - Throws: ``error`` for every other status. If ``error`` is `nil`, a ``RemoteSystemError`` with
+    ///   ``RemoteSystemError/Code/serviceFailed``.
     public func get() throws(RemoteSystemError) -> ValueSet {
         guard self.status == .success else { throw self.error ?? .serviceFailed("\(self.status)") }
         return self.message

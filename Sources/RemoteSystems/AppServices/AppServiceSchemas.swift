@@ -39,8 +39,8 @@ extension AppServiceSchemas {
         self.pushResponse = schema(published.pushResponse)
     }
 
-    /// Returns these schemas, completed by others where one is missing or allows every message. Such a schema may stand
-    /// for one that was too large for the handshake.
+    /// Returns these schemas, with those of `others` where one is missing or allows every message. A host may send a
+    /// schema that allows every message in place of one that was too large for the handshake.
     func completed(by others: AppServiceSchemas?) -> AppServiceSchemas {
         func schema(_ path: KeyPath<AppServiceSchemas, AllowedValueSchema?>) -> AllowedValueSchema? {
             switch self[keyPath: path] {
@@ -97,7 +97,8 @@ extension RemoteSystemApplication.Service {
 /// A class, so that passing it on for each message retains one reference.
 final class MessageRule: Sendable {
     private let schema: AllowedValueSchema
-    /// A second schema. Most services have none, so that most messages are checked once.
+    /// The schema of this program's description; `nil` if it declares none. Most descriptions declare none, so that
+    /// most messages are checked once.
     private let declared: AllowedValueSchema?
 
     init(published: AllowedValueSchema?, declared: AllowedValueSchema? = nil) {

@@ -9,11 +9,13 @@ internal import ValueSets
 extension RemoteSystemApplication {
     /// A text that identifies this application and its addresses, to connect to it later without discovery.
     ///
-    /// ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)`` connects by it, also
-    /// after a restart. The token holds the ids of the system and the application, their addresses at this time, and
-    /// whether the system belongs to another account. It contains no secret and grants no access: its user is
-    /// authenticated as for any connection. When the system gets another address, or the application another port, it
-    /// must be discovered again.
+    /// Pass the text to ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)``, also
+    /// after a restart of this program. It holds the ids of the system and the application, their present addresses,
+    /// and whether the system belongs to another account. It contains no secret and grants no access: a system that
+    /// connects with it is authenticated as for any connection.
+    ///
+    /// A token becomes useless when the system gets another address or the application another port. Discover the
+    /// application again and store its new token.
     public var connectionToken: String {
         ConnectionToken(
             systemID: self.systemID,
@@ -25,12 +27,12 @@ extension RemoteSystemApplication {
 }
 
 extension AppServiceCaller {
-    /// A text that identifies the caller, to connect to its application later; `nil` when the caller gives no
+    /// A text that identifies the caller, to connect to its application later; `nil` when the caller gives no valid
     /// application id.
     ///
-    /// ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)`` connects to the
-    /// services that the caller's application offers, if it runs a ``RemoteSystemHost`` or if its machine's host daemon
-    /// can start it.
+    /// Pass the text to ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)``. The
+    /// connection reaches the services that the caller's application offers, if the application runs a
+    /// ``RemoteSystemHost``, or if its machine's host daemon (``InstalledApplications``) can start it.
     ///
     /// ```swift
     /// AppService("com.example.subscribe") { request in
@@ -43,9 +45,11 @@ extension AppServiceCaller {
     /// ```
     ///
     /// The token names the caller's system, which was proved, and its application, which was only claimed. It contains
-    /// no secret and no address, and grants no access: its user is authenticated as for any connection. Without an
-    /// address it stays valid when either side restarts or moves. Connecting searches for the system for at most 5 s,
-    /// and finds it only if a ``RemoteSystemWatcher`` with the same configuration would list it.
+    /// no secret and grants no access: a system that connects with it is authenticated as for any connection.
+    ///
+    /// The token contains no address, so it stays valid when either side restarts or moves. Connecting searches for the
+    /// system for at most 5 s, and finds it only if a ``RemoteSystemWatcher`` with the same configuration would list
+    /// it.
     public var connectionToken: String? {
         guard (1...256).contains(self.claimedApplicationID.utf8.count) else { return nil }
         return ConnectionToken(
@@ -57,8 +61,8 @@ extension AppServiceCaller {
     }
 }
 
-/// The contents of a connection token. A token without addresses names a system that is searched for when the token is
-/// used.
+/// The contents of a connection token: a system, an application and its addresses. If it has no addresses, the system
+/// is searched for when the token is used.
 ///
 /// The text form is `remote-systems-connection:`, the version, a colon, and the base64url form (RFC 4648 §5, without
 /// padding) of a dictionary in the wire's encoding of values.
@@ -103,6 +107,8 @@ struct ConnectionToken: Sendable, Hashable {
         return "\(Self.scheme):\(Self.version):\(String(url))"
     }
 
+    /// Reads a token from its text.
+    ///
     /// - Parameter network: the network on which the token is used.
     init(_ text: String, network: TransportNetwork = .sockets) throws(RemoteSystemError) {
         guard text.utf8.count <= Self.maxBytes else { throw Self.invalid("it is too long") }
@@ -129,7 +135,7 @@ struct ConnectionToken: Sendable, Hashable {
             endpoints.append(endpoint)
         }
         let standing: Standing.Kind = message["Anonymous"]?.bool ?? false ? .anonymous : .sameAccount
-        // A watcher would not list such a system, so it is not searched for either.
+        // A watcher would not list a system of another account that is not nearby, so a token cannot name one either.
         guard standing.isAccountProved || endpoints.allSatisfy(network.isProximal) else {
             throw Self.invalid("it names a system of another account that is not nearby")
         }

@@ -1,9 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Identifies an operation, so that a repeated request does not execute it twice.
+/// A key that identifies an operation, so that a repeated request does not execute it twice.
 ///
-/// Create a new key for each operation, and use it for every attempt at that operation:
+/// Create a new key for each operation, and use it for every attempt at that operation.
+/// ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)`` describes how long a host remembers a key.
 ///
 /// ```swift
 /// let key = IdempotencyKey()
@@ -14,7 +15,7 @@ public struct IdempotencyKey: Sendable, Hashable {
     /// The bytes of the key on the wire.
     public let bytes: [UInt8]
 
-    /// The maximum length of a key, in bytes.
+    /// The maximum length of a key, in bytes: 64.
     public static let maxBytes = 64
 
     /// Creates a unique key of 16 random bytes.
@@ -23,13 +24,13 @@ public struct IdempotencyKey: Sendable, Hashable {
         self.bytes = (0..<16).map { _ in random.next() }
     }
 
-    /// Creates a key from these bytes; `nil` unless there are 1 to 64.
+    /// Creates a key from these bytes; `nil` unless there are 1–64 of them.
     public init?(_ bytes: some Sequence<UInt8>) {
         self.bytes = Array(bytes.prefix(Self.maxBytes + 1))
         guard (1...Self.maxBytes).contains(self.bytes.count) else { return nil }
     }
 
-    /// Creates a key from a text, such as an order number; `nil` unless it has 1 to 64 bytes of UTF-8.
+    /// Creates a key from a text, such as an order number; `nil` unless the text has 1–64 bytes of UTF-8.
     public init?(_ text: String) {
         self.init(text.utf8)
     }

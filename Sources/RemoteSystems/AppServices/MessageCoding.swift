@@ -40,8 +40,9 @@ extension AppServiceRequest {
     /// Decodes the message as a value of your own type.
     ///
     /// - Parameter type: the type to decode. Inferred from the context by default.
-    /// - Throws: ``AppServiceFailure`` that names the key that is missing or has another type. A handler that rethrows
-    ///   it sends this reason to the caller.
+    /// - Returns: the decoded value.
+    /// - Throws: ``AppServiceFailure`` that names the missing key, or the key whose value has another type. A handler
+    ///   that rethrows the failure sends this reason to the caller.
     public func message<Message: Decodable>(
         as type: Message.Type = Message.self
     ) throws(AppServiceFailure) -> Message {
@@ -58,7 +59,9 @@ extension AppServiceResponse {
     /// Decodes the service's message as a value of your own type.
     ///
     /// - Parameter type: the type to decode. Inferred from the context by default.
-    /// - Throws: ``RemoteSystemError`` for every status but success, and when the message cannot be decoded.
+    /// - Returns: the decoded value.
+    /// - Throws: ``error`` for every status except success; ``RemoteSystemError`` with
+    ///   ``RemoteSystemError/Code/protocolViolation`` when the message cannot be decoded.
     public func message<Message: Decodable>(
         as type: Message.Type = Message.self
     ) throws(RemoteSystemError) -> Message {

@@ -7,11 +7,11 @@ internal import RemoteSystemsTransport
 
 /// Information about an open connection.
 public struct RemoteSystemConnectionInfo: Sendable, Hashable {
-    /// The peer of the connection.
+    /// The authenticated system at the other end of the connection.
     public let peer: AppServiceCaller
     /// Whether the peer is on the same network or on this machine.
     public let isProximal: Bool
-    /// The peer's address, as text.
+    /// The peer's network address as text, without the port.
     public let address: String
     /// The maximum message size that the peer accepts, in bytes on the wire.
     public let messageLimit: Int

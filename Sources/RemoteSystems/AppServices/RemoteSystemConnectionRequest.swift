@@ -6,7 +6,10 @@ internal import RemoteSystemsTransport
 internal import ValueSets
 
 /// The target of a connection: a system, an application on it, or an address.
+///
+/// A request does not use the network. ``AppServiceConnection/open(_:)`` connects to its target.
 public struct RemoteSystemConnectionRequest: Sendable {
+    /// The system, application or address to connect to.
     enum Target: Sendable {
         case system(RemoteSystem)
         case application(RemoteSystemApplication)
@@ -16,17 +19,41 @@ public struct RemoteSystemConnectionRequest: Sendable {
 
     private(set) var target: Target
     let origin: ApplicationContext
-    /// The interceptors around every request sent over the connection, outermost first. They run inside those of
-    /// ``RemoteSystemsConfiguration/interceptors``. Defaults to none.
+    /// The interceptors around every request sent over the connection, outermost first. They run inside the
+    /// interceptors of ``RemoteSystemsConfiguration/interceptors``. Defaults to none.
     public var interceptors: [any AppServiceClientInterceptor] = []
 
-    /// Creates a request for any application on the system that offers the service.
+    /// Creates a request for an address, without discovery.
+    ///
+    /// - Parameters:
+    ///   - host: a host name or an IP address. If it is empty, opening fails with
+    ///     ``RemoteSystemError/Code/invalidArgument``.
+    ///   - port: the port that the other system's host listens on. Defaults to ``RemoteSystemHost/defaultPort``. Valid
+    ///     range: 1–65535; with another value, opening fails with ``RemoteSystemError/Code/invalidArgument``.
+    ///   - systemID: the system that must respond. Defaults to `nil`: any system of this system's account.
+    ///   - configuration: this application's configuration.
     public init(system: RemoteSystem) {
         self.target = .system(system)
         self.origin = system.origin
     }
 
-    /// Creates a request for one application.
+    /// Creates a request for an application from its connection token.
+    ///
+    /// The token of a ``RemoteSystemApplication`` holds the addresses that the application had when the token was
+    /// created, so no discovery is needed. The token of an ``AppServiceCaller`` holds no addresses, so
+    /// ``AppServiceConnection/open(_:)`` first searches for the caller's system, for at most 5 s. It returns
+    /// ``AppServiceConnectionStatus/remoteSystemUnavailable`` when the system is not found, and
+    /// ``AppServiceConnectionStatus/appNotInstalled`` when the system is found without the application.
+    ///
+    /// - Parameters:
+    ///   - connectionToken: a value of ``RemoteSystemApplication/connectionToken`` or
+    ///     ``AppServiceCaller/connectionToken``, of any age.
+    ///   - allowsAnyoneNearby: whether the token may name a system of another account, as watchers list them for
+    ///     ``RemoteSystemAuthorizationKind/anonymous``. Such a token connects only to the system that it names, at
+    ///     addresses nearby. Defaults to `false`, since the author of a token chooses the peer.
+    ///   - configuration: this application's configuration.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidConnectionToken`` when the text is not a
+    ///   valid token, or names a system of another account and `allowsAnyoneNearby` is `false`. A retry cannot succeed.
     public init(application: RemoteSystemApplication) {
         self.target = .application(application)
         self.origin = application.origin
@@ -87,6 +114,7 @@ public struct RemoteSystemConnectionRequest: Sendable {
         return request
     }
 
+    /// Where and how to connect to a service: the endpoints, the expected system and the application.
     struct Route: Sendable {
         var endpoints: [Endpoint]
         var systemID: SystemID?

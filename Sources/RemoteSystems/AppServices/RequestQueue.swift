@@ -25,9 +25,9 @@ final class RequestQueue: Sendable {
 
     private struct State {
         var waiting: [Waiting] = []
-        /// Readers without a request, in order of arrival.
+        /// The readers without a request, in order of arrival.
         var readers: [Reader] = []
-        /// Readers that are reserved for a request.
+        /// The readers that are reserved for a request.
         var reserved: [ReaderID: Reader] = [:]
         var end: Result<Void, RemoteSystemError>?
         var lastID: UInt64 = 0
@@ -122,7 +122,8 @@ final class RequestQueue: Sendable {
     /// Reserves readers for requests as long as both are waiting.
     func advance() {
         while let (id, request) = self.nextRequest() {
-            // Not under the lock: this may release the last reference to the connection, whose end calls this object.
+            // Not under the lock: reading the state may release the last reference to the connection, whose end calls
+            // this queue.
             let state = request.receptionState
             if case .opening = state { return }
             var isOpen = false

@@ -68,7 +68,7 @@ final class RequestReception: Sendable {
 
     /// Delivers a request to a reader, once one is available.
     private func deliver(_ pushed: PushedRequest, _ handling: RequestHandling) async -> Response {
-        // No suspension before the queue is read: waiting requests would continue in any order.
+        // No suspension before this point. After one, requests could continue in another order than they arrived in.
         guard let queue = self.queue.withLock({ $0 }) else { return .requestsNotTaken }
         guard let reader = await queue.reader(for: pushed) else { return Self.closing }
         defer { queue.release(reader) }

@@ -42,7 +42,10 @@ extension Response {
         }
     }
 
-    /// Does the same with a handler that awaits nothing.
+    /// Runs a handler that awaits nothing and returns its response in wire form. An error that the handler throws
+    /// becomes a response.
+    ///
+    /// - Parameter reportUnknown: called with an error whose text the caller does not receive.
     static func from(
         _ request: AppServiceRequest,
         checking rule: MessageRule,

@@ -3,16 +3,22 @@
 
 public import ValueSets
 
-/// The result of a message that was sent without a lasting connection. Check the status before the message.
+/// The result of ``AppServiceConnection/sendStateless(_:to:request:timeout:idempotencyKey:metadata:)``. Check the
+/// status before the message.
 public struct StatelessAppServiceResponse: Sendable {
-    /// How the request ended.
+    /// The outcome of the request.
     public var status: StatelessAppServiceResponseStatus
     /// The service's response; empty unless the status is ``StatelessAppServiceResponseStatus/success``.
     public var message: ValueSet
-    /// The failure; `nil` on success.
+    /// The failure, with whether a retry may succeed; `nil` on success.
     public var error: RemoteSystemError?
 
-    /// Creates a response.
+    /// Creates a response, for a test.
+    ///
+    /// - Parameters:
+    ///   - status: how the request ended.
+    ///   - message: the service's response. Defaults to an empty one.
+    ///   - error: the failure. Defaults to `nil`.
     public init(
         status: StatelessAppServiceResponseStatus,
         message: ValueSet = [:],
@@ -25,7 +31,8 @@ public struct StatelessAppServiceResponse: Sendable {
 
     /// Returns the message of a successful response.
     ///
-    /// - Throws: ``RemoteSystemError`` for every other status.
+    /// - Throws: ``error`` for every other status. If ``error`` is `nil`, a ``RemoteSystemError`` with
+    ///   ``RemoteSystemError/Code/serviceFailed``.
     public func get() throws(RemoteSystemError) -> ValueSet {
         guard self.status == .success else { throw self.error ?? .serviceFailed("\(self.status)") }
         return self.message

@@ -3,21 +3,22 @@
 
 internal import NIOCore
 
-/// How long a browser waits, and for what.
+/// The delays and timeouts of a browser.
 enum BrowserTimes {
     /// The timeout of the attempt to reconnect to a lost system at its known endpoints. A lost system is removed within
     /// a second, so the attempt must end earlier.
     static let reconnect = TimeAmount.milliseconds(700)
-    /// The time in which a system must respond that discovery no longer finds, or finds elsewhere.
+    /// The time in which a system must respond to a probe after discovery lost it or found it at another address.
     static let response = TimeAmount.seconds(1)
     /// The time in which a process must describe itself after the connection opens.
     static let description = Duration.seconds(5)
-    /// The minimum time between two losses. A connection that is lost earlier is not reconnected immediately.
+    /// A connection that is lost within this time after the previous loss is not reconnected immediately.
     static let stable = Duration.seconds(10)
     /// A host's machine counts as alive if an attempt to reconnect to the host fails within this time. If the machine
     /// is gone, the attempt lasts until its timeout.
     static let alive = Duration.milliseconds(650)
-    /// How long ``SystemBrowserStateMachine/Action/settled`` waits for attempts to connect to remembered processes.
+    /// The time for which ``SystemBrowserStateMachine/Action/settled`` waits for attempts to connect to remembered
+    /// processes.
     static let recall = Duration.seconds(1)
     /// The minimum time between two writes of what was learned of known systems.
     static let saving = Duration.seconds(3)

@@ -6,7 +6,7 @@ internal import FoundationEssentials
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Where the systems of an account were met: their endpoints, each with the network on which it worked.
+/// The endpoints at which the systems of an account were met, each with the network on which it worked.
 ///
 /// A value without I/O or a clock. Bounded, and endpoints are dropped 30 days after they last worked.
 struct KnownEndpoints: Sendable, Equatable {
@@ -16,7 +16,7 @@ struct KnownEndpoints: Sendable, Equatable {
         var port: Int
         /// The hash of the network's identity (``KnownEndpoints/hash(_:)``).
         var network: String
-        /// When the endpoint last worked, in seconds since 1970.
+        /// The time at which the endpoint last worked, in seconds since 1970.
         var met: Int
 
         /// Whether both entries are for the same endpoint on the same network.
@@ -24,13 +24,14 @@ struct KnownEndpoints: Sendable, Equatable {
             self.host == other.host && self.port == other.port && self.network == other.network
         }
 
-        /// Whether the values are possible ones, since the file may have been changed.
+        /// Whether the values are within their valid ranges. They may not be, if the file was changed by another
+        /// program.
         var isValid: Bool {
             (1...Self.maxHostBytes).contains(self.host.utf8.count) && (1...65_535).contains(self.port)
                 && self.network.utf8.count == KnownEndpoints.hashBytes * 2
         }
 
-        /// An IPv6 address with the name of an interface has at most 61 bytes.
+        /// The maximum length of a host, in bytes. An IPv6 address with the name of an interface has at most 61 bytes.
         private static let maxHostBytes = 64
     }
 
@@ -38,18 +39,20 @@ struct KnownEndpoints: Sendable, Equatable {
     static let maxEndpointsOfSystem = 8
     /// The maximum number of endpoints of all systems. It keeps the file below 1 MiB.
     static let maxEndpoints = 4096
-    /// How long an endpoint is kept after it last worked, in seconds: 30 days.
+    /// The time for which an endpoint is kept after it last worked, in seconds: 30 days.
     static let maxAge = 30 * 24 * 3600
-    /// An entry is stored again only when its time is this old, in seconds: a day. A file is not written at every
-    /// start of a program.
+    /// The age at which an entry's time is stored again, in seconds: one day. The file is therefore not written at
+    /// every start of a program.
     private static let refreshAge = 24 * 3600
     fileprivate static let hashBytes = 8
 
-    /// Part of each hash, so that the file does not contain networks in a form that can be looked up.
+    /// A random value that is part of each network's hash, so that the hashes cannot be looked up in a table.
     private(set) var salt: [UInt8]
     /// The entries of each system, the newest first.
     private(set) var systems: [SystemID: [Entry]] = [:]
 
+    /// Creates an empty value.
+    ///
     /// - Parameter salt: 16 random bytes.
     init(salt: [UInt8]) { self.salt = salt }
 
@@ -177,11 +180,12 @@ extension KnownEndpoints {
         var systems: [String: [Entry]]
     }
 
-    /// Only the version, which decides how to read the rest.
+    /// The version of the file, which decides how to read the rest.
     private struct Format: Codable {
         var version: Int
     }
 
+    /// The reason why the file of known endpoints cannot be used.
     enum FileError: Error {
         /// A newer version of the software wrote the file.
         case newerVersion

@@ -37,6 +37,8 @@ final class KnownSystems: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
+    /// Creates access to the file of known endpoints. Reads nothing yet.
+    ///
     /// - Parameters:
     ///   - reach: the part of the network that may be used.
     ///   - queue: runs the access to the files.

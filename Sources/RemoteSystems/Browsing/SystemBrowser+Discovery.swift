@@ -23,7 +23,8 @@ extension SystemBrowser {
 
     /// Browses once.
     ///
-    /// - Parameter before: the hints of the previous browse. Those that this browse does not find have vanished.
+    /// - Parameter before: the hints of the previous browse. Hints that this browse does not find again are handled as
+    ///   vanished.
     /// - Returns: the hints that are present when the browse ends.
     private func browse(
         _ source: any DiscoverySource,
@@ -52,7 +53,7 @@ extension SystemBrowser {
     }
 
     private func take(_ event: DiscoveryEvent, from source: any DiscoverySource) {
-        // The name depends on the Avahi server, which may become known in between.
+        // The name depends on the Avahi server, which may become known during the browse.
         let name = source.name
         switch event {
         case .appeared(let hint), .changed(let hint):

@@ -4,16 +4,16 @@
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-// A host daemon names processes that run beside it without advertising themselves. Those that registered with it, it
-// also describes; the browser needs no connections to them. To the others the browser connects through that host, and
-// then handles them like any other process.
+// A host daemon names processes that run beside it without advertising themselves. It also describes the processes that
+// registered with it, so the browser needs no connections to them. The browser connects to the other processes through
+// the daemon, and then handles them like any other process.
 
 extension SystemBrowserStateMachine {
-    /// Follows the processes that a host names, and drops those that it no longer names or that now advertise
+    /// Follows the processes that a host names, and drops processes that it no longer names or that now advertise
     /// themselves.
     ///
-    /// - Parameter before: the host's previous description. A process that it described, and that the host now only
-    ///   names, stays listed during one quick attempt to connect: the host may have been restarted.
+    /// - Parameter before: the host's previous description. If the host described a process before and now only names
+    ///   it, the process stays listed during one quick attempt to connect: the host may have been restarted.
     mutating func follow(
         _ host: String,
         from before: SystemDescription?,
@@ -40,7 +40,7 @@ extension SystemBrowserStateMachine {
                 self.instances[referral.instance]?.phase = .reconnecting(system, description.described(program))
             }
         }
-        // Its description replaces the connection.
+        // The host's description replaces the connection to the process.
         let described = unnamed.filter { name in
             let application = self.instances[name]?.referral?.application
             return description.programs.contains { $0.application.id == application }
@@ -50,7 +50,7 @@ extension SystemBrowserStateMachine {
         return actions + self.unsee(unnamed.subtracting(described).sorted())
     }
 
-    /// The processes that are connected to through the host.
+    /// The instance names of the processes to which the browser connects through the host.
     func referrals(by host: String) -> [String] {
         self.instances.filter { $0.value.referral?.host == host && $0.value.referral?.isDirect == false }.keys.sorted()
     }
@@ -77,8 +77,8 @@ extension SystemBrowserStateMachine {
         return spare.keys.sorted().map { .disconnect(instance: $0) }
     }
 
-    /// Connects directly to the processes that a lost host has described. They are still listed: they may run, and
-    /// advertise themselves from now on.
+    /// Connects directly to the processes that a lost host has described. The processes stay listed: they may still
+    /// run, and then advertise themselves.
     ///
     /// - Parameter lost: when the connection to the host was lost; `nil` if the host closed it.
     mutating func takeOver(
@@ -119,8 +119,7 @@ extension SystemBrowserStateMachine {
         return actions
     }
 
-    /// Handles referrals like instances that discovery no longer finds, and also ends attempts to connect to those that
-    /// are forgotten.
+    /// Handles referrals like instances that discovery no longer finds. Attempts to connect to forgotten referrals end.
     mutating func unsee(_ referrals: [String]) -> [Action] {
         referrals.flatMap { name in
             let actions = self.unseen(name)
@@ -128,7 +127,7 @@ extension SystemBrowserStateMachine {
         }
     }
 
-    /// The applications of the system's processes that are connected to without a referral.
+    /// The applications of the system's processes to which the browser connects without a referral.
     private func advertised(on system: SystemID) -> Set<String> {
         var advertised: Set<String> = []
         for instance in self.instances.values where instance.referral == nil && instance.standing.isAccountProved {

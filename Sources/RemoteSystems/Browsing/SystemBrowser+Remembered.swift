@@ -4,9 +4,10 @@
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-// A process that was met before on a present network is tried at its remembered endpoints, beside discovery. It is an
-// instance that discovery does not find, so it is given up when its attempts fail. A discovered instance of the same
-// process takes over its connection, so that there is one presence connection to each process.
+// The browser also tries to connect to processes that were met before on a present network, at their remembered
+// endpoints. Such a process is an instance that discovery does not find, so it is dropped when its attempts fail. If
+// discovery finds the process too, the discovered instance takes over the connection, so that there is one presence
+// connection to each process.
 
 extension SystemBrowserStateMachine {
     /// The maximum number of remembered processes that are tried at the same time.
@@ -38,7 +39,7 @@ extension SystemBrowserStateMachine {
         while running < Self.maxRememberedAttempts, let process = self.recalling.popFirst() {
             guard !self.knows(process.instance), self.instances.count < Self.maxInstances else { continue }
             if let found = self.discovered(at: process.endpoints) {
-                // Discovery found it already. The network that has appeared is a reason to try at once.
+                // Discovery found the process already. Try it at once, because a network has appeared.
                 guard self.instances[found]?.phase.isIdle == true, let endpoints = self.instances[found]?.endpoints
                 else { continue }
                 self.instances[found]?.phase = .connecting
@@ -138,7 +139,7 @@ extension SystemBrowserStateMachine {
 }
 
 extension SystemBrowserStateMachine.Instance {
-    /// Whether only the memory of an earlier meeting leads to the instance.
+    /// Whether the instance is known only by its remembered endpoints, not by discovery.
     var isRemembered: Bool { self.expected != nil && !self.isHinted }
 
     /// Whether the instance may be the same process as a remembered one.

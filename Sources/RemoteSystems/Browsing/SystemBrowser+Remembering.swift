@@ -27,7 +27,7 @@ extension SystemBrowser {
 
     private func endRecall() { self.perform(self.machine.recallEnds()) }
 
-    /// Remembers where a process was reached that has described itself.
+    /// Remembers the endpoint at which a process that has described itself was reached.
     func remember(_ instance: String, over connection: Connection) {
         guard let knownSystems, connection.isWithinAccount, self.machine.isMemorable(instance),
             let endpoint = connection.channel.transportPeer.endpoint,
@@ -57,8 +57,8 @@ extension SystemBrowser {
 }
 
 extension SystemBrowserStateMachine {
-    /// Whether the instance's endpoint may be remembered: it is a nearby process of this account that listens at a port
-    /// of its own for longer than a diagnosis.
+    /// Whether the instance's endpoint may be remembered. The instance must be a nearby process of this account that
+    /// listens at its own port. A diagnosis does not qualify, because it ends soon.
     func isMemorable(_ instance: String) -> Bool {
         guard let known = self.instances[instance], case .connected(_, let description?) = known.phase else {
             return false

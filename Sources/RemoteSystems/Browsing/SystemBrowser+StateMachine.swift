@@ -19,6 +19,7 @@ internal import RemoteSystemsTransport
 struct SystemBrowserStateMachine {
     typealias Instant = ContinuousClock.Instant
 
+    /// An action that the driver performs.
     enum Action: Sendable {
         case connect(instance: String, endpoints: [Endpoint])
         case disconnect(instance: String)
@@ -30,10 +31,11 @@ struct SystemBrowserStateMachine {
         case changed(ObservedSystem)
         /// Every system found so far has described itself or has failed to respond.
         case settled
-        /// The machine cannot follow all that is advertised.
+        /// An error for the watchers: more instances are advertised than the state machine can follow.
         case report(RemoteSystemWatcherError)
     }
 
+    /// The state of one discovered, referred or remembered process.
     struct Instance {
         var endpoints: [Endpoint]
         var discoveryType: RemoteSystemDiscoveryType
@@ -68,6 +70,7 @@ struct SystemBrowserStateMachine {
         var instance: String { ">\(self.application)@\(self.host)" }
     }
 
+    /// The phase of the presence connection to an instance.
     enum Phase {
         case connecting
         case connected(SystemID, SystemDescription?)
@@ -106,6 +109,8 @@ struct SystemBrowserStateMachine {
     private(set) var isSettled = false
     private var hasRefused = false
 
+    /// Creates the state of a browser that starts.
+    ///
     /// - Parameters:
     ///   - sources: the number of sources that start to browse.
     ///   - awaitsRecall: whether ``recalled(_:)`` will be called.
@@ -281,6 +286,8 @@ struct SystemBrowserStateMachine {
 
     // MARK: Connection events
 
+    /// Records that an attempt to connect to an instance succeeded.
+    ///
     /// - Parameter endpoint: the endpoint that the connection uses, if known.
     mutating func connected(
         _ instance: String,
@@ -389,7 +396,8 @@ struct SystemBrowserStateMachine {
         else {
             return self.failed(instance, isAuthentic: true, lost: orderly ? nil : now, now: now, jitter: 0.5)
         }
-        // So could a system of this account that accepts connections and drops them.
+        // A system of this account that accepts connections and drops them could also cause an endless series of
+        // reconnects.
         let isAgain = known.lastLoss.map { $0.duration(to: now) < BrowserTimes.stable } ?? false
         known.lastLoss = now
         known.phase = .reconnecting(system, description)

@@ -28,7 +28,7 @@ extension SystemBrowser {
 
     // MARK: Renewal
 
-    /// Asks the system that holds the account's key to renew this system's certificate when it is due.
+    /// Asks the system that holds the account's root key to renew this system's certificate when it is due.
     func renewIfDue(over connection: Connection) {
         let identity = self.security.identity
         guard !identity.isAuthority, identity.isRenewalDue(at: Date()), !self.isRenewing else { return }

@@ -13,6 +13,7 @@ internal import ValueSets
 ///
 /// It runs from the start of the first watcher to the end of the last one.
 actor SystemBrowser {
+    /// A piece of work that runs in a task of its own while the browser runs.
     enum Job: Sendable {
         case browse(any DiscoverySource)
         case presence(instance: String, attempt: Int, endpoints: [Endpoint])
@@ -32,7 +33,7 @@ actor SystemBrowser {
     struct User {
         let run: WatcherRun
         var list: WatcherList
-        /// Finished when this system has left its account.
+        /// A stream that is finished when this system has left its account.
         let end: AsyncStream<Never>.Continuation
     }
 
@@ -41,7 +42,7 @@ actor SystemBrowser {
     let time: TimeSource
     /// The systems that were met before; `nil` if they are not remembered.
     let knownSystems: KnownSystems?
-    /// In the order of their start.
+    /// The running watchers, in the order of their start.
     var users: [User] = []
     var needs: BrowserNeeds
     private var task: Task<Void, Never>?
@@ -52,20 +53,21 @@ actor SystemBrowser {
     private var nextAttempt = 0
     private var wakeUp: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
     private var addJob: AsyncStream<Job>.Continuation?
-    /// Incremented when the sources must browse again.
+    /// A counter that is incremented when the sources must browse again.
     let browsing = ObservableValue(0)
     var isRenewing = false
     /// The earliest time of the next attempt to connect to an instance of another account.
     private var nextTurn: ContinuousClock.Instant
     /// The description received from each instance. Kept while reconnecting, so that only changes are sent again.
     private var descriptions: [String: (system: SystemID, subscriber: StateSubscriber)] = [:]
-    /// Publishes this system's state (the topic `trust`) on its presence connections.
+    /// The publisher of this system's state (the topic `trust`) on its presence connections.
     let publisher = StatePublisher()
     let trust: TrustPublication
     /// The advertisements of other accounts or versions, by source and id. The sources limit their number.
     var strangers: [String: Stranger] = [:]
     var errors: [String: RemoteSystemWatcherError] = [:]
 
+    /// The reason why an advertisement is counted but not connected to.
     enum Stranger {
         case otherAccount, otherVersion
     }
@@ -311,7 +313,7 @@ actor SystemBrowser {
         self.forgetIfGone(instance)
     }
 
-    /// Removes the state of an instance that is gone. Instance names change daily, so it would accumulate.
+    /// Removes the state of an instance that is gone. Instance names change daily, so the state would accumulate.
     func forgetIfGone(_ instance: String) {
         guard !self.machine.knows(instance) else { return }
         self.attempts[instance] = nil

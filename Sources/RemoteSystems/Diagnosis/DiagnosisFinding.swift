@@ -5,48 +5,48 @@ internal import RemoteSystemsDiscovery
 
 /// One result of a diagnosis: what was found, why it matters, and what to do.
 public struct DiagnosisFinding: Sendable, Hashable, Codable {
-    /// The subject of a finding. Codes are stable; later versions may add some.
+    /// The subject of a finding. Codes are stable; later versions may add codes.
     public struct Code: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
-        /// The code's name.
+        /// The code's name, in lower case with hyphens.
         public var rawValue: String
         /// Creates a code with a name.
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// The code's name.
+        /// The code's name, as in ``rawValue``.
         public var description: String { self.rawValue }
 
-        /// The machine's clock.
+        /// Whether the machine's clock can be right.
         public static let clock = Code(rawValue: "clock")
-        /// The account, and this system's membership in it.
+        /// Whether the account can be used, and this system belongs to it.
         public static let account = Code(rawValue: "account")
-        /// The validity of this system's certificate.
+        /// Whether this system's certificate is valid, and for how long.
         public static let certificate = Code(rawValue: "certificate")
-        /// The network interfaces that the configuration allows.
+        /// Whether the network interfaces that the configuration allows are up.
         public static let interfaces = Code(rawValue: "interfaces")
-        /// Whether these interfaces carry multicast.
+        /// Whether the allowed network interfaces carry multicast.
         public static let multicast = Code(rawValue: "multicast")
-        /// The Avahi implementation in use.
+        /// Which Avahi implementation is used, and why.
         public static let avahi = Code(rawValue: "avahi")
-        /// Whether discovery works.
+        /// Whether the discovery sources work.
         public static let discovery = Code(rawValue: "discovery")
         /// Whether several mDNS responders run on this machine.
         public static let responders = Code(rawValue: "responders")
-        /// Whether a host can listen on the port.
+        /// Whether a host can listen on the port of the diagnosis.
         public static let port = Code(rawValue: "port")
-        /// Settings of avahi-daemon that restrict discovery.
+        /// Whether settings of avahi-daemon restrict discovery.
         public static let avahiConfiguration = Code(rawValue: "avahi-configuration")
-        /// How close Avahi is to its limits, beyond which it omits systems without an error.
+        /// How close Avahi is to its limits. Avahi omits systems beyond its limits, without an error.
         public static let avahiLimits = Code(rawValue: "avahi-limits")
         /// Whether this machine's packet filter accepts mDNS and connections.
         public static let firewall = Code(rawValue: "firewall")
         /// Whether the default route leads through a VPN.
         public static let vpn = Code(rawValue: "vpn")
-        /// The systems of the account that respond, and those that are advertised and do not respond.
+        /// Which systems of the account respond, and how many are advertised but do not respond.
         public static let systems = Code(rawValue: "systems")
-        /// The number of nearby programs of other accounts. They cannot be identified.
+        /// How many programs of other accounts are nearby. They cannot be identified.
         public static let otherAccounts = Code(rawValue: "other-accounts")
-        /// Nearby programs with another protocol version.
+        /// How many nearby programs have another protocol version.
         public static let otherVersions = Code(rawValue: "other-versions")
-        /// Filters that exclude available systems.
+        /// Whether filters exclude available systems.
         public static let filters = Code(rawValue: "filters")
         /// Whether this system can connect to the other system.
         public static let peer = Code(rawValue: "peer")
@@ -83,14 +83,21 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
     public var code: Code
     /// The severity of the finding.
     public var status: Status
-    /// What was found.
+    /// The description of what was found, in a sentence.
     public var what: String
-    /// Why it matters.
+    /// The reason why the finding matters, in a sentence.
     public var why: String
-    /// What to do; `nil` when there is nothing to do.
+    /// The advice for a person, in a sentence; `nil` when there is nothing to do.
     public var advice: String?
 
-    /// Creates a finding.
+    /// Creates a finding of a diagnosis.
+    ///
+    /// - Parameters:
+    ///   - code: the subject of the finding.
+    ///   - status: the severity of the finding.
+    ///   - what: what was found, in a sentence.
+    ///   - why: why it matters, in a sentence.
+    ///   - advice: what to do, in a sentence. Defaults to `nil`: there is nothing to do.
     public init(_ code: Code, _ status: Status, _ what: String, why: String, advice: String? = nil) {
         self.code = code
         self.status = status

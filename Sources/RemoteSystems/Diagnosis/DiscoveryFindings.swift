@@ -39,7 +39,7 @@ struct DiscoveryFindings: Sendable {
 
     var all: [DiagnosisFinding] { [self.systems, self.otherAccounts] + (self.otherVersions.map { [$0] } ?? []) }
 
-    /// What to do when one side does not trust the other. The message of the other side states the reason.
+    /// The advice when one side does not trust the other. The message of the other side states the reason.
     static let trustAdvice =
         "If a system was revoked, invite it again. Otherwise check that both systems belong to the same account "
         + "('remotesystems account show' on both), and that their certificates and clocks are valid ('remotesystems "

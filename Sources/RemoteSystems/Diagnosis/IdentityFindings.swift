@@ -4,7 +4,7 @@
 internal import FoundationEssentials
 internal import RemoteSystemsIdentity
 
-/// What is known of the account. Reading it does not create an account.
+/// The known facts about the account. Reading them does not create an account.
 enum IdentityFacts: Sendable {
     case none(directory: String)
     case usable(SystemIdentity, directory: String, lacksKey: Bool = false)

@@ -7,8 +7,8 @@ internal import RemoteSystemsTransport
 
 /// Finds the reasons why this machine and others may not find or reach each other.
 ///
-/// A diagnosis changes nothing and creates no account. It browses the network for 2 s, as a watcher does. A diagnosis
-/// with another system also advertises this one while it runs.
+/// A diagnosis changes no setting and creates no account. ``run()`` browses the network for 2 s, as a watcher does.
+/// ``run(with:)`` also advertises this system while it runs.
 public struct RemoteSystemsDiagnosis: Sendable {
     private let context: ApplicationContext
     private let port: Int
@@ -32,6 +32,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
     /// Checks this machine and its network.
     ///
     /// - Returns: the findings, including those without a problem, in the order in which to read and resolve them.
+    ///   Failures are findings, so the method throws nothing.
     public func run() async -> [DiagnosisFinding] {
         let network = self.context.configuration.network
         // Before this process uses mDNS itself.
@@ -122,7 +123,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
         }
     }
 
-    /// What a watcher finds; `nil` without an account, since a watcher would create one.
+    /// Returns the findings about the systems that a watcher lists; `nil` without an account, since a watcher would
+    /// create one.
     private func serviceInstances(_ identity: IdentityFacts) async -> DiscoveryFindings? {
         guard case .usable = identity else { return nil }
         var configuration = self.context.configuration
@@ -185,7 +187,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
 
     /// Returns the most likely reason why a watcher lists nothing, from what the watcher has seen.
     ///
-    /// Sends nothing. Call it when the watcher has completed its enumeration.
+    /// Sends nothing on the network. Call it after the watcher's ``RemoteSystemEvent/enumerationCompleted``.
     ///
     /// - Parameter watcher: the watcher whose list is empty.
     /// - Returns: one finding; `nil` when the watcher lists a system.

@@ -7,7 +7,7 @@ internal import Synchronization
 final class AdvertisedInstances: Sendable {
     private let names = Mutex<(own: Set<String>, daemon: Set<String>)>(([], []))
 
-    /// The names that the host advertises itself, and those of the host daemon that advertises the machine for it.
+    /// The names that the host advertises itself, and the names of the host daemon that advertises the machine for it.
     var all: Set<String> { self.names.withLock { $0.own.union($0.daemon) } }
 
     func insert(_ name: String) { self.names.withLock { _ = $0.own.insert(name) } }

@@ -76,7 +76,7 @@ final class AnonymousConnections: Sendable {
 }
 
 extension ConnectionLimits {
-    /// The same limits, reduced to what systems of other accounts are granted.
+    /// These limits, reduced to the values for systems of other accounts.
     var forAnonymous: ConnectionLimits {
         var limits = self
         limits.messageBytes = min(limits.messageBytes, 64 << 10)

@@ -6,6 +6,7 @@ internal import RemoteSystemsTransport
 
 /// Starts installed applications that do not run. All callers that request an application share one start.
 actor ApplicationStarter {
+    /// The result of a start: the port of the running application, or the reason why it did not start.
     enum Outcome: Sendable, Hashable {
         case running(port: Int)
         /// The reason, as a sentence.
@@ -89,7 +90,7 @@ actor ApplicationStarter {
         if let first = await self.race(id, until: began + timeout) {
             outcome = first
         } else if let port = self.running.port(of: id) {
-            // It came up just before the timeout.
+            // The application came up just before the timeout.
             outcome = .running(port: port)
         } else {
             await self.installed.didNotComeUp(id)

@@ -11,6 +11,7 @@ internal import RemoteSystemsTransport
 ///
 /// A value type without I/O. It keeps state of open connections only.
 struct ConnectionQuota: Sendable {
+    /// Whether another connection fits the limits.
     enum Decision: Hashable, Sendable {
         case free
         /// The total limit is reached. `shouldReport` is false if this was already logged since the count was last
@@ -25,6 +26,8 @@ struct ConnectionQuota: Sendable {
     /// The systems at their limit for which that was reported.
     private var reported: Set<SystemID> = []
 
+    /// Creates a quota without connections.
+    ///
     /// - Parameter share: the maximum of one system. `nil` means a quarter of `limit`, but at least 16 where `limit`
     ///   allows it.
     init(limit: Int, share: Int? = nil) {

@@ -137,7 +137,8 @@ extension EstablishedStream {
 }
 
 extension TransportError {
-    /// Several connections were admitted at the same time, and more than the limit allows.
+    /// The error of a connection that opens although the limit is reached: several connections were admitted at the
+    /// same time.
     fileprivate static let tooManyConnections = TransportError(
         .localResources,
         "This system has the maximum number of connections. Try again later.",

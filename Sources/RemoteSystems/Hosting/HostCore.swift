@@ -131,7 +131,7 @@ actor HostCore {
 
     /// Closes every connection and returns when all are closed. Gracefully, or at once when the task is cancelled.
     ///
-    /// - Parameter first: what to do before that, when nothing is published any more.
+    /// - Parameter first: runs before the connections close, when nothing is published any more.
     func close(first: () async -> Void) async {
         self.isClosing = true
         await first()

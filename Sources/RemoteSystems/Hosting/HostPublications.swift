@@ -4,7 +4,7 @@
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// What a host publishes on presence connections: its description and the revocation list.
+/// The state that a host publishes on presence connections: its description and the revocation list.
 ///
 /// There is one publisher for each group of peers that receives the same state, so that a change is encoded once per
 /// group.

@@ -22,6 +22,8 @@ final class HostRegistration: Sendable {
     private let identity: @Sendable () -> SystemIdentity?
     private let now: @Sendable () -> Date
 
+    /// Creates the registration of a host that does not run yet.
+    ///
     /// - Parameters:
     ///   - identity: this system's identity; `nil` if it cannot be used. Called only while the host listens and is
     ///     advertised.
@@ -82,7 +84,8 @@ final class HostRegistration: Sendable {
         return min(max(.seconds(next.timeIntervalSince(now)), .milliseconds(100)), Self.longestTime)
     }
 
-    /// One minute: another process may renew the certificate, and the clock may be set, at any time.
+    /// The maximum of ``timeToRefresh``: one minute, because another process may renew the certificate, and the clock
+    /// may be set, at any time.
     private static let longestTime = Duration.seconds(60)
 
     /// Ends the registration: the host does not run again. Sequences end after the last state.

@@ -19,7 +19,7 @@ struct IdempotencyCacheStateMachine<Work> {
         var key: [UInt8]
     }
 
-    /// How much the cache keeps. When a limit is exceeded, the oldest response of the system that uses the most is
+    /// The limits of the cache. When a limit is exceeded, the oldest response of the system that uses the most is
     /// removed first.
     struct Limits {
         var time = Duration.seconds(300)
@@ -31,6 +31,7 @@ struct IdempotencyCacheStateMachine<Work> {
         var bytesEach = 1 << 20
     }
 
+    /// What to do with a request that has a key.
     enum OnRequest {
         /// The first request of its name, with the number of its execution.
         case execute(UInt64)
@@ -55,7 +56,7 @@ struct IdempotencyCacheStateMachine<Work> {
     /// The requests of one system.
     private struct Holder {
         var inFlight = 0
-        /// Finished requests, oldest first.
+        /// The finished requests, oldest first.
         var done = CircularBuffer<Name>()
         var bytes = 0
 

@@ -11,7 +11,8 @@ final class IdempotencyCache: Sendable {
 
     private struct State {
         var memory = Memory()
-        /// The running handlers. The second of two reports, start and end, removes the entry.
+        /// The running handlers. A handler's start and end are reported in any order; the second report removes the
+        /// entry.
         var handlers: [ObjectIdentifier: Task<Void, Never>?] = [:]
         var isStopped = false
 

@@ -6,7 +6,7 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemHost {
-    /// What the host advertises. It may change while the host runs.
+    /// The advertised state of the host. It may change while the host runs.
     struct Advertising: Hashable {
         var isWanted: Bool
         /// Whether the machine's host daemon advertises the machine and publishes this host, so that the host need not

@@ -6,27 +6,29 @@ internal import Logging
 internal import RemoteSystemsTransport
 
 extension RemoteSystemHost {
-    /// Whether other systems of the account can find and reach this host now. ``RemoteSystemsDiagnosis`` reports what
-    /// to do about a state other than ``RemoteSystemRegistrationState/registered``.
+    /// Whether other systems of the account can find and reach this host now.
     ///
     /// The state is ``RemoteSystemRegistrationState/registered`` only while the advertisement is in effect: the
-    /// discovery source has published it and has not lost it since. After a start this takes about one second. A host
-    /// that is not advertised (``Options/isDiscoverable``), or that uses only ``StaticPeers``, is never registered,
-    /// although it can be reached by its address. Of several discovery sources, one is enough.
+    /// discovery source has published it and has not lost it since. This takes about one second after a start. Of
+    /// several discovery sources, one is enough. ``RemoteSystemsDiagnosis`` reports what to do about another state.
+    ///
+    /// A host that is not advertised (``Options/isDiscoverable``), or that uses only ``StaticPeers``, is never
+    /// registered, although it can be reached by its address.
     public var registration: RemoteSystemRegistrationState { self.registering.current }
 
     /// The states of ``registration`` as a sequence: the present one, then each change, until ``run()`` ends.
     ///
-    /// Each call returns a new sequence. Buffer policy: a slow reader gets the newest state and misses earlier ones. An
-    /// expired certificate, or one that another process has renewed, is noticed within one minute.
+    /// Each access returns a new sequence. Buffer policy: a slow reader receives the newest state and misses earlier
+    /// ones. An expired certificate, or one that another process has renewed, is noticed within one minute.
     public var registrationStates: some AsyncSequence<RemoteSystemRegistrationState, Never> & Sendable {
         self.registering.states
     }
 
-    /// Registers a listener for the present state of ``registration`` and for each change, until ``run()`` ends.
+    /// Registers a callback for the present state of ``registration`` and for each change, until ``run()`` ends.
     ///
-    /// The host calls the listener from its own task, one call at a time. A slow listener misses states in between,
-    /// never the last one.
+    /// - Parameter listener: receives the state. The host calls it from its own task, one call at a time. A slow
+    ///   callback misses states in between, never the last one.
+    /// - Returns: a registration that removes the callback. It may be discarded.
     @discardableResult
     public func onRegistrationChanged(
         _ listener: @escaping @Sendable (RemoteSystemRegistrationState) -> Void

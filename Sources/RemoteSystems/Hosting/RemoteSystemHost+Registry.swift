@@ -6,9 +6,10 @@ internal import Synchronization
 
 /// Registration of programs with the host daemon of their machine (`Docs/decisions/0023-local-registry.md`).
 extension RemoteSystemHost {
-    /// Where this host registers, or accepts registrations; `nil` for a host that does neither.
+    /// The place where this host registers, or accepts registrations; `nil` for a host that does neither.
     ///
-    /// A simulated host has no daemon beside it. A diagnosis checks its own advertisement.
+    /// A simulated host does neither, since it has no daemon beside it. A diagnosis does neither, since it checks its
+    /// own advertisement.
     static func registryPlace(
         _ configuration: RemoteSystemsConfiguration,
         _ running: RunningApplications?
@@ -30,8 +31,9 @@ extension RemoteSystemHost {
     /// The time that programs have to register with a restarted daemon. They notice its socket at once.
     private static let registrationTime = Duration.seconds(5)
 
-    /// Names the programs that listen already, if this is the host daemon: a restarted daemon must not publish a
-    /// description without them before they have registered.
+    /// Names the programs that listen already, if this is the host daemon.
+    ///
+    /// A restarted daemon must not publish a description without these programs before they have registered.
     func expectPrograms() {
         guard let running = self.running, let programs = running.registered else { return }
         programs.expect(

@@ -28,10 +28,11 @@ package import ValueSets
 /// (``AppServiceConnectionStatus/appUnavailable``), and lets running requests finish. When its task is cancelled it
 /// closes its connections at once; running requests then fail on both sides.
 public final class RemoteSystemHost: Service {
-    /// How the host is published, and where it listens.
+    /// The settings of how a host is published, and where it listens.
     public struct Options: Sendable {
-        /// The application's name as users see it. Valid range: 1–1024 bytes of UTF-8. Defaults to the application's
-        /// id.
+        /// The application's name as users see it. Valid length: 1–1024 bytes of UTF-8.
+        ///
+        /// Defaults to `nil`: the application's id.
         public var displayName: String?
         /// Attributes that the application publishes to systems of its account. At most 256 entries, with keys and
         /// values of at most 1 KiB each. Defaults to none.
@@ -39,15 +40,17 @@ public final class RemoteSystemHost: Service {
         /// The port to listen on. Defaults to 0: the kernel chooses a free port, which callers learn by discovery.
         /// Valid range: 0–65535.
         public var port = 0
-        /// Whether the host advertises itself. Defaults to `true`. A host that does not can be reached by its address,
-        /// and through a host daemon on its machine, which publishes that the host runs, so that watchers list it.
+        /// Whether the host advertises itself. Defaults to `true`.
+        ///
+        /// With `false`, the host can be reached by its address. Watchers also list it if the machine's host daemon
+        /// runs (a host with ``installedApplications``), because the daemon publishes which hosts run on its machine.
         public var isDiscoverable = true
         /// Whether other processes of this system may run under the same application id at the same time. Defaults to
         /// `false`.
         ///
-        /// If `false`, the second host to start fails with ``RemoteSystemError/Code/applicationAlreadyRunning``, since
-        /// callers would reach either of the two. Processes that share an id must all set this to `true` and offer the
-        /// same services; a caller reaches any one of them.
+        /// With `false`, the second host to start fails with ``RemoteSystemError/Code/applicationAlreadyRunning``,
+        /// because callers would reach either of the two. Processes that share an id must all set this to `true` and
+        /// offer the same services; a caller reaches any one of them.
         public var allowsSeveralProcesses = false
         /// Whether systems of other accounts on the same network may find the application and call its services that
         /// are offered to ``AppServiceCallers/anyoneNearby``. Defaults to `false`.
@@ -64,25 +67,29 @@ public final class RemoteSystemHost: Service {
         /// Callers wait for as long as their own ``RemoteSystemsConfiguration/Transport/startTimeout``, which defaults
         /// to 15 s.
         public var startTimeout = Duration.seconds(10)
-        /// Where to find the host daemon of this machine if the path of its socket cannot be used. Defaults to `nil`:
-        /// the daemon is found by the path only.
+        /// Finds the host daemon of this machine when the path of the daemon's socket cannot be used. Defaults to
+        /// `nil`: the daemon is found by the path only.
+        ///
+        /// `SessionBusDaemon` of the module RemoteSystemsDesktop is a locator.
         public var hostDaemonLocator: (any HostDaemonLocator)?
         /// A listening socket to use instead of opening one, as service managers pass it. The host closes it when it
         /// ends. A socket that accepts connections from more than the configuration's network is refused.
         package var listeningSocket: Int32?
-        /// Receives every event of the host's connections. For the conformance host.
+        /// The receiver of every event of the host's connections. For the conformance host.
         package var connectionObserver: ConnectionObserver?
         /// Additional keys, unknown to this protocol version, for every `accept`.
         package var unknownAcceptKeys: ValueSet = [:]
-        /// Opens URIs that other systems launch on this host. Defaults to `nil`: none are opened.
+        /// Opens URIs that other systems launch on this host. Defaults to `nil`: no URIs are opened.
         public var launchURIProvider: (any LaunchURIProvider)?
 
         /// Creates options with the default values.
         public init() {}
     }
 
-    /// The application id of a machine's host daemon. It receives launches that are not meant for a particular
-    /// application.
+    /// The application id of a machine's host daemon: `remote-systems.host`.
+    ///
+    /// The host daemon is the host with ``Options/installedApplications``, such as `remotesystems host run`. It
+    /// receives launches that are not meant for a particular application.
     public static let machineApplicationID = "remote-systems.host"
 
     private let configuration: RemoteSystemsConfiguration
@@ -99,24 +106,26 @@ public final class RemoteSystemHost: Service {
     private let hasRun = Mutex(false)
     let registering: HostRegistration
     let registryPlace: RegistryPlace?
-    /// Accepts the registrations of other programs; `nil` unless this is the machine's host daemon.
+    /// The listener for registrations of other programs; `nil` unless this is the machine's host daemon.
     private let registryListener: RegistryListener?
 
-    /// Creates a host with the default configuration.
+    /// Creates a host with the default configuration and options.
     ///
     /// - Parameters:
-    ///   - application: the application's id, in reverse-DNS form.
-    ///   - services: the app services that the host offers. If two have the same name, ``run()`` throws.
+    ///   - application: the application's id, in reverse-DNS form. Valid length: 1–256 bytes of UTF-8.
+    ///   - services: the app services that the host offers. If two services have the same name, ``run()`` throws
+    ///     ``RemoteSystemError/Code/invalidArgument``.
     public convenience init(application: String, services: [AppService]) {
         self.init(RemoteSystemsConfiguration(applicationID: application), services: services)
     }
 
-    /// Creates a host.
+    /// Creates a host. ``run()`` starts it and checks the arguments.
     ///
     /// - Parameters:
     ///   - configuration: the process's configuration.
-    ///   - services: the app services that the host offers. If two have the same name, ``run()`` throws.
-    ///   - options: how the host is published, and where it listens.
+    ///   - services: the app services that the host offers. If two services have the same name, ``run()`` throws
+    ///     ``RemoteSystemError/Code/invalidArgument``.
+    ///   - options: how the host is published, and where it listens. Defaults to `Options()`.
     public init(_ configuration: RemoteSystemsConfiguration, services: [AppService], options: Options = Options()) {
         self.configuration = configuration
         self.options = options
@@ -163,7 +172,7 @@ public final class RemoteSystemHost: Service {
         }
     }
 
-    /// The port that the host listens on. Waits until it listens.
+    /// The TCP port that the host listens on. Waits until the host listens.
     ///
     /// - Throws: the error with which ``run()`` failed before the host listened; `CancellationError`.
     public var port: Int {
@@ -176,10 +185,11 @@ public final class RemoteSystemHost: Service {
     /// The number of open connections of other systems.
     var openConnections: Int { self.core.connections.all.count }
 
-    /// Changes the application's attributes. Watchers are notified at once.
+    /// Replaces the application's attributes. Watchers are notified at once.
     ///
+    /// - Parameter attributes: the new attributes. At most 256 entries, with keys and values of at most 1 KiB each.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when there are more than 256 attributes,
-    ///   a key is empty, or a key or value exceeds 1 KiB. Nothing has changed then.
+    ///   a key is empty, or a key or value exceeds 1 KiB. The attributes are then unchanged.
     public func update(attributes: [String: String]) async throws(RemoteSystemError) {
         try SystemDescription.check(attributes: attributes)
         await self.core.update(attributes: attributes)
@@ -236,8 +246,9 @@ public final class RemoteSystemHost: Service {
     /// Runs the host until its task is cancelled or a graceful shutdown is triggered (as `ServiceGroup` does on a
     /// signal).
     ///
-    /// A graceful shutdown first finishes running requests, for at most the configuration's `drainTimeout`.
-    /// Cancellation, also during a graceful shutdown, waits for nothing. In both cases the method returns normally.
+    /// A graceful shutdown first finishes running requests, for at most
+    /// ``RemoteSystemsConfiguration/Transport/drainTimeout``. Cancellation, also during a graceful shutdown, waits for
+    /// no request. In both cases the method returns normally. A host can run once.
     ///
     /// - Throws: ``RemoteSystemError``:
     ///   - ``RemoteSystemError/Code/identity`` when the account cannot be used or this system left it,
@@ -410,8 +421,8 @@ public final class RemoteSystemHost: Service {
 
     /// Renews the certificate if it is due.
     ///
-    /// Where the account's key is stored, loading the identity renews the certificate. On other systems a watcher runs
-    /// for 15 s to find a system that has the key and to request a certificate from it.
+    /// Where the account's root key is stored, loading the identity renews the certificate. On other systems a watcher
+    /// runs for 15 s to find a system that has the key and to request a certificate from it.
     private func renewIfDue() async throws {
         await self.context.account.reloadIdentityInBackground()
         guard let identity = try? self.context.security().identity, !identity.isAuthority,

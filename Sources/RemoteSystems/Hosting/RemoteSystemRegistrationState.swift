@@ -9,10 +9,10 @@ internal import RemoteSystemsIdentity
 /// The raw values are those of Project Rome, where they described a push service. Here they describe the host's
 /// advertisement and the certificate by which other systems recognise this one.
 public struct RemoteSystemRegistrationState: NumberedEnumeration {
-    /// The raw value.
+    /// The number of the state, as Project Rome defines it. Unknown numbers are kept.
     public var rawValue: Int
 
-    /// Creates a state with a raw value.
+    /// Creates a state with a number, which may be unknown to this version.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// The host does not run, its advertisement is not in effect (not yet, switched off, or refused by discovery), or
@@ -21,7 +21,7 @@ public struct RemoteSystemRegistrationState: NumberedEnumeration {
     /// The host runs and is advertised, and its certificate is valid.
     public static let registered = RemoteSystemRegistrationState(rawValue: 1)
     /// The host runs and is advertised, but its certificate is due for renewal: it has not met a system that holds the
-    /// account's key.
+    /// account's root key.
     public static let expiring = RemoteSystemRegistrationState(rawValue: 2)
     /// The host runs and is advertised, but its certificate has expired: other systems neither accept its connections
     /// nor connect to it.

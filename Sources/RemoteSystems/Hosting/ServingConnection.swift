@@ -153,7 +153,7 @@ final class ServingConnection: Sendable {
         }
     }
 
-    /// Runs the handler where the service's execution option requires it.
+    /// Runs the handler on the executor that the service's execution option selects.
     private func executeAsDue(_ request: AppServiceRequest) async -> HandlerOutcome {
         guard self.service.execution == .onThreadPool else { return await self.execute(request) }
         // Runs in a new task: this one began on the event loop's thread without a switch (`Task.immediate`). The

@@ -21,15 +21,18 @@ public import ValueSets
 /// ```
 ///
 /// Interceptors are set for all requests of a program (``RemoteSystemsConfiguration/interceptors``) or for one
-/// connection (``RemoteSystemConnectionRequest/interceptors``). Those of the configuration run outside those of the
-/// connection. In each list the first is the outermost: it sees the request first and the response last.
+/// connection (``RemoteSystemConnectionRequest/interceptors``). The interceptors of the configuration run outside the
+/// interceptors of the connection. In each list the first is the outermost: it sees the request first and the response
+/// last.
 ///
 /// Interceptors run in the sending task and are cancelled with it. Each attempt of a ``LongLivedConnection`` is
 /// intercepted separately. Requests that a host sends to its callers are intercepted, too;
-/// ``AppServiceClientContext/isPush`` identifies them. The SDK's own requests (launching, presence, diagnosis) are not
-/// intercepted.
+/// ``AppServiceClientContext/isPush`` identifies them. The SDK's own requests (launching, the description of systems,
+/// diagnosis) are not intercepted.
 public protocol AppServiceClientInterceptor: Sendable {
-    /// Intercepts one request.
+    /// Intercepts one request before it is sent, and its response.
+    ///
+    /// Runs in the sending task, and is cancelled with it.
     ///
     /// - Parameters:
     ///   - request: the request as the outer interceptors passed it on.
@@ -52,13 +55,24 @@ public struct AppServiceClientRequest: Sendable {
     /// The data sent beside the message. The rules of ``RequestMetadata`` are checked after the last interceptor; a
     /// request that breaks them is not sent.
     public var metadata: RequestMetadata
-    /// The time to wait for the response. It starts, and its range is checked, after the last interceptor. Defaults to
-    /// `nil`: ``RemoteSystemsConfiguration/Transport/requestTimeout`` applies. Valid range: 0–24 h.
+    /// The time to wait for the response, from the end of the last interceptor on. Valid range: 0–24 h, checked after
+    /// the last interceptor.
+    ///
+    /// Defaults to `nil`: ``RemoteSystemsConfiguration/Transport/requestTimeout`` applies.
     public var timeout: Duration?
-    /// The key that identifies the operation; see ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
+    /// The key that identifies the operation, so that the request can safely be repeated; `nil` for none.
+    ///
+    /// ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)`` describes the effect of a key.
     public var idempotencyKey: IdempotencyKey?
 
-    /// Creates a request, to test an interceptor in isolation. The properties describe the parameters.
+    /// Creates a request, to test an interceptor in isolation.
+    ///
+    /// - Parameters:
+    ///   - message: the message.
+    ///   - metadata: the data sent beside the message. Defaults to none.
+    ///   - timeout: the time to wait for the response. Defaults to `nil`:
+    ///     ``RemoteSystemsConfiguration/Transport/requestTimeout`` applies. Valid range: 0–24 h.
+    ///   - idempotencyKey: the key that identifies the operation. Defaults to `nil`.
     public init(
         message: ValueSet,
         metadata: RequestMetadata = RequestMetadata(),
@@ -77,12 +91,16 @@ public struct AppServiceClientNext: Sendable {
     private let send: @Sendable (AppServiceClientRequest) async throws -> AppServiceResponse
 
     /// Creates a value that calls a closure, to test an interceptor in isolation.
+    ///
+    /// - Parameter send: receives the request that the interceptor passes on, and returns the response.
     public init(_ send: @escaping @Sendable (AppServiceClientRequest) async throws -> AppServiceResponse) {
         self.send = send
     }
 
     /// Passes the request on and returns the response.
     ///
+    /// - Parameter request: the request, possibly changed by the interceptor.
+    /// - Returns: the response of the next interceptor or of the other system, with any status.
     /// - Throws: any error of a further interceptor or of
     ///   ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``.
     public func callAsFunction(_ request: AppServiceClientRequest) async throws -> AppServiceResponse {
@@ -90,9 +108,9 @@ public struct AppServiceClientNext: Sendable {
     }
 }
 
-/// The destination of a request.
+/// The service and the connection for which a request is sent.
 public struct AppServiceClientContext: Sendable {
-    /// The name of the connection's service.
+    /// The name of the service that the connection is for.
     public let service: String
     /// Information about the connection. Its ``RemoteSystemConnectionInfo/peer`` is the verified peer.
     public let connection: RemoteSystemConnectionInfo

@@ -1,15 +1,20 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The interceptors of a program, outermost first.
+/// The interceptors of all requests that a program sends or handles.
 public struct AppServiceInterceptors: Sendable {
-    /// The interceptors around every request that is sent. Defaults to none.
+    /// The interceptors around every request that is sent, outermost first. Defaults to none.
     public var client: [any AppServiceClientInterceptor]
-    /// The interceptors around every request that is handled, by services and by callers that receive requests.
-    /// Defaults to none.
+    /// The interceptors around every request that is handled, outermost first. Defaults to none.
+    ///
+    /// They also intercept the requests that a service sends to this program as its caller.
     public var server: [any AppServiceServerInterceptor]
 
     /// Creates the two lists of interceptors.
+    ///
+    /// - Parameters:
+    ///   - client: the interceptors around every request that is sent, outermost first. Defaults to none.
+    ///   - server: the interceptors around every request that is handled, outermost first. Defaults to none.
     public init(
         client: [any AppServiceClientInterceptor] = [],
         server: [any AppServiceServerInterceptor] = []
@@ -20,7 +25,9 @@ public struct AppServiceInterceptors: Sendable {
 }
 
 extension AppService {
-    /// Returns the same service with additional interceptors, inside the existing ones.
+    /// Returns the same service with additional interceptors.
+    ///
+    /// - Parameter interceptors: the interceptors to add, outermost first. They run inside the existing ones.
     public func intercepted(by interceptors: any AppServiceServerInterceptor...) -> AppService {
         var service = self
         service.interceptors += interceptors
@@ -29,7 +36,9 @@ extension AppService {
 }
 
 extension RemoteSystemConnectionRequest {
-    /// Returns the same request with additional interceptors, inside the existing ones.
+    /// Returns the same connection request with additional interceptors.
+    ///
+    /// - Parameter interceptors: the interceptors to add, outermost first. They run inside the existing ones.
     public func intercepted(by interceptors: any AppServiceClientInterceptor...) -> RemoteSystemConnectionRequest {
         var request = self
         request.interceptors += interceptors

@@ -10,7 +10,7 @@ struct HandlerOutcome: Sendable {
     var response: Response
     /// The error that the handler threw, for the interceptors around it.
     var error: (any Error)?
-    /// Whether the caller does not learn what the error was.
+    /// Whether the caller learns only that the handler failed, and not the error.
     var isUnexplained = false
     /// The number of the execution, for a request with a key.
     var execution: UInt64?

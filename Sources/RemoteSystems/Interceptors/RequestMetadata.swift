@@ -33,17 +33,17 @@ public struct RequestMetadata: Sendable, Hashable {
     /// The metadata in the form in which it is sent.
     private(set) var values: ValueSet
 
-    /// Creates empty metadata, for which nothing is sent.
+    /// Creates empty metadata. A request with empty metadata is sent without any.
     public init() {
         self.values = ValueSet()
     }
 
-    /// Creates metadata from a peer's, which the transport has checked.
+    /// Creates metadata from values that a peer sent and that the transport has checked.
     init(received values: ValueSet) {
         self.values = values
     }
 
-    /// The value for a key, ignoring its case. Set `nil` to remove the key.
+    /// The value for a key, ignoring the key's case; `nil` if there is none. Setting `nil` removes the key.
     public subscript(key: String) -> String? {
         get { self.values.isEmpty ? nil : self.values[Self.canonical(key)]?.string }
         set { self.values[Self.canonical(key)] = newValue.map { .string($0) } }
@@ -83,7 +83,7 @@ public struct RequestMetadata: Sendable, Hashable {
 }
 
 extension RequestMetadata: ExpressibleByDictionaryLiteral {
-    /// Creates metadata with these values. Of entries with the same key, the last one applies.
+    /// Creates metadata with the entries of the literal. Of entries with the same key, the last one applies.
     public init(dictionaryLiteral elements: (String, String)...) {
         self.init()
         for (key, value) in elements { self[key] = value }
@@ -91,24 +91,24 @@ extension RequestMetadata: ExpressibleByDictionaryLiteral {
 }
 
 extension RequestMetadata: Sequence {
-    /// A key and its value.
+    /// A key, in lower case, and its value.
     public typealias Element = (key: String, value: String)
 
-    /// Iterates over the keys, in lower case, and their values, in the order in which they are sent.
+    /// Returns an iterator over the keys and values, in the order in which they are sent.
     public func makeIterator() -> some IteratorProtocol<Element> {
         self.values.lazy.map { (key: $0.key, value: $0.value.string ?? "") }.makeIterator()
     }
 }
 
 extension RequestMetadata: CustomStringConvertible {
-    /// The keys. Values may be secret and are not printed.
+    /// The keys without the values, which may be secret.
     public var description: String {
         "[\(self.values.map(\.key).joined(separator: ", "))]"
     }
 }
 
 extension RequestMetadata: CustomReflectable {
-    /// The keys. Values may be secret and are not shown.
+    /// The keys without the values, which may be secret, for `dump` and debuggers.
     public var customMirror: Mirror {
         Mirror(self, children: ["keys": self.values.map(\.key)])
     }

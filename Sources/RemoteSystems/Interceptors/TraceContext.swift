@@ -43,9 +43,9 @@ enum TraceContext {
 
     /// The service context in which a request must be handled.
     enum Scope {
-        /// The current one, which is empty.
+        /// The present service context, which is empty.
         case unchanged
-        /// Another one: the request's, or `nil` if the calling code happens to have one.
+        /// Another service context: the request's, or `nil` to hide the service context of the calling code.
         case bound(ServiceContext?)
     }
 
@@ -96,14 +96,15 @@ struct MetadataInjector: Injector {
 }
 
 struct MetadataExtractor: Extractor {
-    /// W3C Trace Context: version 00 has 55 bytes; later versions may have more.
+    /// The maximum length of `traceparent`, in bytes. By W3C Trace Context, version 00 has 55 bytes, and later versions
+    /// may have more.
     private static let maxTraceParentBytes = 128
-    /// W3C Trace Context: vendors should propagate at least this many bytes.
+    /// The maximum length of `tracestate`, in bytes. W3C Trace Context recommends to propagate at least this many.
     private static let maxTraceStateBytes = 512
 
     func extract(key: String, from carrier: RequestMetadata) -> String? {
         guard let value = carrier[key] else { return nil }
-        // Tracers keep both with every span, so a peer must not determine their size.
+        // Tracers store both values with every span, so a peer must not determine their size.
         switch key.lowercased() {
         case "traceparent" where value.utf8.count > Self.maxTraceParentBytes: return nil
         case "tracestate" where value.utf8.count > Self.maxTraceStateBytes: return nil

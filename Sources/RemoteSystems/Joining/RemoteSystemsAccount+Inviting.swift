@@ -15,22 +15,23 @@ extension RemoteSystemsAccount {
     /// ```
     ///
     /// Listens on a separate port while it runs. An invitation is valid for 10 minutes, for one system. To withdraw it,
-    /// cancel the task. Only the system that holds the account's key can invite.
+    /// cancel the task. Only a system that holds the account's root key can invite.
     ///
     /// - Parameters:
     ///   - hosts: host names or IP addresses at which the joining system reaches this one, in order of preference.
-    ///     Defaults to the addresses of the permitted interfaces. Valid count: 1–8.
-    ///   - port: the port to listen on. With 0 the operating system chooses it. Defaults to 0. Valid range: 0–65535.
-    ///   - show: receives the invitation as soon as it can be used. Its ``Invitation/uri`` is secret: the first system
-    ///     that uses it joins the account.
+    ///     Valid count: 1–8. Defaults to `nil`: the addresses of the permitted interfaces.
+    ///   - port: the port to listen on; 0 for a free port, which the operating system chooses. Defaults to 0. Valid
+    ///     range: 0–65535.
+    ///   - show: receives the invitation as soon as it can be used. Runs in the calling task. Its ``Invitation/uri`` is
+    ///     secret: the first system that uses it joins the account.
     /// - Returns: the id of the system that joined.
     /// - Throws: ``RemoteSystemError``:
     ///   - ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause:
     ///     ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, or, after three attempts with
     ///     a wrong secret, ``IdentityError/Code/invitationUsed``,
-    ///   - ``RemoteSystemError/Code/cannotListen`` when the method cannot listen on the port,
-    ///   - ``RemoteSystemError/Code/localResources`` when the permitted interfaces have no address, or the
-    ///     process cannot open enough files,
+    ///   - ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened,
+    ///   - ``RemoteSystemError/Code/localResources`` when the permitted interfaces have no address, or the process
+    ///     cannot open enough files,
     ///   - ``RemoteSystemError/Code/invalidArgument`` when the port or the number of hosts is outside its range,
     ///   - ``RemoteSystemError/Code/misuse`` when a host is neither a host name nor an IP address.
     ///

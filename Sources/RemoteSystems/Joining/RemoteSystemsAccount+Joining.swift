@@ -12,16 +12,19 @@ extension RemoteSystemsAccount {
     /// old account until they are restarted.
     ///
     /// - Parameters:
-    ///   - invitation: the invitation that ``invite(hosts:port:_:)`` created on the other machine, where it must still
-    ///     be running.
-    ///   - evenIfShared: whether to leave an account that other systems belong to. Defaults to `false`.
+    ///   - invitation: an invitation that ``invite(hosts:port:_:)`` created on the other machine. The method must still
+    ///     be running there.
+    ///   - evenIfShared: whether to leave a present account that other systems belong to. Defaults to `false`.
     /// - Returns: this system's new identity, and the directory of its previous account.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/unreachable``, with
-    ///   ``RemoteSystemError/Code/connectionLost``, or with ``RemoteSystemError/Code/identity`` and an
-    ///   ``IdentityError`` as its cause (``IdentityError/Code/invitationExpired``,
-    ///   ``IdentityError/Code/invitationUsed``, ``IdentityError/Code/wrongSecret``,
-    ///   ``IdentityError/Code/wrongAccount``, ``IdentityError/Code/accountInUse`` and others); `CancellationError`.
-    ///   After an error nothing has changed on this system.
+    /// - Throws: ``RemoteSystemError``:
+    ///   - ``RemoteSystemError/Code/unreachable`` or ``RemoteSystemError/Code/connectionLost`` when the other machine
+    ///     cannot be reached; a retry may succeed while the invitation is valid,
+    ///   - ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause, such as
+    ///     ``IdentityError/Code/invitationExpired``, ``IdentityError/Code/invitationUsed``,
+    ///     ``IdentityError/Code/wrongSecret``, ``IdentityError/Code/wrongAccount`` or
+    ///     ``IdentityError/Code/accountInUse``.
+    ///
+    ///   Also `CancellationError`. After an error nothing has changed on this system.
     public func join(_ invitation: Invitation, evenIfShared: Bool = false) async throws -> AccountChange {
         do {
             try await self.withStoreInBackground { store in

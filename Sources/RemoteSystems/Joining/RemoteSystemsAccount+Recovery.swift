@@ -6,31 +6,33 @@ public import RemoteSystemsIdentity
 extension RemoteSystemsAccount {
     /// Writes the account, encrypted with a passphrase, to a recovery file, from which another machine can restore it.
     ///
-    /// Takes about half a second and 128 MiB of memory, so that each guess at the passphrase costs as much.
+    /// Blocks for about half a second and uses 128 MiB of memory, so that each guess at the passphrase costs as much.
     ///
     /// - Parameters:
     ///   - path: the path of a new file. The file is readable by this user only.
     ///   - passphrase: at least 8 bytes. Read it from a terminal or a file, never from the command line.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError`` such
-    ///   as ``IdentityError/Code/notAuthority``, ``IdentityError/Code/fileExists`` or
-    ///   ``IdentityError/Code/weakPassphrase``.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``. Its cause is an ``IdentityError`` such
+    ///   as ``IdentityError/Code/notAuthority`` when the account's root key is not on this machine,
+    ///   ``IdentityError/Code/fileExists`` or ``IdentityError/Code/weakPassphrase``.
     public func exportRecovery(to path: String, passphrase: [UInt8]) throws(RemoteSystemError) {
         try self.withStore { store throws(IdentityError) in
             try store.exportRecovery(to: path, passphrase: passphrase)
         }
     }
 
-    /// Restores an account from its recovery file. This system then holds the account's key.
+    /// Restores an account from its recovery file. This system then holds the account's root key.
+    ///
+    /// Blocks for about half a second and uses 128 MiB of memory, as ``exportRecovery(to:passphrase:)`` does.
     ///
     /// - Parameters:
     ///   - path: the path of the recovery file, which is only read.
-    ///   - passphrase: the passphrase that it was exported with.
-    ///   - evenIfShared: whether to leave an account that other systems belong to. Defaults to `false`. A personal or
-    ///     damaged account is always moved aside.
+    ///   - passphrase: the passphrase with which the file was exported.
+    ///   - evenIfShared: whether to leave a present account that other systems belong to. Defaults to `false`. A
+    ///     personal or damaged account is always moved aside.
     /// - Returns: this system's new identity, and the directory of its previous account.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError`` such
-    ///   as ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged`` or
-    ///   ``IdentityError/Code/accountInUse``.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``. Its cause is an ``IdentityError`` such
+    ///   as ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged`` or, for a shared account
+    ///   while `evenIfShared` is `false`, ``IdentityError/Code/accountInUse``.
     public func importRecovery(
         from path: String,
         passphrase: [UInt8],

@@ -7,15 +7,15 @@ public import RemoteSystemsIdentity
 extension RemoteSystemsAccount {
     /// Revokes a system permanently: its open connections close, and no system of the account connects to it again.
     ///
-    /// Programs of this machine apply the revocation within two seconds. Other systems receive it from a
-    /// ``RemoteSystemHost`` or ``RemoteSystemWatcher`` that runs here, and pass it on to each other. A system that does
-    /// not receive it trusts the revoked system until the revoked system's certificate expires, at most 90 days. Only a
-    /// system that holds the account's key can revoke. To readmit the machine, invite it again; it then gets another
-    /// id.
+    /// Only a system that holds the account's root key can revoke. Programs of this machine apply the revocation within
+    /// two seconds. Other systems receive it from a ``RemoteSystemHost`` or ``RemoteSystemWatcher`` that runs on this
+    /// machine, and pass it on to each other. A system that does not receive it trusts the revoked system until the
+    /// revoked system's certificate expires, at most 90 days.
     ///
-    /// Revoking a system again does nothing.
+    /// To readmit the machine, invite it again; it then gets another id. Revoking a system again has no effect.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError`` such
+    /// - Parameter system: the id of the system to revoke.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``. Its cause is an ``IdentityError`` such
     ///   as ``IdentityError/Code/notAuthority``, ``IdentityError/Code/accountInUse`` for this system itself, or
     ///   ``IdentityError/Code/tooManySystems`` beyond 4096 revoked systems.
     public func revoke(_ system: SystemID) throws(RemoteSystemError) {
@@ -27,7 +27,8 @@ extension RemoteSystemsAccount {
 
     /// Returns the revoked systems that this machine knows of, in no particular order.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError``.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
+    ///   read. Its cause is an ``IdentityError``.
     public func revokedSystems() throws(RemoteSystemError) -> [SystemID] {
         try self.withStore { store throws(IdentityError) in try store.revocations()?.systems ?? [] }
     }

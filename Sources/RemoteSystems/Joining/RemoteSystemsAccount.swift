@@ -6,12 +6,18 @@ public import RemoteSystemsIdentity
 
 /// The account of this user on this machine: its identity, its systems and its keys.
 ///
+/// An account is a set of systems that trust each other. Its root key signs the certificates of its systems. The root
+/// key is stored on the machine where the account was created or recovered, and in recovery files. Only a machine with
+/// the root key can invite and revoke systems.
+///
 /// The synchronous methods read and write small files, which blocks for a few milliseconds. Do not call them on event
-/// loops.
+/// loops. An error with the cause ``IdentityError/Code/busy`` may be retried: another process kept the files locked.
 public struct RemoteSystemsAccount: Sendable {
     let context: ApplicationContext
 
-    /// Creates access to the account that programs with this configuration use.
+    /// Creates access to the account that programs with this configuration use. Reads no file yet.
+    ///
+    /// - Parameter configuration: the configuration. Its state directory decides which account is used.
     public init(_ configuration: RemoteSystemsConfiguration) {
         self.context = ApplicationContext(configuration)
     }
@@ -24,22 +30,25 @@ public struct RemoteSystemsAccount: Sendable {
         get throws(RemoteSystemError) { try self.withStore { store throws(IdentityError) in store.directory } }
     }
 
-    /// Returns the identity of this system. Creates a personal account if there is none. Blocks for a few milliseconds
-    /// of file access.
+    /// Returns the identity of this system. Creates a personal account if there is none.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError``.
+    /// Blocks for a few milliseconds of file access.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
+    ///   used. Its cause is an ``IdentityError``.
     public func identity() throws(RemoteSystemError) -> SystemIdentity {
         try self.withStore { store throws(IdentityError) in try store.identity() }
     }
 
-    /// Returns the systems that joined by an invitation from this one, oldest first.
+    /// Returns the systems that joined by an invitation from this machine, oldest first.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``; its cause is an ``IdentityError``.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
+    ///   read. Its cause is an ``IdentityError``.
     public func systemsThatJoined() throws(RemoteSystemError) -> [SystemID] {
         try self.withStore { store throws(IdentityError) in try store.joinedSystems() }
     }
 
-    /// Whether the account's key was stored on this machine and is now missing.
+    /// Whether the account's root key was stored on this machine and is now missing.
     package func lacksKey() throws(RemoteSystemError) -> Bool {
         try self.withStore { store throws(IdentityError) in try store.lacksRootKey() }
     }

@@ -7,6 +7,7 @@
 struct LongLivedConnectionStateMachine {
     typealias Instant = ContinuousClock.Instant
 
+    /// The phase of the connection. Each phase has a public counterpart (``LongLivedConnection/State``).
     enum Phase: Sendable {
         case idle
         case connecting
@@ -16,7 +17,7 @@ struct LongLivedConnectionStateMachine {
         case closed
     }
 
-    /// What the driver does until the next event.
+    /// The action of the driver until the next event.
     enum Step: Sendable {
         case connect
         /// The connection is open: wait until it ends.
@@ -62,6 +63,7 @@ struct LongLivedConnectionStateMachine {
         self.phase = .connecting
     }
 
+    /// What to do with a connection that was opened.
     enum OnOpened: Equatable {
         /// The requests to send now, in this order.
         case stay(release: [UInt64])
@@ -81,7 +83,7 @@ struct LongLivedConnectionStateMachine {
     /// Records a failed attempt.
     ///
     /// - Parameter isFinal: whether no further attempt can succeed.
-    /// - Returns: the requests that fail with it, if this was the last attempt.
+    /// - Returns: the waiting requests, which fail, if no further attempt follows; else none.
     mutating func failed(_ error: RemoteSystemError, isFinal: Bool, now: Instant, random: Double) -> [UInt64] {
         guard case .connecting = self.phase else { return [] }
         self.lastFailure = error
@@ -92,7 +94,7 @@ struct LongLivedConnectionStateMachine {
 
     /// Records the end of the connection, whichever side ended it.
     ///
-    /// - Returns: the requests that fail with it, if no further attempt follows.
+    /// - Returns: the waiting requests, which fail, if no further attempt follows; else none.
     mutating func lost(_ reason: RemoteSystemError, now: Instant, random: Double) -> [UInt64] {
         guard case .connected = self.phase else { return [] }
         if let opened = self.lastChange, opened.duration(to: now) >= Self.settlingTime {
@@ -153,7 +155,7 @@ struct LongLivedConnectionStateMachine {
         }
     }
 
-    /// Closes the connection for good. Returns the requests that fail with it.
+    /// Closes the connection permanently. Returns the waiting requests, which fail.
     mutating func close() -> [UInt64] {
         if case .gaveUp = self.phase { return [] }
         self.phase = .closed
@@ -172,7 +174,7 @@ struct LongLivedConnectionStateMachine {
         case gaveUp(RemoteSystemError)
     }
 
-    /// The reason why requests are not sent any more, or not yet; `nil` while they are.
+    /// The reason why a new request fails at once; `nil` if it is sent or waits.
     var refusal: Refusal? {
         switch self.phase {
         case .idle: .notStarted
@@ -210,7 +212,7 @@ struct LongLivedConnectionStateMachine {
         return self.waiting.sorted()
     }
 
-    /// How a request ended on one connection.
+    /// The outcome of a request on one connection.
     enum Ending: Sendable {
         /// There is a response, or another connection could not provide one either.
         case final

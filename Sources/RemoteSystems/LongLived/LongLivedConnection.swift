@@ -6,9 +6,8 @@ public import ValueSets
 /// A connection to an app service that reconnects after a loss: at a new address, over another interface, or to a
 /// restarted host.
 ///
-/// Requests that have not been sent wait for the connection. No request is sent twice unless it allows that
-/// (``RequestRetry``): a request that was running when the connection was lost ends with
-/// ``AppServiceResponseStatus/unknown``.
+/// Requests that have not been sent wait for the connection. A request is not sent twice, unless its ``RequestRetry``
+/// allows it: a request that was running when the connection was lost ends with ``AppServiceResponseStatus/unknown``.
 ///
 /// ```swift
 /// let connection = LongLivedConnection(
@@ -20,8 +19,8 @@ public import ValueSets
 /// let response = try await connection.send(["Type": "dim"], retry: .idempotent)
 /// ```
 ///
-/// For a target that is a system or an application, the connection runs a watcher of its own while it is not connected
-/// and the last known address does not respond. A target that is an address is tried at that address only. The
+/// If the target is a system or an application, a watcher searches for it while the connection is down and the last
+/// known address does not respond. If the target is an address, the connection is tried at that address only. The
 /// connection gives up at once on an error that no further attempt can change: the system does not accept this one,
 /// does not offer it the service, or speaks another version.
 public final class LongLivedConnection: Sendable {
@@ -36,13 +35,14 @@ public final class LongLivedConnection: Sendable {
         /// The connection was lost, or an attempt failed. The next attempt begins at `until`, or earlier if the system
         /// is found.
         case waiting(until: ContinuousClock.Instant, reason: RemoteSystemError)
-        /// The connection does not try again. Create another one to retry.
+        /// The connection does not try again, for the reason that the error describes. Create another connection to
+        /// retry.
         case gaveUp(RemoteSystemError)
         /// The connection was closed by ``LongLivedConnection/close()`` or ``LongLivedConnection/cancel()``.
         case closed
     }
 
-    /// The service that the connection is for.
+    /// The service to connect to.
     public let service: AppServiceDescription
     private let run: LongLivedRun
     let reception: RequestReception
@@ -52,8 +52,9 @@ public final class LongLivedConnection: Sendable {
     /// - Parameters:
     ///   - service: the service to connect to.
     ///   - request: the system, application or address that offers the service.
-    ///   - policy: when to reconnect, and when to give up.
-    ///   - onRequest: responds to requests of the service. Without it such requests fail, unless ``requests`` are read.
+    ///   - policy: when to reconnect, and when to give up. Defaults to ``ReconnectionPolicy/init()``.
+    ///   - onRequest: responds to requests that the service sends. Runs on the event loop of the present connection.
+    ///     Without it, such requests fail, unless ``requests`` are read. Defaults to `nil`.
     public init(
         to service: AppServiceDescription,
         _ request: RemoteSystemConnectionRequest,
@@ -70,16 +71,16 @@ public final class LongLivedConnection: Sendable {
         self.run.abandon()
     }
 
-    /// Starts to connect, and returns at once.
+    /// Starts to connect, and returns at once. ``state`` and ``onStateChanged(_:)`` report the progress.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when it was started before, with
-    ///   ``RemoteSystemError/Code/invalidArgument`` when the policy, the service's name, the port or the configuration
-    ///   is not valid.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` when the connection was started before,
+    ///   with ``RemoteSystemError/Code/invalidArgument`` when the policy, the service's name, the port or the
+    ///   configuration is not valid.
     public func start() throws(RemoteSystemError) {
         try self.run.start()
     }
 
-    /// The present state.
+    /// The present state of the connection. Callbacks and sequences report the same states in the same order.
     public var state: State { self.run.state }
 
     /// Information about the open connection; `nil` while there is none.
@@ -87,16 +88,20 @@ public final class LongLivedConnection: Sendable {
         if case .connected(let info) = self.state { info } else { nil }
     }
 
-    /// The states from now on, the present one first. Ends after ``State/gaveUp(_:)`` or ``State/closed``.
+    /// The states from now on, the present one first. The sequence ends after ``State/gaveUp(_:)`` or ``State/closed``.
     ///
     /// Each access returns a new sequence, for one reader. Buffer policy: the newest 64 unread states are kept, so a
     /// slow reader misses older states, never the last one.
     public var states: AsyncStream<State> { self.run.states }
 
-    /// Registers a listener for new states. It is called one state at a time, in their order, until cancelled.
+    /// Registers a callback for new states.
     ///
-    /// The connection waits for the listeners. In particular, waiting requests are sent only after every listener has
-    /// returned from the call that reports the connection as open.
+    /// The callback is not called for the present state. The connection waits for its callbacks. In particular, waiting
+    /// requests are sent only after every callback has returned from the call that reports the connection as open.
+    ///
+    /// - Parameter listener: receives the new state. Called from a task of the connection, one state at a time, in
+    ///   order.
+    /// - Returns: a registration that removes the callback. It may be discarded.
     @discardableResult
     public func onStateChanged(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {
         self.run.onStateChanged(listener)
@@ -104,27 +109,30 @@ public final class LongLivedConnection: Sendable {
 
     /// Sends a request and waits for its response, over any connection that opens before the deadline.
     ///
+    /// When the calling task is cancelled, a waiting request is withdrawn. If the request was sent, the service is
+    /// notified to cancel its handler.
+    ///
     /// - Parameters:
-    ///   - message: the request's content. It must satisfy the service's schema.
-    ///   - timeout: the maximum time to wait in total, for the connection and for the response. Defaults to the
-    ///     configuration's request timeout. Valid range: 0–24 h.
+    ///   - message: the message. It must satisfy the service's request schema.
+    ///   - timeout: the maximum time to wait in total, for the connection and for the response. Defaults to
+    ///     ``RemoteSystemsConfiguration/Transport/requestTimeout``. Valid range: 0–24 h.
     ///   - retry: whether to send the request again when the connection is lost before the response. Defaults to
     ///     ``RequestRetry/never``.
-    ///   - metadata: key-value pairs that are sent with the message.
-    /// - Returns: the status and the response, as ``AppServiceConnection`` returns them. Further statuses, with which
-    ///   nothing was sent:
+    ///   - metadata: data sent beside the message, for the interceptors and the handler of the peer. Defaults to none.
+    /// - Returns: the status and the response. ``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)`` lists
+    ///   the statuses of a request that was sent. The following statuses report that nothing was sent:
     ///   - ``AppServiceResponseStatus/remoteSystemUnavailable`` when no connection opened before the deadline, or the
     ///     connection gave up,
-    ///   - ``AppServiceResponseStatus/connectionClosed`` when the connection was closed before,
+    ///   - ``AppServiceResponseStatus/connectionClosed`` when the connection was closed,
     ///   - ``AppServiceResponseStatus/resourceLimitsExceeded`` when ``ReconnectionPolicy/waitingRequests`` requests
     ///     wait already.
     ///
-    ///   If a request was sent and lost before, the status is ``AppServiceResponseStatus/unknown`` instead of any of
-    ///   these.
+    ///   If the request was sent over a connection that was lost, the status is ``AppServiceResponseStatus/unknown``
+    ///   instead of any of these.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidMessage`` when the message does not satisfy
-    ///   the schema, ``RemoteSystemError/Code/misuse`` when the connection was never started,
-    ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout is out of range; `CancellationError`. In these
-    ///   cases nothing has been sent, or the service was notified to cancel the request.
+    ///   the schema, with ``RemoteSystemError/Code/misuse`` when the connection was never started, with
+    ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout is outside its range; `CancellationError`. When
+    ///   the method throws, either nothing was sent or the service was notified to cancel the request.
     public func send(
         _ message: ValueSet,
         timeout: Duration? = nil,
@@ -136,13 +144,17 @@ public final class LongLivedConnection: Sendable {
 
     /// Closes the connection after the response to every sent request, and returns when it is closed.
     ///
-    /// Waiting requests are not sent. Closing twice has no effect.
+    /// Sent requests that have no response after ``RemoteSystemsConfiguration/Transport/drainTimeout`` are aborted.
+    /// Waiting requests are not sent and end with ``AppServiceResponseStatus/connectionClosed``. Closing twice has no
+    /// effect.
     public func close() async {
         await self.run.close()
     }
 
-    /// Closes the connection at once. Running requests end with ``AppServiceResponseStatus/unknown``; waiting requests
-    /// are not sent.
+    /// Closes the connection at once, and returns when it is closed.
+    ///
+    /// Running requests end with ``AppServiceResponseStatus/unknown``. Waiting requests are not sent and end with
+    /// ``AppServiceResponseStatus/connectionClosed``.
     public func cancel() async {
         await self.run.cancel()
     }

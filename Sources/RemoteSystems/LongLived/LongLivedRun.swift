@@ -14,7 +14,7 @@ final class LongLivedRun: Sendable {
     typealias State = LongLivedConnection.State
     typealias Machine = LongLivedConnectionStateMachine
 
-    /// What a request does after it has waited.
+    /// The next step of a request that has waited.
     private enum Turn: Sendable {
         case send(AppServiceConnection, generation: Int)
         case end(Machine.Refusal)
@@ -39,7 +39,7 @@ final class LongLivedRun: Sendable {
         var waiting: [UInt64: Waiter] = [:]
         var nextRequest: UInt64 = 0
         var task: Task<Void, Never>?
-        /// Waits for the next attempt. Cancelled when there is no reason to wait any longer.
+        /// The task that waits for the next attempt. Cancelled when there is no reason to wait any longer.
         var sleep: Task<Void, Never>?
         var listeners = ListenerTable<@Sendable (State) -> Void>()
         var readers = ListenerTable<AsyncStream<State>.Continuation>()

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// When a ``LongLivedConnection`` reconnects after a loss, and when it gives up.
+/// The rules by which a ``LongLivedConnection`` reconnects after a loss, and by which it gives up.
 ///
 /// The defaults suit most uses. ``LongLivedConnection/start()`` throws ``RemoteSystemError/Code/invalidArgument`` when
 /// a value is outside its valid range.

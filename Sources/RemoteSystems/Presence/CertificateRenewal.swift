@@ -6,7 +6,7 @@ internal import Logging
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Renewing the certificate of a system, over its presence connection to the system with the account's key
+/// The renewal of a system's certificate, over the system's presence connection to a system with the account's root key
 /// (`Docs/wire/presence.md`).
 enum CertificateRenewal {
     static let renew = BuiltInMethod<Request, Renewed>("renew")
@@ -25,7 +25,7 @@ enum CertificateRenewal {
         private enum CodingKeys: String, CodingKey { case certificate = "Certificate" }
     }
 
-    /// The service that renews certificates with the account's key, if it is on this machine.
+    /// Returns the service that renews certificates with the account's root key, if the key is on this machine.
     static func service(_ context: ApplicationContext) -> BuiltInService {
         BuiltInService(
             Presence.service,

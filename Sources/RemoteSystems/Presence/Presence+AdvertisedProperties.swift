@@ -13,6 +13,6 @@ extension Presence {
     static let version = "1"
     /// A tag that only systems of the account can verify.
     static let tagProperty = "t"
-    /// Set to `1` if systems of other accounts may connect.
+    /// The key of a property that is `1` if systems of other accounts may connect.
     static let anonymousProperty = "a"
 }

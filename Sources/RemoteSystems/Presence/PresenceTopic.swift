@@ -61,7 +61,7 @@ enum PresenceTopic {
     static let service = "service/"
     static let installed = "installed/"
     static let running = "running/"
-    /// Followed by the number of a program, a slash, and the key of one of its own records.
+    /// The prefix of the records of a program. The program's number, a slash and the record's own key follow.
     static let process = "process/"
 
     /// The schemas of a service. Each is split into several records, since it may be long.

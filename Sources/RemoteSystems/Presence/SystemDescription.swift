@@ -12,18 +12,21 @@ struct SystemDescription: Sendable, Hashable {
     var platform: RemoteSystemPlatform
     var manufacturer: String?
     var model: String?
-    /// Whether the system holds the account's key, and so can renew certificates.
+    /// Whether the system holds the account's root key, and so can renew certificates.
     var isAuthority: Bool
     var application: Application
     /// The applications installed on the machine, running or not. Published by the process that can start them.
     var installed: [Application] = []
-    /// The ids of other applications that run on the machine, published by the same process. It forwards a connection
-    /// for one of them to that application's port, where the application describes itself.
+    /// The ids of other applications that run on the machine. Published by the process that can start applications.
+    ///
+    /// That process forwards a connection for such an application to the application's port, where the application
+    /// describes itself.
     var running: [String] = []
-    /// The running applications that this process describes itself, because they registered with it. It forwards
-    /// connections for them, too.
+    /// The running applications that registered with this process, which describes them and forwards connections to
+    /// them.
     var programs: [Program] = []
 
+    /// The description of one application on the machine.
     struct Application: Sendable, Hashable {
         var id: String
         var displayName: String
@@ -35,9 +38,9 @@ struct SystemDescription: Sendable, Hashable {
     /// A running application that registered with the publishing process.
     struct Program: Sendable, Hashable {
         var application: Application
-        /// Differs between all registrations with the publishing process.
+        /// A number that differs between all registrations with the publishing process.
         var number: Int
-        /// Random for each start of the program.
+        /// A random number for each start of the program.
         var epoch: Int64
         /// The port at which the program accepts connections.
         var port: Int

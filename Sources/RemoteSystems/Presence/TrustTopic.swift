@@ -17,15 +17,15 @@ enum TrustTopic {
         records: [Self.list, Self.roots].map { TopicSchema.Records($0, fields: [.required("Bytes", .data)]) }
     )
 
-    /// Key prefixes. Contents longer than one record are split into several.
+    /// The prefixes of the records' keys. Contents longer than one record are split into several.
     private static let list = "list/"
     private static let roots = "roots/"
     private static let pieceBytes = 15 << 10
 
     /// Returns the records of a revocation list and the root keys.
     ///
-    /// - Parameter roots: the account's root keys, which peers may need to verify the list. Left out if there is only
-    ///   the first one, which all systems know.
+    /// - Parameter roots: the account's root keys, which peers may need to verify the list. If there is only the first
+    ///   root key, which all systems know, the records do not include it.
     static func records(of revocations: RevocationList?, roots: RootChain) -> [StateKey: ValueSet] {
         let chain = roots.count > 1 ? roots.bytes : []
         return self.pieces(of: revocations?.bytes ?? [], self.list).merging(self.pieces(of: chain, self.roots)) { $1 }
@@ -77,7 +77,7 @@ struct TrustPublication: Sendable {
 
 extension AccountContext {
     /// Installs the revocations and root keys that the peer publishes, until the connection ends or the task is
-    /// cancelled. Any system may forward a list, since the account's key signed it.
+    /// cancelled. Any system may forward a list, since the account's root key signed it.
     func followTrust(over connection: Connection, logger: Logger) async {
         let subscriber = StateSubscriber(TrustTopic.schema)
         do {

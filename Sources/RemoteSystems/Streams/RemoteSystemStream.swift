@@ -7,21 +7,21 @@ internal import RemoteSystemsTransport
 /// An ordered byte stream in both directions between two systems, over a connection of its own.
 ///
 /// Use it for data that is too large or too long for a message: files, pictures, sound. Each side writes until it calls
-/// ``finish()``, and reads until the peer does. Only then does the sequence end: if the connection ends earlier, the
-/// sequence throws ``RemoteSystemError/Code/streamTruncated``.
+/// ``finish()``, and reads until the peer has called it. Only then does the sequence end: if the connection ends
+/// earlier, the sequence throws ``RemoteSystemError/Code/streamTruncated``.
 ///
 /// ```swift
 /// for try await bytes in stream { try await player.play(bytes) }
 /// ```
 ///
 /// A side that does not read makes its peer wait: a stream buffers at most 256 KiB of unread data, plus the data of one
-/// network read. A stream is aborted when one side reads nothing for five minutes while the peer is sending, and when
-/// it is no longer referenced. One task may read at a time; other tasks may write meanwhile.
+/// network read. The stream is aborted when one side reads nothing for five minutes while the peer is sending, and when
+/// this value is no longer referenced. One task may read at a time; other tasks may write meanwhile.
 ///
 /// The host offers a stream (``AppServiceConnection/offerStream()``), and its caller opens it
 /// (``AppServiceConnection/openStream(_:)``).
 public final class RemoteSystemStream: Sendable, AsyncSequence {
-    /// 1 byte to 256 KiB, as the network delivered them.
+    /// The data of one read: 1 byte to 256 KiB, as the network delivered them.
     public typealias Element = [UInt8]
 
     let stream: ByteStream
@@ -48,7 +48,7 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
         }
     }
 
-    /// Creates an iterator. A second iterator continues where the first one stopped.
+    /// Creates an iterator. A second iterator continues where the first one stopped. Do not use two at the same time.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(stream: self)
     }
@@ -56,10 +56,14 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     /// Waits for data and returns it.
     ///
     /// - Returns: 1 byte to 256 KiB; `nil` when the peer has finished.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/streamTruncated`` when the connection ended before
-    ///   the last byte, with ``RemoteSystemError/Code/streamAborted`` when one side aborted the stream, with
-    ///   ``RemoteSystemError/Code/notTrusted`` when the peer was revoked. `CancellationError` when the task is
-    ///   cancelled; no data is lost then, and the stream remains readable.
+    /// - Throws: ``RemoteSystemError``:
+    ///   - ``RemoteSystemError/Code/streamTruncated`` when the connection ended before the last byte,
+    ///   - ``RemoteSystemError/Code/streamAborted`` when one side aborted the stream,
+    ///   - ``RemoteSystemError/Code/notTrusted`` when the peer was revoked or its certificate expired,
+    ///   - ``RemoteSystemError/Code/protocolViolation`` when the peer violated the protocol,
+    ///   - ``RemoteSystemError/Code/misuse`` when another task is reading.
+    ///
+    ///   `CancellationError` when the task is cancelled; no data is lost then, and the stream remains readable.
     public func read() async throws -> [UInt8]? {
         try await RemoteSystemError.mapping { try await self.stream.read().map { Array($0.readableBytesView) } }
     }
@@ -68,9 +72,10 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
 
     /// Writes bytes. Returns when they have been passed to the network, and waits while the peer does not keep up.
     ///
-    /// - Throws: the errors of ``read()``; ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` after
-    ///   ``finish()``. `CancellationError` when the task is cancelled; if some of the bytes were already sent, the
-    ///   stream is aborted.
+    /// - Parameter bytes: the bytes to write.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` after ``finish()``, or with the code of
+    ///   ``read()`` with which the stream ended. `CancellationError` when the task is cancelled; if some of the bytes
+    ///   were already sent, the stream is aborted.
     public func write(_ bytes: some Sequence<UInt8> & Sendable) async throws {
         let buffer = ByteBuffer(bytes: bytes)
         try await RemoteSystemError.mapping { try await self.stream.write(buffer) }
@@ -78,7 +83,8 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
 
     /// Ends the sending direction; reading continues. Finishing twice has no effect.
     ///
-    /// - Throws: the errors of ``read()``; `CancellationError`, although the end is sent.
+    /// - Throws: ``RemoteSystemError`` with the code of ``read()`` with which the stream ended; `CancellationError`
+    ///   when the task is cancelled, although the end is sent.
     public func finish() async throws {
         try await RemoteSystemError.mapping { try await self.stream.finish() }
     }
@@ -91,7 +97,7 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     ///
     /// - Parameter path: the file's path.
     /// - Returns: the number of bytes sent.
-    /// - Throws: the errors of ``read()``; ``RemoteSystemError`` with ``RemoteSystemError/Code/fileFailed`` when the
+    /// - Throws: the errors of ``write(_:)``; ``RemoteSystemError`` with ``RemoteSystemError/Code/fileFailed`` when the
     ///   file cannot be read. The stream is then aborted.
     @discardableResult
     public func send(contentsOfFile path: String) async throws -> Int64 {
@@ -117,16 +123,19 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
 
     /// Waits until both sides have finished and each has received all data.
     ///
-    /// - Throws: the errors of ``read()``; ``RemoteSystemError`` with ``RemoteSystemError/Code/connectionLost`` when it
-    ///   is unknown whether the peer has received all data.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/connectionLost`` when it is unknown whether the
+    ///   peer has received all data, or with the code of ``read()`` with which the stream ended; `CancellationError`.
     public func waitUntilFinished() async throws {
         try await RemoteSystemError.mapping { try await self.stream.waitUntilFinished() }
     }
 
-    /// Aborts the stream in both directions. Reading and writing fail on both sides, and unread data is dropped. Has no
-    /// effect on a stream that has ended.
+    /// Aborts the stream in both directions. Has no effect on a stream that has ended.
     ///
-    /// - Parameter reason: a sentence for the peer, cut off after 512 bytes of UTF-8.
+    /// Reading and writing then fail on both sides with ``RemoteSystemError/Code/streamAborted``, and unread data is
+    /// dropped.
+    ///
+    /// - Parameter reason: a sentence for the peer, cut off after 512 bytes of UTF-8. Defaults to a sentence that gives
+    ///   no reason.
     public func abort(_ reason: String = "The other side gave the stream up.") {
         self.stream.abort(WireFailure(reason, code: .streamCancelled))
     }

@@ -5,7 +5,7 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 public import ValueSets
 
-/// A stream that the caller of a service may open within 30 seconds.
+/// A stream that a service has offered to its caller, which may open it within 30 seconds.
 public final class RemoteSystemStreamOffer: Sendable {
     private let offer: StreamOffer
 
@@ -13,26 +13,29 @@ public final class RemoteSystemStreamOffer: Sendable {
         self.offer = offer
     }
 
-    /// The ticket with which the caller opens the stream: a UUID, to be sent in a message. It is secret, and opens one
-    /// stream for the caller's system only.
+    /// The ticket with which the caller opens the stream: a UUID, to be sent in a message.
+    ///
+    /// The ticket is secret, and opens one stream for the caller's system only.
     public var ticket: Value { self.offer.ticket.value }
 
     /// Waits until the caller has opened the stream. May be called once.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/deadlineExceeded`` when the caller did not open it
-    ///   within 30 seconds. `CancellationError` when the task is cancelled; the offer is then withdrawn.
+    /// - Returns: the host's end of the stream.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/deadlineExceeded`` when the caller did not open
+    ///   the stream within 30 seconds, with ``RemoteSystemError/Code/misuse`` when called twice. `CancellationError`
+    ///   when the task is cancelled; the offer is then withdrawn.
     public func opened() async throws -> RemoteSystemStream {
         try await RemoteSystemError.mapping { RemoteSystemStream(try await self.offer.opened()) }
     }
 
-    /// Invalidates the ticket, unless the stream was opened.
+    /// Invalidates the ticket. Has no effect when the stream was opened already.
     public func withdraw() {
         self.offer.withdraw()
     }
 }
 
 extension AppServiceConnection {
-    /// Offers the caller a stream beside this connection. For the host's end.
+    /// Offers the caller a stream beside this connection. Only the host's end of a connection can offer streams.
     ///
     /// Send the offer's ticket to the caller in a response or a request. The stream outlives the connection.
     ///
@@ -49,9 +52,10 @@ extension AppServiceConnection {
     /// }
     /// ```
     ///
+    /// - Returns: the offer, with the ticket. The caller may open it within 30 seconds.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` at the caller's end, when the connection
-    ///   is not open, or for a caller of another account; with ``RemoteSystemError/Code/localResources`` when 64 offers
-    ///   to the caller's system, or 1024 in total, are still unopened.
+    ///   is not open, or for a caller of another account. With ``RemoteSystemError/Code/localResources`` when 64 offers
+    ///   to the caller's system, or 1024 in total, are still unopened; a retry half a minute later may succeed.
     public func offerStream() throws -> RemoteSystemStreamOffer {
         guard case (.offering(let tickets), let info)? = self.streams, info.peer.standing.kind.isAccountProved else {
             throw RemoteSystemError(
@@ -67,7 +71,8 @@ extension AppServiceConnection {
         }
     }
 
-    /// Opens a stream that the service has offered over this connection. For the caller's end.
+    /// Opens a stream that the service has offered over this connection. Only the caller's end of a connection can open
+    /// streams.
     ///
     /// ```swift
     /// let response = try await connection.send(["Photo": 17])
@@ -77,10 +82,11 @@ extension AppServiceConnection {
     /// ```
     ///
     /// - Parameter ticket: the ticket from the service's message. `nil` and values that are not tickets are refused.
+    /// - Returns: the caller's end of the stream.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/refused`` when the ticket was used before, has
     ///   expired or was never valid; with ``RemoteSystemError/Code/invalidArgument`` when the value is not a ticket;
-    ///   with ``RemoteSystemError/Code/misuse`` at the host's end and when the connection is not open.
-    ///   `CancellationError`.
+    ///   with ``RemoteSystemError/Code/misuse`` at the host's end and when the connection is not open; with
+    ///   ``RemoteSystemError/Code/unreachable`` when the host cannot be reached any more. `CancellationError`.
     public func openStream(_ ticket: Value?) async throws -> RemoteSystemStream {
         guard case (.opening(let opening), _)? = self.streams else {
             throw RemoteSystemError(

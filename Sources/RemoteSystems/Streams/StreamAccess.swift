@@ -4,7 +4,8 @@
 internal import NIOCore
 internal import RemoteSystemsTransport
 
-/// How a connection creates streams beside itself: the host's end offers them, the caller's end opens them.
+/// The way in which a connection creates streams beside itself: the host's end offers them, the caller's end opens
+/// them.
 enum StreamAccess: Sendable {
     case offering(StreamTickets)
     case opening(StreamOpening)
@@ -13,7 +14,7 @@ enum StreamAccess: Sendable {
 /// Opens the streams that the host of a connection offers.
 struct StreamOpening: Sendable {
     private let context: ApplicationContext
-    /// Empty if the connection was already closed.
+    /// The endpoint of the host. Empty if the connection was already closed.
     private let endpoints: [Endpoint]
     private let connection: Connection
 

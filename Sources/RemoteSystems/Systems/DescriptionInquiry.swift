@@ -12,11 +12,13 @@ struct DescriptionInquiry: Sendable {
 
     /// The maximum time in which a host must describe itself after it accepted the connection.
     private static let descriptionTime = Duration.seconds(5)
-    /// The maximum time for all running applications that a host names. One that hangs delays the result by no more.
+    /// The maximum time to ask all running applications that a host names. An application that hangs delays the result
+    /// by this time at most.
     private static let runningTime = Duration.seconds(2)
     /// The maximum number of applications that are asked at the same time.
     private static let maxQuestions = 8
 
+    /// The description of a process, and how its system was reached.
     struct Result: Sendable {
         var description: SystemDescription
         var systemID: SystemID

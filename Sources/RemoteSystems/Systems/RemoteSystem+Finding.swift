@@ -5,33 +5,37 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemHost {
-    /// The port for systems that are named by their address alone. `remotesystems serve` listens on it by default.
+    /// The TCP port for systems that are named by their address alone: 47474. `remotesystems serve` listens on it by
+    /// default.
     public static let defaultPort = 47_474
 }
 
 extension RemoteSystem {
     /// Finds the system whose host listens at an address, without discovery (Project Rome's `FindByHostNameAsync`).
     ///
-    /// Connects to the host and requests its description once. A host daemon describes the installed and the running
-    /// applications. Each running application is asked, too; one that does not respond within 2 s is left out unless it
-    /// is installed. Any other process describes only itself. The system's ``discoveryType`` is
-    /// ``RemoteSystemDiscoveryType/proximal`` when the address is loopback, link-local or private, else
-    /// ``RemoteSystemDiscoveryType/cloud``.
+    /// Connects to the host and requests its description once. A host daemon (``InstalledApplications``) describes the
+    /// installed and the running applications. Each running application is asked, too; one that does not respond within
+    /// 2 s is left out unless it is installed. Any other host describes only its own application. The system's
+    /// ``discoveryType`` is ``RemoteSystemDiscoveryType/proximal`` when the address is loopback, link-local or private,
+    /// else ``RemoteSystemDiscoveryType/cloud``.
     ///
     /// Three timeouts apply: the configuration's ``RemoteSystemsConfiguration/Transport/connectTimeout`` to reach the
     /// host, its ``RemoteSystemsConfiguration/Transport/startTimeout`` for the host to accept the connection after it
     /// was authenticated, and 5 s for the description.
     ///
     /// - Parameters:
-    ///   - host: a host name or an IP address.
-    ///   - port: the port that the host listens on. Defaults to ``RemoteSystemHost/defaultPort``. Valid range:
-    ///     1–65535.
+    ///   - host: a host name or an IP address. Must not be empty.
+    ///   - port: the port that the host listens on. Defaults to ``RemoteSystemHost/defaultPort``. Valid range: 1–65535.
     ///   - configuration: this process's configuration.
     /// - Returns: the system, as its host describes it.
-    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/unreachable`` when no host responds at the address,
-    ///   ``RemoteSystemError/Code/notTrusted`` when the host does not belong to this account,
-    ///   ``RemoteSystemError/Code/invalidArgument`` when the host is empty or the port out of range;
-    ///   `CancellationError`.
+    /// - Throws: ``RemoteSystemError``:
+    ///   - ``RemoteSystemError/Code/unreachable`` when no host responds at the address,
+    ///   - ``RemoteSystemError/Code/notTrusted`` when the host does not belong to this account,
+    ///   - ``RemoteSystemError/Code/protocolViolation`` when the host does not describe itself within 5 s; a retry may
+    ///     succeed,
+    ///   - ``RemoteSystemError/Code/invalidArgument`` when the host is empty or the port is out of range.
+    ///
+    ///   Also `CancellationError`.
     public static func find(
         host: String,
         port: Int = RemoteSystemHost.defaultPort,
@@ -53,9 +57,9 @@ extension RemoteSystem {
     ///   - service: the service's name.
     ///   - limit: the maximum time to watch. Defaults to 5 s. Valid range: 1 ms–1 h.
     ///   - configuration: this process's configuration.
-    /// - Returns: the first system that was found; `nil` when none was found in time.
-    /// - Throws: ``RemoteSystemError`` when this system's account cannot be used or an argument is not valid;
-    ///   `CancellationError`.
+    /// - Returns: the first system that was found; `nil` when none was found within the limit.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when this system's account cannot be
+    ///   used, with ``RemoteSystemError/Code/invalidArgument`` when an argument is not valid; `CancellationError`.
     public static func find(
         offering service: String,
         within limit: Duration = .seconds(5),

@@ -6,12 +6,13 @@ internal import RemoteSystemsTransport
 
 /// A machine that applications of this account can connect to.
 ///
-/// A value with what was known when a watcher reported the system. Systems are identified by ``id``, never by name: two
-/// machines may have the same name.
+/// The value holds what was known when a watcher reported the system; it does not change afterwards. Systems are
+/// identified by ``id``, never by name: two machines may have the same name.
 public struct RemoteSystem: Sendable, Identifiable {
-    /// The hash of the system's public key. It does not change with restarts, new addresses or renewed certificates.
+    /// The id of the system: the hash of its public key. It does not change with restarts, new addresses or renewed
+    /// certificates.
     public let id: SystemID
-    /// The machine's name as its owner set it. Not unique.
+    /// The machine's name as its owner set it. Not unique. At most 1024 bytes of UTF-8.
     public var displayName: String
     /// The kind of machine.
     public var kind: RemoteSystemKind
@@ -19,39 +20,44 @@ public struct RemoteSystem: Sendable, Identifiable {
     public var status: RemoteSystemStatus
     /// The system's operating system.
     public var platform: RemoteSystemPlatform
-    /// The manufacturer's name, if known.
+    /// The name of the machine's manufacturer; `nil` if it is not known.
     public var manufacturerDisplayName: String?
-    /// The model's name, if known.
+    /// The name of the machine's model; `nil` if it is not known.
     public var modelDisplayName: String?
-    /// How the system was found.
+    /// The way in which the system was found.
     public var discoveryType: RemoteSystemDiscoveryType
-    /// The relation between the system's account and this one.
+    /// The relation between the system's account and this system's account.
     public var authorizationKind: RemoteSystemAuthorizationKind
-    /// Whether this process runs on the system.
+    /// Whether the system is the one that this process runs on.
     public var isLocal: Bool
     /// The system's applications that can be connected to, by id in ascending order.
     public var applications: [RemoteSystemApplication]
 
     let origin: ApplicationContext
 
-    /// The account of the system, if it proved that it belongs to this system's account; `nil` for a system of another
-    /// account, whose account cannot be known.
+    /// The account of the system, if the system proved that it belongs to this system's account.
+    ///
+    /// `nil` for a system of another account, whose account cannot be known.
     public var accountID: AccountID? {
         guard self.authorizationKind == .sameUser else { return nil }
         return try? self.origin.security().identity.accountID
     }
 
-    /// Whether the system was found on the same network.
+    /// Whether the system was found on the same network: ``discoveryType`` is ``RemoteSystemDiscoveryType/proximal``.
     public var isAvailableByProximity: Bool { self.discoveryType == .proximal }
 
-    /// Returns the application with this id; `nil` when the system has none.
+    /// Returns the application with an id.
+    ///
+    /// - Parameter id: the application's id, in reverse-DNS form.
+    /// - Returns: the application; `nil` when the system has none with this id.
     public func application(_ id: String) -> RemoteSystemApplication? {
         self.applications.first { $0.id == id }
     }
 }
 
 extension RemoteSystem: Hashable {
-    /// Returns whether everything known of the two systems is equal.
+    /// Returns whether the two values are equal in everything known of the systems. Compare ``id`` to find out whether
+    /// they are the same system.
     public static func == (lhs: RemoteSystem, rhs: RemoteSystem) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.kind == rhs.kind && lhs.status == rhs.status
             && lhs.platform == rhs.platform && lhs.manufacturerDisplayName == rhs.manufacturerDisplayName
@@ -60,7 +66,7 @@ extension RemoteSystem: Hashable {
             && lhs.applications == rhs.applications
     }
 
-    /// Hashes the id.
+    /// Feeds the ``id`` into the hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(self.id)
     }

@@ -9,7 +9,7 @@ public import ValueSets
 public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     /// An app service that an application offers.
     public struct Service: Sendable, Hashable {
-        /// The service's name.
+        /// The service's name, in reverse-DNS form.
         public var name: String
         /// The schema of requests; `nil` when the service publishes none, or it cannot be read.
         public var requestSchema: AllowedValueSchema?
@@ -19,17 +19,17 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         public var pushRequestSchema: AllowedValueSchema?
         /// The schema of the callers' responses to the service's requests; `nil` when the service publishes none.
         public var pushResponseSchema: AllowedValueSchema?
-        /// The service's version, in a format of the service's choice, if published.
+        /// The service's version, in a format of the service's choice; `nil` when the service publishes none.
         public var version: String?
-        /// The purpose of the service, in a sentence, if published.
+        /// The purpose of the service, in a sentence; `nil` when the service publishes none.
         public var summary: String?
-        /// Whether other systems than its own may call the service. Defaults to `true`.
+        /// Whether other systems than the application's own may call the service. Defaults to `true`.
         public var supportsRemote = true
     }
 
     /// The application's id, in reverse-DNS form (`com.example.player`).
     public let id: String
-    /// The application's name as users see it; its id if it has none.
+    /// The application's name as users see it. It is the id if the application has no other name.
     public var displayName: String
     /// Attributes that the application publishes, with keys of its own choice.
     public var attributes: [String: String]
@@ -37,10 +37,11 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     public var services: [Service]
     /// The schemes of the URIs that the application opens, in lower case and ascending order.
     public var uriSchemes: [String]
-    /// Whether the application is running. An application that is not running is installed; a connection or a launch
-    /// starts it.
+    /// Whether the application is running.
+    ///
+    /// An application that is not running is installed; a connection or a launch starts it.
     public var isRunning: Bool
-    /// The id of the application's system.
+    /// The id of the system on which the application runs or is installed.
     public let systemID: SystemID
 
     /// The endpoints of the running processes, or of the host daemon that can start the application. Unordered.
@@ -69,7 +70,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         self.origin = origin
     }
 
-    /// Returns whether the two values are equal in every property, and name the same endpoints.
+    /// Returns whether the two values are equal in every property and name the same addresses.
     public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
             && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.isRunning == rhs.isRunning
@@ -77,7 +78,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
             && lhs.standing == rhs.standing
     }
 
-    /// Hashes the ids of the application and of its system.
+    /// Feeds the ids of the application and of its system into the hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(self.id)
         hasher.combine(self.systemID)

@@ -7,10 +7,10 @@ internal import RemoteSystemsIdentity
 ///
 /// The raw values are those of Project Rome and never change. An unknown value is kept.
 public struct RemoteSystemAuthorizationKind: NumberedEnumeration {
-    /// The raw value.
+    /// The number of the kind, as Project Rome defines it. Unknown numbers are kept.
     public var rawValue: Int
 
-    /// Creates a kind with a raw value.
+    /// Creates a kind with a number, which may be unknown to this version.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// A system of the same account.

@@ -3,7 +3,7 @@
 
 /// A capability of a system (one of Project Rome's `KnownRemoteSystemCapabilities`).
 public struct RemoteSystemCapability: RawRepresentable, Sendable, Hashable {
-    /// The capability's name.
+    /// The name of the capability, as Project Rome defines it.
     public var rawValue: String
 
     /// Creates a capability with a name.
@@ -20,14 +20,15 @@ public struct RemoteSystemCapability: RawRepresentable, Sendable, Hashable {
 }
 
 extension RemoteSystemCapability: CustomStringConvertible {
-    /// The capability's name.
+    /// The name of the capability, as in ``rawValue``.
     public var description: String { self.rawValue }
 }
 
 extension RemoteSystem {
     /// Returns whether the system has a capability, by what its applications have published. Sends nothing.
     ///
-    /// Returns `false` for a capability that this version does not know.
+    /// - Parameter capability: the capability to look for.
+    /// - Returns: `false` for a capability that this version does not know.
     public func supports(_ capability: RemoteSystemCapability) -> Bool {
         switch capability {
         case .appService:

@@ -9,29 +9,29 @@ public struct RemoteSystemKind: RawRepresentable, Sendable, Hashable, Codable, C
     /// Creates a kind with a name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// The kind's name.
+    /// The name of the kind, as in ``rawValue``.
     public var description: String { self.rawValue }
 
-    /// A desktop computer.
+    /// The system is a desktop computer.
     public static let desktop = RemoteSystemKind(rawValue: "desktop")
-    /// A laptop.
+    /// The system is a laptop.
     public static let laptop = RemoteSystemKind(rawValue: "laptop")
-    /// A tablet.
+    /// The system is a tablet.
     public static let tablet = RemoteSystemKind(rawValue: "tablet")
-    /// A phone.
+    /// The system is a phone.
     public static let phone = RemoteSystemKind(rawValue: "phone")
-    /// A collaboration screen.
+    /// The system is a collaboration screen.
     public static let hub = RemoteSystemKind(rawValue: "hub")
-    /// A head-mounted display.
+    /// The system is a head-mounted display.
     public static let holographic = RemoteSystemKind(rawValue: "holographic")
-    /// A games console (Project Rome's name for it).
+    /// The system is a games console, which Project Rome calls `xbox`.
     public static let xbox = RemoteSystemKind(rawValue: "xbox")
-    /// A small or embedded device.
+    /// The system is a small or embedded device.
     public static let iot = RemoteSystemKind(rawValue: "iot")
-    /// A server. Not one of Project Rome's kinds.
+    /// The system is a server. Not one of Project Rome's kinds.
     public static let server = RemoteSystemKind(rawValue: "server")
-    /// A virtual machine or a container. Not one of Project Rome's kinds.
+    /// The system is a virtual machine or a container. Not one of Project Rome's kinds.
     public static let virtual = RemoteSystemKind(rawValue: "virtual")
-    /// An unknown kind.
+    /// The kind of the system is not known.
     public static let unknown = RemoteSystemKind(rawValue: "unknown")
 }

@@ -15,17 +15,17 @@ public enum RemoteSystemEvent: Sendable {
     case removed(RemoteSystem)
     /// The systems that were present when the watcher started have been reported. Events continue.
     case enumerationCompleted
-    /// The watcher may miss systems. It continues where it can.
+    /// A condition makes the watcher miss systems. The watcher continues where it can.
     case error(RemoteSystemWatcherError)
 }
 
 /// A condition that makes a watcher miss systems.
 public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The kind of error. Raw values below 16 are those of Project Rome; values from 16 on are defined here.
+    /// The kind of condition. Raw values below 16 are those of Project Rome; values from 16 on are defined here.
     public struct Code: RawRepresentable, Sendable, Hashable {
-        /// The raw value.
+        /// The number of the code. Unknown numbers are kept.
         public var rawValue: Int
-        /// Creates a code with a raw value.
+        /// Creates a code with a number, which may be unknown to this version.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
         /// Another error; the message describes it.
@@ -38,21 +38,26 @@ public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringC
         public static let discoveryHampered = Code(rawValue: 16)
     }
 
-    /// The kind of error.
+    /// The kind of condition, for programs.
     public var code: Code
     /// A sentence with what happened and what to do.
     public var message: String
-    /// Whether the watcher retries by itself.
+    /// Whether the watcher retries by itself. If `false`, the condition lasts until a person acts as the message says.
     public var recoversByItself: Bool
 
-    /// Creates an error.
+    /// Creates an error of a watcher, for a test.
+    ///
+    /// - Parameters:
+    ///   - code: the kind of condition.
+    ///   - message: a sentence with what happened and what to do.
+    ///   - recoversByItself: whether the watcher retries by itself.
     public init(_ code: Code, _ message: String, recoversByItself: Bool) {
         self.code = code
         self.message = message
         self.recoversByItself = recoversByItself
     }
 
-    /// The message.
+    /// The ``message``, so that the error prints as a sentence.
     public var description: String { self.message }
 }
 

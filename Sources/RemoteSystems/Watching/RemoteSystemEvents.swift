@@ -24,7 +24,7 @@ public struct RemoteSystemEvents: AsyncSequence, Sendable {
     let events: CoalescingEvents<RemoteSystemEvent>
     let reading: Reading
 
-    /// Returns an iterator over the events.
+    /// Returns an iterator over the events. Creating a second one ends the first.
     public func makeAsyncIterator() -> Iterator {
         Iterator(iterator: self.events.makeAsyncIterator(), reader: Reader(self.reading))
     }
@@ -32,15 +32,21 @@ public struct RemoteSystemEvents: AsyncSequence, Sendable {
     /// An iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {
         var iterator: CoalescingEvents<RemoteSystemEvent>.Iterator
-        /// Ends the sequence when the last copy of the iterator is released, which happens when the loop over it ends.
+        /// The reader, which ends the sequence when the last copy of the iterator is released, as happens when the loop
+        /// over it ends.
         let reader: Reader
 
-        /// The next event; `nil` when the watcher has stopped or the task is cancelled.
+        /// Waits for the next event.
+        ///
+        /// - Returns: the next event; `nil` when the watcher has stopped or the task is cancelled.
         public mutating func next() async -> RemoteSystemEvent? {
             await self.next(isolation: nil)
         }
 
-        /// The next event; `nil` when the watcher has stopped or the task is cancelled.
+        /// Waits for the next event.
+        ///
+        /// - Parameter actor: the caller's actor. It has no effect on which event is returned.
+        /// - Returns: the next event; `nil` when the watcher has stopped or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> RemoteSystemEvent? {
             let event = await self.iterator.next(isolation: actor)
             // The loop has ended: an iterator that is still referenced must not keep the watcher running.
@@ -61,6 +67,8 @@ extension RemoteSystemEvents {
         private let state = Mutex(State())
         private let end: @Sendable () -> Void
 
+        /// Creates the record of a sequence without readers.
+        ///
         /// - Parameter end: ends the sequence. May be called more than once.
         init(end: @escaping @Sendable () -> Void) {
             self.end = end

@@ -6,7 +6,8 @@ public import RemoteSystemsIdentity
 /// A condition for the systems that a watcher reports.
 ///
 /// Filters of the same sort are alternatives: a system must match one of them. Filters of different sorts must all
-/// match. Each ``matching(_:)`` is a sort of its own. Without filters every system is reported.
+/// match. For example, `[.kind(.desktop), .kind(.laptop), .remoteOnly]` matches every desktop computer or laptop except
+/// this machine. Each ``matching(_:)`` is a sort of its own. Without filters every system is reported.
 public struct RemoteSystemFilter: Sendable, Hashable {
     enum Rule: Sendable, Hashable {
         case kind(RemoteSystemKind)
@@ -58,36 +59,56 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     let rule: Rule
 
     /// Matches systems of this kind.
+    ///
+    /// - Parameter kind: the kind of machine. Add further filters of this sort for alternatives.
     public static func kind(_ kind: RemoteSystemKind) -> RemoteSystemFilter { .init(rule: .kind(kind)) }
-    /// Matches systems by how they were found; ``RemoteSystemDiscoveryType/any`` matches all systems.
+    /// Matches systems by how they were found.
+    ///
+    /// - Parameter type: the discovery type; ``RemoteSystemDiscoveryType/any`` matches all systems.
     public static func discoveryType(_ type: RemoteSystemDiscoveryType) -> RemoteSystemFilter {
         .init(rule: .discoveryType(type))
     }
     /// Matches systems with this status.
+    ///
+    /// - Parameter status: the status. A watcher lists only available systems.
     public static func status(_ status: RemoteSystemStatus) -> RemoteSystemFilter { .init(rule: .status(status)) }
     /// Matches systems of this account, or systems of other accounts nearby.
     ///
-    /// A watcher looks for systems of other accounts only if it has a filter for
-    /// ``RemoteSystemAuthorizationKind/anonymous``. The systems that it then connects to learn the ids of this system
-    /// and of its account.
+    /// Without this filter, a watcher reports only systems of this account. With a filter for
+    /// ``RemoteSystemAuthorizationKind/anonymous`` it also connects to nearby systems of other accounts, which thereby
+    /// learn the ids of this system and of its account.
+    ///
+    /// - Parameter kind: the relation between the system's account and this system's account.
     public static func authorizationKind(_ kind: RemoteSystemAuthorizationKind) -> RemoteSystemFilter {
         .init(rule: .authorizationKind(kind))
     }
     /// Matches systems with this operating system.
+    ///
+    /// - Parameter platform: the operating system.
     public static func platform(_ platform: RemoteSystemPlatform) -> RemoteSystemFilter {
         .init(rule: .platform(platform))
     }
     /// Matches systems on which this application runs or is installed.
+    ///
+    /// - Parameter id: the application's id. If it is not valid, ``RemoteSystemWatcher/start()`` throws
+    ///   ``RemoteSystemError/Code/invalidArgument``.
     public static func application(_ id: String) -> RemoteSystemFilter { .init(rule: .application(id)) }
     /// Matches systems on which an application offers this app service.
+    ///
+    /// - Parameter name: the service's name. If it is not valid, ``RemoteSystemWatcher/start()`` throws
+    ///   ``RemoteSystemError/Code/invalidArgument``.
     public static func service(_ name: String) -> RemoteSystemFilter { .init(rule: .service(name)) }
     /// Matches all systems except this one.
     public static let remoteOnly = RemoteSystemFilter(rule: .remoteOnly)
 
-    /// Matches systems of the account with this id. A watcher knows only the id of its own configuration's account, so
-    /// with the id of another account the filter matches no system.
+    /// Matches systems of the account with this id.
+    ///
+    /// A watcher knows only the id of its own configuration's account. With the id of another account, the filter
+    /// matches no system.
     public static func account(_ id: AccountID) -> RemoteSystemFilter { .init(rule: .account(id)) }
-    /// Decides whether this machine is reported when it has no other application than the watching one.
+    /// Decides whether this machine is reported when the watching application is its only application.
+    ///
+    /// - Parameter kind: ``RemoteSystemLocalVisibilityKind/hideLocalApp`` to leave this machine out in this case.
     public static func localVisibility(_ kind: RemoteSystemLocalVisibilityKind) -> RemoteSystemFilter {
         .init(rule: .localVisibility(kind))
     }
@@ -98,9 +119,10 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     /// let filter = RemoteSystemFilter.matching { $0.applications.contains { $0.attributes["room"] == "kitchen" } }
     /// ```
     ///
-    /// The watcher calls the closure when a system is found and whenever a system changes. A listed system that no
-    /// longer matches is reported as removed. The closure must not block, because the watcher waits for it, and it must
-    /// return the same result for equal systems. The filter is equal only to copies of itself.
+    /// A listed system that no longer matches is reported as removed. The filter is equal only to copies of itself.
+    ///
+    /// - Parameter predicate: called by the watcher when a system is found and whenever a system changes. It must not
+    ///   block, because the watcher waits for it, and it must return the same result for equal systems.
     public static func matching(_ predicate: @escaping @Sendable (RemoteSystem) -> Bool) -> RemoteSystemFilter {
         .init(rule: .matching(Predicate(predicate)))
     }

@@ -2,21 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RemoteSystemWatcher {
-    /// The systems and advertisements that a watcher sees but does not list, and the reasons.
+    /// The systems and advertisements that a watcher sees but does not list, and the reasons. All values default to
+    /// none.
     public struct Unlisted: Sendable, Hashable {
         /// Available systems that the filters exclude, by id in ascending order.
         public var excluded: [RemoteSystem] = []
-        /// The addresses (`10.0.0.5:47474`) of advertised processes of the account that have not responded, or not yet.
+        /// The addresses (`10.0.0.5:47474`) at which processes of the account are advertised but have not responded.
         public var unreachable: [String] = []
-        /// The refusals of processes of the account that responded but refused the last connection, by address. For
-        /// example, the host has reached its maximum number of connections, or is shutting down. The watcher retries by
-        /// itself.
+        /// The reasons of processes of the account that responded but refused the last connection, by address.
+        ///
+        /// For example, the host has reached its maximum number of connections, or is shutting down. The watcher
+        /// retries by itself.
         public var refusals: [String: String] = [:]
-        /// The number of advertisements of other accounts. They cannot be identified.
+        /// The number of advertisements of other accounts. The accounts cannot be identified.
         public var otherAccounts = 0
         /// The number of advertisements with another protocol version.
         public var otherVersions = 0
-        /// The present errors of the watcher.
+        /// The errors that the watcher has reported and that are not over.
         public var errors: [RemoteSystemWatcherError] = []
 
         /// Creates an empty value.

@@ -20,8 +20,9 @@ internal import Synchronization
 /// try await watcher.start()
 /// ```
 ///
-/// Listeners are called one at a time, in the order of the events, from a task of the watcher. They stay registered
-/// until cancelled, also when the watcher is stopped and started again.
+/// Callbacks are called one at a time, in the order of the events, from a task of the watcher. They must not block,
+/// because the watcher waits for them. They stay registered until cancelled, also when the watcher is stopped and
+/// started again.
 ///
 /// The watchers of a process that have the same state directory, network and discovery sources share one browse
 /// operation and one connection to each process that they list. The shortest ``Options/silenceTime`` among them then
@@ -30,7 +31,7 @@ internal import Synchronization
 /// A watcher uses the network until it stops: by ``stop()``, when it is released, or when the last sequence of its
 /// events ends (``events``).
 public final class RemoteSystemWatcher: Sendable {
-    /// Options of a watcher.
+    /// The times of a watcher, and when it stops by itself.
     public struct Options: Sendable {
         /// The maximum time until ``RemoteSystemEvent/enumerationCompleted``. Defaults to 2 s. Valid range: 0–1 h.
         ///
@@ -40,9 +41,11 @@ public final class RemoteSystemWatcher: Sendable {
         /// The time without a response after which a listed system is removed. Defaults to 12 s, which reports the
         /// removal within 15 s. Valid range: 1 s–1 h.
         public var silenceTime = Duration.seconds(12)
-        /// Whether the watcher stops when the last sequence of its events ends and no listener is registered. Defaults
-        /// to `true`. Set it to `false` for a watcher that runs until ``RemoteSystemWatcher/stop()``, for example to
-        /// read ``RemoteSystemWatcher/systems`` after the loop.
+        /// Whether the watcher stops when the last sequence of its events ends and no callback is registered. Defaults
+        /// to `true`.
+        ///
+        /// Set it to `false` for a watcher that runs until ``RemoteSystemWatcher/stop()``, for example to read
+        /// ``RemoteSystemWatcher/systems`` after the loop.
         public var stopsWithLastSequence = true
 
         /// Creates options with the default values.
@@ -71,21 +74,21 @@ public final class RemoteSystemWatcher: Sendable {
     private let state = Mutex(State())
     private let metrics: WatcherMetrics
 
-    /// Creates a watcher with the default configuration.
+    /// Creates a watcher with the default configuration and options.
     ///
     /// - Parameter filters: the systems to report; ``RemoteSystemFilter`` describes how several filters combine.
-    ///   Defaults to every system.
+    ///   Defaults to none: every system of the account.
     public convenience init(filters: [RemoteSystemFilter] = []) {
         self.init(RemoteSystemsConfiguration(applicationID: "watcher"), filters: filters)
     }
 
-    /// Creates a watcher.
+    /// Creates a watcher. ``start()`` checks the arguments and uses the network.
     ///
     /// - Parameters:
     ///   - configuration: this process's configuration.
     ///   - filters: the systems to report; ``RemoteSystemFilter`` describes how several filters combine. Defaults to
-    ///     every system.
-    ///   - options: the watcher's options.
+    ///     none: every system of the account.
+    ///   - options: the watcher's times, and when it stops by itself. Defaults to `Options()`.
     public convenience init(
         _ configuration: RemoteSystemsConfiguration,
         filters: [RemoteSystemFilter] = [],
@@ -113,9 +116,11 @@ public final class RemoteSystemWatcher: Sendable {
 
     /// Starts watching. A stopped watcher can be started again; it then reports every system again as added.
     ///
-    /// - Throws: ``RemoteSystemError`` when this system's account cannot be used, when the watcher is running
-    ///   (``RemoteSystemError/Code/misuse``), or when an option, a filter or the configuration is not valid
-    ///   (``RemoteSystemError/Code/invalidArgument``).
+    /// Returns before any system is reported.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when this system's account cannot be
+    ///   used, with ``RemoteSystemError/Code/misuse`` when the watcher is running, with
+    ///   ``RemoteSystemError/Code/invalidArgument`` when an option, a filter or the configuration is not valid.
     public func start() async throws(RemoteSystemError) {
         try self.options.validate()
         for filter in self.filters { try filter.validate() }
@@ -142,10 +147,10 @@ public final class RemoteSystemWatcher: Sendable {
         }
     }
 
-    /// Stops watching and waits until the watcher has stopped.
+    /// Stops watching and waits until the watcher has stopped. Has no effect when the watcher is not running.
     ///
-    /// When the method returns, the watcher sends nothing more on the network and calls no listener; sequences of
-    /// events end. Does nothing when the watcher is not running.
+    /// When the method returns, the watcher sends nothing more on the network and calls no callback; sequences of
+    /// events have ended.
     public func stop() async {
         let (task, feeds) = self.state.withLock { state in
             let task = self.beginToEnd(&state) ?? state.task
@@ -215,9 +220,9 @@ public final class RemoteSystemWatcher: Sendable {
         self.state.withLock { Array($0.systems.values) }
     }
 
-    /// What the watcher sees but does not list. Empty while the watcher is stopped. Computed on each access.
+    /// The systems and advertisements that the watcher sees but does not list. Empty while the watcher is stopped.
     ///
-    /// ``RemoteSystemsDiagnosis/likelyReason(whyEmpty:)`` explains it in a sentence.
+    /// Computed on each access. ``RemoteSystemsDiagnosis/likelyReason(whyEmpty:)`` explains the value in a sentence.
     public var unlisted: Unlisted {
         get async { await self.state.withLock { $0.run }?.unlisted ?? Unlisted() }
     }
@@ -271,32 +276,51 @@ public final class RemoteSystemWatcher: Sendable {
         return RemoteSystemEvents(events: events, reading: reading)
     }
 
-    /// Registers a listener for added systems.
+    /// Registers a callback for added systems.
+    ///
+    /// Systems that are listed already are not reported; ``systems`` holds them.
+    ///
+    /// - Parameter listener: receives the added system. Called from a task of the watcher, which it must not block.
+    /// - Returns: a registration that removes the callback. It may be discarded.
     @discardableResult
     public func onAdded(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> ListenerRegistration {
         self.add { if case .added(let system) = $0 { listener(system) } }
     }
 
-    /// Registers a listener for changes of listed systems.
+    /// Registers a callback for changes of listed systems.
+    ///
+    /// - Parameter listener: receives the system with its new values. Called from a task of the watcher, which it must
+    ///   not block.
+    /// - Returns: a registration that removes the callback. It may be discarded.
     @discardableResult
     public func onUpdated(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> ListenerRegistration {
         self.add { if case .updated(let system) = $0 { listener(system) } }
     }
 
-    /// Registers a listener for removed systems.
+    /// Registers a callback for removed systems.
+    ///
+    /// - Parameter listener: receives the system as it was last listed. Called from a task of the watcher, which it
+    ///   must not block.
+    /// - Returns: a registration that removes the callback. It may be discarded.
     @discardableResult
     public func onRemoved(_ listener: @escaping @Sendable (RemoteSystem) -> Void) -> ListenerRegistration {
         self.add { if case .removed(let system) = $0 { listener(system) } }
     }
 
-    /// Registers a listener that is called once after each start, when the systems that were present have been
-    /// reported.
+    /// Registers a callback for the end of the first enumeration after each start.
+    ///
+    /// - Parameter listener: called once after each start, when the systems that were present have been reported.
+    ///   Called from a task of the watcher, which it must not block.
+    /// - Returns: a registration that removes the callback. It may be discarded.
     @discardableResult
     public func onEnumerationCompleted(_ listener: @escaping @Sendable () -> Void) -> ListenerRegistration {
         self.add { if case .enumerationCompleted = $0 { listener() } }
     }
 
-    /// Registers a listener for errors that make the watcher miss systems.
+    /// Registers a callback for errors that make the watcher miss systems.
+    ///
+    /// - Parameter listener: receives the error. Called from a task of the watcher, which it must not block.
+    /// - Returns: a registration that removes the callback. It may be discarded.
     @discardableResult
     public func onError(_ listener: @escaping @Sendable (RemoteSystemWatcherError) -> Void) -> ListenerRegistration {
         self.add { if case .error(let error) = $0 { listener(error) } }

@@ -16,6 +16,8 @@ struct WatcherList {
     /// Available systems that the filters exclude.
     private(set) var excluded: [SystemID: RemoteSystem] = [:]
 
+    /// Creates an empty list.
+    ///
     /// - Parameters:
     ///   - origin: the application context with which connections to the listed systems are made.
     ///   - enumerationEnds: the time at which the enumeration is complete at the latest.

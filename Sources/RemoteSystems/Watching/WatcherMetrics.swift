@@ -37,6 +37,8 @@ final class WatcherMetrics: Sendable {
         }
     }
 
+    /// Creates counters that start at 0.
+    ///
     /// - Parameter application: the watching application's id.
     init(application: String) {
         let dimensions = [("application", application)]

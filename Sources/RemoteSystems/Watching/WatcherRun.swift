@@ -12,6 +12,8 @@ final class WatcherRun: Sendable {
     let emit: @Sendable (RemoteSystemEvent) -> Void
     private let browser: SystemBrowser
 
+    /// Creates a run of a watcher. ``run()`` starts it.
+    ///
     /// - Throws: ``RemoteSystemError`` when this system's account cannot be used.
     init(
         context: ApplicationContext,
@@ -31,7 +33,7 @@ final class WatcherRun: Sendable {
     /// Runs until cancelled, or until this system has left its account.
     func run() async { await self.browser.serve(self) }
 
-    /// What the watcher sees but does not list.
+    /// The systems and advertisements that the watcher sees but does not list.
     var unlisted: RemoteSystemWatcher.Unlisted {
         get async { await self.browser.unlisted(for: self) }
     }

@@ -12,9 +12,9 @@ internal import Synchronization
 ///
 /// A manifest is the file `remote-systems/applications/ID.json` in `$XDG_DATA_HOME` or in a directory of
 /// `$XDG_DATA_DIRS`. If two manifests have the same id, the one in the earlier directory is used. Invalid manifests are
-/// omitted and listed in ``problems``.
+/// omitted and listed in ``problems``. At most 256 manifests are used.
 ///
-/// ``run()`` looks for changes every 2 s.
+/// The initializer and ``reload()`` read the manifests. While ``run()`` runs, it looks for changes every 2 s.
 public final class ApplicationRegistry: InstalledApplications, Service {
     private struct State {
         var manifests: [String: ApplicationManifest] = [:]
@@ -51,14 +51,15 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     /// The time between SIGTERM and SIGKILL for a program that did not come up.
     private static let grace = Duration.seconds(5)
 
-    /// Creates a registry and reads the manifests.
+    /// Creates a registry and reads the manifests, which blocks for the time of file access.
     ///
     /// - Parameters:
     ///   - environment: The environment that names the XDG directories. Started applications get a part of it. Defaults
-    ///     to that of this process.
-    ///   - stateDirectory: The host's state directory, so that started applications act as the same system. Defaults to
-    ///     the user's.
-    ///   - logger: The logger for problems and warnings of manifests.
+    ///     to the environment of this process.
+    ///   - stateDirectory: The host's state directory, which started applications use, so that they act as the same
+    ///     system. Defaults to `nil`: the user's own directory.
+    ///   - logger: The logger for problems and warnings of manifests. Defaults to a logger with the label
+    ///     `RemoteSystems`.
     public init(
         environment: [String: String] = ProcessInfo.processInfo.environment,
         stateDirectory: String? = nil,
@@ -83,7 +84,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             + shared.map { $0 + "/remote-systems/applications" }
     }
 
-    /// The problems of the manifests that were omitted.
+    /// The problems of the manifests that were omitted when the manifests were last read.
     public var problems: [ConfigurationFileError] { self.state.withLock { $0.problems } }
 
     /// The keys of manifests that this version does not know, each with file and line. The keys are ignored; the
@@ -122,7 +123,9 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     // MARK: Reading
 
-    /// Reads all manifests again. Observers of ``changes()`` are notified if a manifest changed.
+    /// Reads all manifests again, which blocks for the time of file access.
+    ///
+    /// Streams of ``changes()`` receive an element if a manifest changed.
     public func reload() {
         let stamp = self.stamp()
         var manifests: [String: ApplicationManifest] = [:]
@@ -206,14 +209,14 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     // MARK: InstalledApplications
 
-    /// The installed applications, in ascending order of their ids.
+    /// Returns the installed applications as last read, in ascending order of their ids.
     public func applications() async -> [InstalledApplication] {
         self.state.withLock { $0.manifests.values.map(\.application) }.sorted { $0.id < $1.id }
     }
 
-    /// A stream with an element for every change of the manifests.
+    /// Returns a stream with an element for every change of the manifests.
     ///
-    /// Several changes may be combined into one element.
+    /// Several changes may be combined into one element. Each call returns a new stream.
     public func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let id = self.state.withLock { $0.listeners.add(continuation) }
@@ -225,8 +228,13 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     /// Starts an application in the way that its manifest specifies.
     ///
+    /// For a program (`exec`, or a desktop entry that names one), the method returns when the program ends with status
+    /// 0 or the task is cancelled, so that a failed start is reported at once. Cancellation does not end the program. A
+    /// previous program of the application that still runs is awaited first.
+    ///
     /// - Parameter id: The application's id.
-    /// - Throws: An error whose description is the reason, if the application is not installed or cannot be started.
+    /// - Throws: An error whose description is the reason, if the application is not installed, cannot be started, or
+    ///   ends with another status than 0.
     public func start(_ id: String) async throws {
         guard let manifest = self.state.withLock({ $0.manifests[id] }) else {
             throw StartFailure("The application is no longer installed.")
@@ -337,7 +345,9 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     // MARK: Service
 
-    /// Watches the directories until the task is cancelled or a graceful shutdown begins.
+    /// Watches the directories, every 2 s, until the task is cancelled or a graceful shutdown begins.
+    ///
+    /// Never throws, although the protocol allows it.
     public func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while true {

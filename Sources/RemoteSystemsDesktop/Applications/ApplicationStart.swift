@@ -3,13 +3,13 @@
 
 /// The way in which the host daemon starts an application.
 package enum ApplicationStart: Sendable, Hashable {
-    /// By owning a well-known name on the session bus: D-Bus activation.
+    /// The application is started by D-Bus activation: it owns a well-known name on the session bus.
     case dbus(name: String)
-    /// As a unit of the user's service manager.
+    /// The application is started as a unit of the user's service manager.
     case systemd(unit: String)
-    /// By running a program, given by its absolute path and its arguments. No shell is used.
+    /// The application is started as a program, given by its absolute path and its arguments. No shell is used.
     case exec([String])
-    /// By the desktop entry with this id.
+    /// The application is started by the desktop entry with this id.
     case desktop(id: String)
 }
 

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A problem of a hand-written file, with its line.
+/// A problem of a hand-written file, with its path and line.
 public struct ConfigurationFileError: Error, Sendable, Hashable {
     /// The path of the file.
     public var path: String

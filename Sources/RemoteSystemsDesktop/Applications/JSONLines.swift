@@ -8,7 +8,7 @@
 package struct JSONLines {
     /// The line of each value, by its path of keys and indices.
     private var lines: [[String]: Int] = [:]
-    /// Paths that occur twice. A decoder silently takes one of the values.
+    /// The paths that occur twice. A decoder silently takes one of the values.
     package private(set) var duplicates: [[String]] = []
     /// The line of the first syntax error; `nil` if the text is valid JSON.
     package private(set) var brokenLine: Int?

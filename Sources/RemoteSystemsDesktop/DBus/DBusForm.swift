@@ -51,13 +51,15 @@ enum DBusForm {
 
     /// The maximum number of nested containers: arrays, dictionary entries, structures and variants together.
     ///
-    /// The limit of dbus-daemon and GDBus. The bus closes the connection of a program that exceeds it.
+    /// This is the limit of dbus-daemon and GDBus. The bus closes the connection of a program that exceeds it.
     static let maxDepth = 64
 
     static func validate(_ set: ValueSet) throws(ValueSetError) {
         try Self.validate(set, depth: 0)
     }
 
+    /// Checks that D-Bus can represent the entries of a set.
+    ///
     /// - Parameter depth: The number of enclosing containers.
     private static func validate(_ set: ValueSet, depth: Int) throws(ValueSetError) {
         try Self.check(depth: depth + 2)

@@ -85,6 +85,7 @@ struct GVariantReader {
         return elements
     }
 
+    /// Reads a dictionary of type `a{sv}`.
     private mutating func set(_ variant: OpaquePointer, level: Int) throws(ValueSetError) -> ValueSet {
         let count = unsafe try self.enter(variant, level: level)
         guard count <= self.limits.keysPerDictionary else {

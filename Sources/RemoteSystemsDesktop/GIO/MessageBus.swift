@@ -14,6 +14,7 @@ internal import FoundationEssentials
 enum MessageBus: String, Sendable {
     case session, system
 
+    /// A method call to a program on the bus.
     struct Call: Sendable {
         var destination: String
         var path: String
@@ -22,6 +23,7 @@ enum MessageBus: String, Sendable {
         var arguments: [Argument]
     }
 
+    /// An argument of a call, in the few types that calls need.
     enum Argument: Sendable {
         case string(String)
         case strings([String])

@@ -25,6 +25,8 @@ package actor AskingProgram {
     /// launcher.
     static let margin = Duration.milliseconds(500)
 
+    /// Creates access to a program that asks the user. Starts nothing yet.
+    ///
     /// - Parameters:
     ///   - arguments: The program and its first arguments.
     ///   - environment: The complete environment of the program; see ``ApplicationEnvironment``.

@@ -16,7 +16,7 @@ public import RemoteSystems
 ///
 /// Desktop applications cannot receive input data. Launches with input data are refused.
 public struct DesktopURILauncher: LaunchURIProvider {
-    /// The schemes that the policy allows and that had a handler when the launcher was created.
+    /// The schemes that the policy allows and that had a handler when the launcher was created. In lower case.
     public let supportedURISchemes: [String]
     /// The policy that decides which URIs are opened.
     public let policy: URISchemePolicy
@@ -30,15 +30,15 @@ public struct DesktopURILauncher: LaunchURIProvider {
     /// The maximum time for the response of an application that is started over the bus.
     private static let maxActivationTime = Duration.seconds(25)
 
-    /// Creates a launcher.
+    /// Creates a launcher, and looks up the installed handlers.
     ///
-    /// ``supportedURISchemes`` lists the schemes that have a handler now. Handlers that are installed later are used
-    /// too.
+    /// ``supportedURISchemes`` lists the schemes that have a handler at this time. Handlers that are installed later
+    /// are used too.
     ///
     /// - Parameters:
     ///   - policy: The policy that decides which URIs are opened. Defaults to ``URISchemePolicy/standard``.
-    ///   - stateDirectory: The host's state directory, so that started applications act as the same system. Defaults to
-    ///     the user's.
+    ///   - stateDirectory: The host's state directory, which started applications use, so that they act as the same
+    ///     system. Defaults to `nil`: the user's own directory.
     public init(policy: URISchemePolicy = .standard, stateDirectory: String? = nil) async {
         self.policy = policy
         self.environment = ApplicationEnvironment.passedOn(
@@ -52,6 +52,8 @@ public struct DesktopURILauncher: LaunchURIProvider {
 
     /// Opens a URI with this machine's handler, if the policy allows it.
     ///
+    /// - Parameter request: The URI, its options and its caller.
+    /// - Returns: That the URI was opened, or the reason why it was not, for the caller.
     /// - Throws: `CancellationError` if the task is cancelled before the handler is started.
     public func launchURI(_ request: LaunchURIRequest) async throws -> LaunchURIDecision {
         let uri = request.uri

@@ -9,19 +9,19 @@ public import RemoteSystems
 /// only if ``rules`` names them, whatever the value of ``otherSchemes``.
 /// `Docs/decisions/0011-opening-uris-for-others.md` explains the reasons.
 public struct URISchemePolicy: Sendable {
-    /// The treatment of URIs of a scheme.
+    /// The treatment of the URIs of a scheme.
     public enum Rule: String, Sendable, Hashable, Codable {
-        /// URIs are opened.
+        /// URIs of the scheme are opened.
         case allow
-        /// ``URISchemePolicy/ask`` decides about each URI. Without it, URIs are not opened.
+        /// The closure ``URISchemePolicy/ask`` decides about each URI. Without the closure, URIs are not opened.
         case ask
-        /// URIs are not opened.
+        /// URIs of the scheme are not opened.
         case deny
     }
 
-    /// Asks the user whether a URI may be opened.
+    /// A closure that asks the user whether a URI may be opened, and returns `true` to open it.
     ///
-    /// The task is cancelled when the launcher stops waiting.
+    /// Runs in the task of the launch, which is cancelled when the launcher stops waiting.
     public typealias Ask = @Sendable (LaunchURIRequest) async -> Bool
 
     /// The rules, by scheme in lower case. A key with an upper-case letter matches no scheme.
@@ -29,16 +29,17 @@ public struct URISchemePolicy: Sendable {
     /// The rule for schemes that are not in ``rules``, except `file`, `javascript`, `data`, `vbscript` and `about`,
     /// which are then denied.
     public var otherSchemes: Rule
-    /// Decides about URIs with the rule ``Rule/ask``. If `nil`, they are denied.
+    /// The closure that decides about URIs with the rule ``Rule/ask``. If `nil`, these URIs are denied.
     public var ask: Ask?
 
-    /// Creates a policy.
+    /// Creates a policy from rules.
     ///
     /// - Parameters:
-    ///   - rules: The rules by scheme. Case is ignored. If a scheme appears in several cases, the strictest rule
-    ///     applies.
-    ///   - otherSchemes: The rule for other schemes; see ``otherSchemes``. Defaults to ``Rule/deny``.
-    ///   - ask: Decides about URIs with the rule ``Rule/ask``. Defaults to `nil`: they are denied.
+    ///   - rules: The rules by scheme. Case is ignored. If a scheme appears several times in different case, the
+    ///     strictest rule applies.
+    ///   - otherSchemes: The rule for schemes that are not in `rules`, except those that are always denied
+    ///     (``otherSchemes``). Defaults to ``Rule/deny``.
+    ///   - ask: Decides about URIs with the rule ``Rule/ask``. Defaults to `nil`: these URIs are denied.
     public init(rules: [String: Rule], otherSchemes: Rule = .deny, ask: Ask? = nil) {
         self.rules = Dictionary(rules.map { ($0.key.lowercased(), $0.value) }) { Self.stricter($0, $1) }
         self.otherSchemes = otherSchemes
@@ -52,13 +53,15 @@ public struct URISchemePolicy: Sendable {
         rules: ["http": .allow, "https": .allow, "mailto": .allow, "tel": .allow, "sms": .allow, "geo": .allow]
     )
 
-    /// Returns the rule for a scheme. Case is ignored.
+    /// Returns the rule for a scheme.
+    ///
+    /// - Parameter scheme: A URI scheme without colon. Case is ignored.
     public func rule(for scheme: String) -> Rule {
         let scheme = scheme.lowercased()
         return self.rules[scheme] ?? (Self.dangerous.contains(scheme) ? .deny : self.otherSchemes)
     }
 
-    /// Schemes whose handlers read local files or run code in the URI.
+    /// The schemes whose handlers read local files or run code in the URI.
     static let dangerous: Set<String> = ["file", "javascript", "data", "vbscript", "about"]
 
     /// The schemes that the policy can open, in ascending order.

@@ -3,15 +3,15 @@
 
 public import RemoteSystems
 
-/// Finds the user's host daemon over the session bus, and starts it if it is installed there and does not run.
+/// Finds the user's host daemon over the session bus. Starts the daemon if it is installed there and does not run.
 ///
 /// ```swift
 /// var options = RemoteSystemHost.Options()
 /// options.hostDaemonLocator = SessionBusDaemon()
 /// ```
 ///
-/// The bus passes only the daemon's socket, to which the program then connects itself. Does nothing where there is no
-/// session bus.
+/// The bus passes only the daemon's socket, to which the program then connects itself. Without a session bus, the
+/// daemon is not found.
 public struct SessionBusDaemon: HostDaemonLocator {
     /// The timeout for a daemon that runs, and for one that the bus must start.
     private static let timeout = Duration.seconds(2)
@@ -22,7 +22,12 @@ public struct SessionBusDaemon: HostDaemonLocator {
 
     /// Opens the daemon's socket. Waits at most 2 s, or 20 s if the daemon is started.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/unreachable``.
+    /// - Parameters:
+    ///   - system: The system whose daemon is needed.
+    ///   - startsDaemon: Whether to start the daemon if it does not run.
+    /// - Returns: A descriptor of the socket, opened with `O_PATH`. The caller closes it.
+    /// - Throws: `RemoteSystemError` with the code `unreachable` if there is no session bus, or if the daemon is not
+    ///   found on it in time.
     public func openSocket(of system: SystemID, startsDaemon: Bool) async throws -> Int32 {
         guard MessageBus.isSessionKnown else { throw Self.error("There is no session bus.") }
         let call = MessageBus.Call(

@@ -9,6 +9,7 @@
 
 /// The sockets that a service manager passes to this process: `$LISTEN_FDS` (sd_listen_fds(3)).
 package struct ActivationSockets: Sendable {
+    /// The reason why the passed sockets cannot be used.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }

@@ -14,6 +14,7 @@ package struct HostUnits: Sendable {
         self.port = port
     }
 
+    /// A unit file: its name and its content.
     package struct File: Sendable, Hashable {
         package var name: String
         package var text: String
@@ -114,7 +115,7 @@ package struct HostUnits: Sendable {
         """
     }
 
-    /// systemd.service(5), "Command lines".
+    /// The program's path, escaped as systemd.service(5), "Command lines", requires.
     private var escapedProgram: String {
         let escaped = self.program.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing(
             "%",

@@ -20,6 +20,8 @@ package final class StartedProgram: Sendable {
         /// is ignored.
         case unknown
 
+        /// Creates the end that a wait status describes.
+        ///
         /// - Parameter status: The status from waitpid(2).
         init(status: Int32) {
             self = status & 0x7F == 0 ? .exited(status: (status >> 8) & 0xFF) : .killed(signal: status & 0x7F)

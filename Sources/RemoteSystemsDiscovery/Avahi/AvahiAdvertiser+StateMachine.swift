@@ -18,6 +18,8 @@ extension AvahiAdvertiser {
         /// The publications of the service itself that Avahi has established.
         private var inEffect: Set<Publication> = []
 
+        /// Creates the state of an advertisement that is not published yet.
+        ///
         /// - Parameter host: A random label for the host name in the service's SRV record.
         init(_ advertisement: DiscoveryAdvertisement, host: String) {
             self.advertisement = advertisement

@@ -9,9 +9,9 @@ extension AvahiBrowse {
     struct StateMachine: Sendable {
         typealias Instant = ContinuousClock.Instant
 
-        /// How long instances known before the daemon was lost may take to be reported again after reconnecting.
+        /// The time in which instances known before the daemon was lost must be reported again after reconnecting.
         static let grace: Duration = .seconds(3)
-        /// How long instances are kept while there is no daemon: the time to live of their mDNS records.
+        /// The time for which instances are kept while there is no daemon: the time to live of their mDNS records.
         static let retention: Duration = .seconds(Int(ServiceType.timeToLive))
         /// The maximum time from the start until *settled* is emitted.
         static let settling: Duration = .seconds(3)
@@ -19,32 +19,38 @@ extension AvahiBrowse {
         /// ALL_FOR_NOW one second after its first query. The response to that query may have been lost, or suppressed
         /// because it was sent shortly before, and then arrives only after the second query.
         static let patience: Duration = .milliseconds(1400)
-        /// Until this long after the start, Avahi's reports come from its cache and not from the network.
+        /// The time from the start during which Avahi's reports come from its cache and not from the network.
         static let memory: Duration = .milliseconds(500)
-        /// How long resolvers may take after that.
+        /// The maximum time for resolvers after the initial enumeration, until *settled* is emitted.
         static let resolving: Duration = .milliseconds(500)
-        /// How long after an instance has moved to another host name it is resolved again. The old host's records stay
-        /// in the cache for a second after its goodbye.
+        /// The time from when an instance has moved to another host name until it is resolved again. The old host's
+        /// records stay in the cache for a second after its goodbye.
         static let moving: Duration = .milliseconds(1200)
-        /// How long the browser may take to report an instance that responded to our own query. After that, the
-        /// instance is resolved without the browser.
+        /// The maximum time in which the browser should report an instance that responded to our own query. After that,
+        /// the instance is resolved without the browser.
         static let following: Duration = .seconds(3)
-        /// How long a response to our own query outweighs a resolver that finds nothing. A busy host does not respond
-        /// to every query.
+        /// The time during which a response to our own query outweighs a resolver that finds nothing. A busy host does
+        /// not respond to every query.
         static let trusting: Duration = .seconds(15)
-        /// Near Avahi's default cache of 4096 records for each interface and protocol. Each of our services takes four.
+        /// A number of services near Avahi's default cache of 4096 records for each interface and protocol. Each of our
+        /// services takes four records.
         static let crowdedServices = 960
         static let uncrowdedServices = 900
 
+        /// The limits of a browse, which bound its memory and the load of the daemon.
         struct Limits: Sendable {
-            /// The maximum number of open resolvers. Beyond it, an instance is resolved once.
+            /// The maximum number of open resolvers. An instance beyond it is resolved once, and its changes are not
+            /// followed.
             var openResolvers: Int
             /// The maximum number of tracked instances.
             var instances = DiscoveryLimits.hints
         }
 
+        /// What to do after a browser's report of an instance.
         enum OnSeen: Equatable { case resolve, resolveOnce, nothing, emit(DiscoveryEvent) }
+        /// What to do after a resolver's report.
         enum OnResolved: Equatable { case emit(DiscoveryEvent), nothing }
+        /// What to do after the end of a service instance.
         struct OnGone: Equatable {
             var stopResolving = false
             var events: [DiscoveryEvent] = []
@@ -52,12 +58,12 @@ extension AvahiBrowse {
 
         private struct Track {
             var resolution: Resolution?
-            /// Not reported again since the daemon was lost.
+            /// Whether the instance has not been reported again since the daemon was lost.
             var isStale = false
-            /// Resolving has neither succeeded nor failed yet.
+            /// Whether resolving has neither succeeded nor failed yet.
             var isPending = true
             var holdsResolver = false
-            /// Whether a browser has reported it. False if only a response to our own query has.
+            /// Whether a browser has reported the instance. False if only a response to our own query has.
             var isBrowsed = true
             /// The host name that the current resolver reported first.
             var hostName: String?
@@ -65,7 +71,7 @@ extension AvahiBrowse {
             var isRelevant = true
             /// Whether a resolver is wanted or running.
             var isSought = false
-            /// When a host last responded to our own query with this instance.
+            /// The time at which a host last responded to our own query with this instance.
             var answeredAt: Instant?
         }
 
@@ -91,12 +97,12 @@ extension AvahiBrowse {
         private(set) var settled = false
         private let start: Instant
         private var isConnected = false
-        /// When everything has been reported, except what is still being resolved.
+        /// The time at which everything was reported, except what is still being resolved; `nil` before.
         private var enumerationCompletedAt: Instant?
         private var staleUntil: Instant?
-        /// When to resolve instances again that moved to another host.
+        /// The times at which to resolve instances again that moved to another host.
         private var moved: [ServiceInstance: Instant] = [:]
-        /// When to resolve instances that only responded to our own query.
+        /// The times at which to resolve instances that only responded to our own query.
         private var answered: [ServiceInstance: Instant] = [:]
 
         init(limits: Limits, now: Instant) {
@@ -104,7 +110,7 @@ extension AvahiBrowse {
             start = now
         }
 
-        /// When ``tick(now:)`` is due.
+        /// The time at which ``tick(now:)`` is due; `nil` if it is not.
         var deadline: Instant? {
             var deadlines = Array(moved.values) + (isConnected ? Array(answered.values) : [])
             if let staleUntil { deadlines.append(staleUntil) }
@@ -282,7 +288,7 @@ extension AvahiBrowse {
             instances[serviceInstance.instance]?.tracks[serviceInstance]?.hostName = resolution.hostName
             instances[serviceInstance.instance]?.tracks[serviceInstance]?.answeredAt = nil
             settle(serviceInstance, resolution, isRelevant: isRelevant)
-            // Neither a browser nor a resolver would report its end.
+            // Neither a browser nor a resolver would report the end of this instance.
             if !isRelevant, !track.isBrowsed { answered[serviceInstance] = now + Self.retention }
             return reemit(serviceInstance.instance).map { .emit($0) } ?? .nothing
         }

@@ -20,10 +20,11 @@ final class AvahiBrowse {
     /// probably the one that a user is waiting for. A busy daemon takes seconds for a request, and meanwhile other
     /// requests become unnecessary.
     private var waiting = ResolverQueue()
-    /// Service instances whose resolvers are requested and have not started.
+    /// The service instances whose resolvers are requested and have not started.
     private var starting: Set<ServiceInstance> = []
     private static let startingAtATime = 16
-    /// Service instances that are resolved once, a few at a time, because a daemon limits the number of its objects.
+    /// The service instances that are resolved once, a few at a time, because a daemon limits the number of its
+    /// objects.
     private var resolvedOnce: Set<ServiceInstance> = []
     private var waitingForOnce = ResolverQueue()
     private static let resolvedOnceAtATime = 64
@@ -37,6 +38,8 @@ final class AvahiBrowse {
         let isRelevant: @Sendable (DiscoveryHint) -> Bool
     }
 
+    /// Creates a browse without listeners.
+    ///
     /// - Parameters:
     ///   - onFailure: Called when a browser failed. The connection should then be replaced.
     ///   - onCrowding: Called with `true` when an interface comes near the limit of Avahi's cache, and with `false`

@@ -12,11 +12,11 @@ protocol AvahiConnection: AnyObject {
     /// Connects. Reports follow.
     func start() throws(AvahiError)
 
-    /// Avahi's code for the last failure.
+    /// Avahi's code for the last failure of this connection.
     var errorCode: Int32 { get }
 
-    // These create the C objects of ``AvahiBrowser``, ``AvahiResolver`` and ``AvahiPublisher``, with the object as the
-    // callback's context. They return nil if Avahi refuses.
+    // The following functions create the C objects of ``AvahiBrowser``, ``AvahiResolver`` and ``AvahiPublisher``, with
+    // the object as the callback's context. They return nil if Avahi refuses.
     func newBrowser(
         on interface: Int32,
         _ callback: AvahiServiceBrowserCallback,
@@ -60,6 +60,7 @@ extension AvahiConnection {
     }
 }
 
+/// A change of the connection's state.
 enum ConnectionReport: Sendable {
     /// Browsing and publishing work.
     case ready
@@ -69,6 +70,7 @@ enum ConnectionReport: Sendable {
     case lost(AvahiError)
 }
 
+/// A report of a browser about service instances on its interface.
 enum BrowserReport: Sendable {
     case seen(ServiceInstance)
     case gone(ServiceInstance)
@@ -76,6 +78,7 @@ enum BrowserReport: Sendable {
     case failed(AvahiError)
 }
 
+/// A report of a resolver about its service instance.
 enum ResolverReport: Sendable {
     /// The resolver is running.
     case started
@@ -85,6 +88,7 @@ enum ResolverReport: Sendable {
     case failed(AvahiError)
 }
 
+/// A report about the records of a publication.
 enum PublisherReport: Sendable {
     case established
     case collision
@@ -210,7 +214,8 @@ extension PublisherReport {
 }
 
 extension ServiceRecord {
-    /// Our names are random and therefore unique. Probing for conflicts (RFC 6762 §8.1) would only cost 0.75 s.
+    /// The flags of the service's records. The names are random and therefore unique. Probing for conflicts (RFC 6762
+    /// §8.1) would only cost 0.75 s.
     var flags: AvahiPublishFlags {
         isUnique
             ? AvahiPublishFlags(AVAHI_PUBLISH_UNIQUE.rawValue | AVAHI_PUBLISH_NO_PROBE.rawValue) : AvahiPublishFlags(0)
@@ -220,8 +225,8 @@ extension ServiceRecord {
 }
 
 extension Publication.Address {
-    /// No reverse record: only one host name of a machine can have it. Two stacks that both publish one keep replacing
-    /// each other's.
+    /// The flags of address records: no reverse record, because only one host name of a machine can have it. Two stacks
+    /// that both publish a reverse record keep replacing each other's record.
     static let flags = AvahiPublishFlags(AVAHI_PUBLISH_NO_REVERSE.rawValue | AVAHI_PUBLISH_NO_PROBE.rawValue)
 
     var hostName: String { "\(host).\(ServiceType.domain)" }

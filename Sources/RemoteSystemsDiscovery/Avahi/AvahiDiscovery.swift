@@ -5,10 +5,11 @@ public import Logging
 
 /// Finds systems on the local network by mDNS and DNS-SD (RFC 6762, RFC 6763), through Avahi.
 ///
-/// If avahi-daemon is running, it is used: a machine should have one mDNS responder. If it is not, as in containers,
-/// the same stack runs inside this process and needs no daemon, bus or privileges. The choice is made at the first use
-/// and is permanent: an embedded stack works beside a daemon that starts later, and if a chosen daemon stops, the
-/// source waits for it.
+/// If avahi-daemon is running, it is used: a machine should have one mDNS responder. Otherwise, as in containers, the
+/// same stack runs inside this process and needs no daemon, bus or privileges.
+///
+/// The choice is made at the first use and is permanent. An embedded stack keeps working beside a daemon that starts
+/// later. If a chosen daemon stops, the source waits for it.
 public struct AvahiDiscovery: DiscoverySource {
     /// Which Avahi to use.
     public struct Mode: Sendable, Hashable {
@@ -16,10 +17,11 @@ public struct AvahiDiscovery: DiscoverySource {
         let value: Value
 
         /// The daemon if one responds on the system bus (at `DBUS_SYSTEM_BUS_ADDRESS` if that is set), else the
-        /// embedded stack. If only loopback interfaces are allowed, always the embedded stack, because it uses no other
-        /// interfaces.
+        /// embedded stack.
+        ///
+        /// If only loopback interfaces are allowed, always the embedded stack, because it uses no other interfaces.
         public static let automatic = Mode(value: .automatic)
-        /// Only the daemon. While none responds, the source reports a problem and waits for it.
+        /// Only the daemon. While no daemon responds, the source reports a problem and waits for it.
         public static let daemon = Mode(value: .daemon)
         /// Only the stack in this process.
         public static let embedded = Mode(value: .embedded)
@@ -27,15 +29,18 @@ public struct AvahiDiscovery: DiscoverySource {
 
     /// Which network interfaces may be used.
     public struct Interfaces: Sendable, Hashable {
-        /// Nil for all.
+        /// The names of the interfaces; `nil` for all.
         let names: [String]?
 
         /// All interfaces, including loopback. With a daemon: all interfaces that the daemon uses.
         public static let all = Interfaces(names: nil)
 
-        /// Only the interfaces with these names, whenever they are up. The embedded stack sends nothing on other
-        /// interfaces. A daemon uses its own set of interfaces for its own purposes, but browses and advertises for us
-        /// only on these.
+        /// Only the interfaces with these names, whenever they are up.
+        ///
+        /// The embedded stack sends nothing on other interfaces. A daemon uses its own set of interfaces for its own
+        /// purposes, but browses and advertises for this source only on these.
+        ///
+        /// - Parameter names: Names of network interfaces, such as `eth0`.
         public static func only(_ names: [String]) -> Interfaces { Interfaces(names: names) }
 
         func contains(_ name: String) -> Bool { names?.contains(name) ?? true }
@@ -49,7 +54,7 @@ public struct AvahiDiscovery: DiscoverySource {
 
     /// Which Avahi is used, and why.
     public struct Selection: Sendable, Hashable {
-        /// The two ways to use Avahi.
+        /// An implementation of Avahi.
         public enum Backend: String, Sendable {
             /// avahi-daemon, through the system bus.
             case daemon = "avahi-daemon"
@@ -57,11 +62,12 @@ public struct AvahiDiscovery: DiscoverySource {
             case embedded = "avahi-embedded"
         }
 
-        /// Which Avahi is used.
+        /// The implementation of Avahi that is used.
         public let backend: Backend
-        /// Why it was selected: a clause for a person to read, such as `avahi-daemon responds on the system bus`.
+        /// The reason for the selection: a clause for a person to read, such as
+        /// `avahi-daemon responds on the system bus`.
         public let reason: String
-        /// The daemon's version, such as `avahi 0.8`; nil for the embedded stack, which does not report one.
+        /// The daemon's version, such as `avahi 0.8`; `nil` for the embedded stack, which does not report one.
         public let version: String?
 
         package init(backend: Backend, reason: String, version: String? = nil) {
@@ -87,17 +93,21 @@ public struct AvahiDiscovery: DiscoverySource {
         session = AvahiSession(mode: mode, interfaces: interfaces, logger: logger)
     }
 
-    /// `avahi-daemon` or `avahi-embedded`; `avahi` until that is known.
+    /// The name of the source: `avahi-daemon` or `avahi-embedded`; `avahi` until one of them is selected.
     public var name: String { session.selection?.backend.rawValue ?? "avahi" }
 
-    /// Equal for sources with the same mode and the same interfaces.
+    /// The identity of the source. It is equal for sources with the same mode and the same interfaces.
     public var identity: DiscoverySourceIdentity? { session.identity }
 
     /// Returns which Avahi is used, or would be used now, and why.
     public func selected() async -> Selection { await session.select() }
 
-    /// Starts a browse. All browses of one source share their results: a further browse receives the known instances at
-    /// once.
+    /// Starts a browse for the systems on the network.
+    ///
+    /// All browses of one source share their results: a further browse receives the known instances at once. The browse
+    /// ends when the iterating task is cancelled, or when the sequence and its iterators are released.
+    ///
+    /// - Returns: The events of the browse. Problems are events too.
     public func browse() -> DiscoveryEvents {
         browse { _ in true }
     }
@@ -107,7 +117,9 @@ public struct AvahiDiscovery: DiscoverySource {
     /// Instances that are not relevant still appear and vanish, but their changes are not reported. Such an instance
     /// needs no resolver and, as a rule, no packets. A network may be full of such instances.
     ///
-    /// - Parameter isRelevant: Decides by an instance's advertised properties. Called often; must not block.
+    /// - Parameter isRelevant: Decides by an instance's advertised properties. Called often and on any thread; must not
+    ///   block.
+    /// - Returns: The events of the browse. Problems are events too.
     public func browse(following isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool) -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
         session.addListener(feed, isRelevant: isRelevant)
@@ -118,12 +130,19 @@ public struct AvahiDiscovery: DiscoverySource {
     ///
     /// Unlike a browse, this sends no one-shot query (RFC 6762 §5.1): a firewall may pass the unicast response to such
     /// a query and still block multicast.
+    ///
+    /// - Parameter instances: Names of instances (``DiscoveryHint/instance``).
+    /// - Returns: `true` once an advertisement of one of them is received; `false` if that cannot happen or the task is
+    ///   cancelled.
     public func hears(anyOf instances: Set<String>) async -> Bool {
         let hearing = AvahiDiscovery(session: session.listening())
         return await hearing.browse { instances.contains($0.instance) }.show(anyOf: instances)
     }
 
     /// Returns findings about the Avahi in use, about its configuration and about its limits.
+    ///
+    /// - Parameter advertisements: The number of instances that a browse of this source has just seen.
+    /// - Returns: Findings in reading order, including those with status `ok`.
     public func diagnose(advertisements: Int) async -> [DiscoveryFinding] {
         AvahiFindings(
             selection: await selected(),
@@ -133,20 +152,25 @@ public struct AvahiDiscovery: DiscoverySource {
         ).all
     }
 
-    /// Advertises until the surrounding task is cancelled, then withdraws the advertisement.
+    /// Advertises until the surrounding task is cancelled, then withdraws the advertisement before it returns.
     ///
-    /// - Throws: ``DiscoveryError`` if the advertisement is not valid.
+    /// - Parameter advertisement: The advertisement.
+    /// - Throws: ``DiscoveryError`` if the advertisement is not valid, so that a retry cannot help.
     public func advertise(_ advertisement: DiscoveryAdvertisement) async throws {
         try await advertise(advertisement) { _ in }
     }
 
-    /// Advertises until the surrounding task is cancelled, then withdraws the advertisement. Reports whether the
-    /// advertisement is in effect.
+    /// Advertises until the surrounding task is cancelled, then withdraws the advertisement before it returns. Reports
+    /// whether the advertisement is in effect.
     ///
-    /// It is in effect once Avahi has made sure that the name is free, on at least one interface. That takes about a
-    /// second.
+    /// The advertisement is in effect once Avahi has made sure that the name is free, on at least one interface. That
+    /// takes about a second.
     ///
-    /// - Throws: ``DiscoveryError`` if the advertisement is not valid.
+    /// - Parameters:
+    ///   - advertisement: The advertisement.
+    ///   - report: Called with `true` when the advertisement comes into effect, and with `false` when it no longer is.
+    ///     Called on any thread, in order; must not block.
+    /// - Throws: ``DiscoveryError`` if the advertisement is not valid, so that a retry cannot help.
     public func advertise(
         _ advertisement: DiscoveryAdvertisement,
         reporting report: @escaping @Sendable (_ isInEffect: Bool) -> Void

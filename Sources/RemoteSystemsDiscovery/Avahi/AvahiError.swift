@@ -7,7 +7,7 @@ import CRemoteSystemsAvahi
 struct AvahiError: Error, Sendable, Equatable, CustomStringConvertible {
     let code: Int32
 
-    /// What is not installed, if that is the reason.
+    /// The name of the software that is not installed, if that is the reason.
     var missing: String?
 
     /// Whether the process cannot open the file descriptors that Avahi needs.

@@ -43,7 +43,8 @@ package struct AvahiFindings: Sendable {
 
     private var isDaemon: Bool { self.selection.backend == .daemon }
 
-    /// What the daemon's configuration forbids. Empty for the embedded stack, or if the configuration cannot be read.
+    /// The findings about settings of the daemon that restrict discovery. Empty for the embedded stack, or if the
+    /// configuration cannot be read.
     private var configuration: [DiscoveryFinding] {
         guard self.isDaemon, let settings = self.settings else { return [] }
         var findings: [DiscoveryFinding] = []
@@ -97,7 +98,8 @@ package struct AvahiFindings: Sendable {
         return findings
     }
 
-    /// Each instance takes three records in a host's cache for an interface and protocol: PTR, SRV and TXT.
+    /// The number of records that each instance takes in a host's cache for an interface and protocol: PTR, SRV and
+    /// TXT.
     private static let recordsPerInstance = 3
 
     private var limits: DiscoveryFinding {

@@ -31,8 +31,8 @@ actor AvahiSession {
     private var browse: AvahiBrowse?
     /// The queries of this browse, by interface index.
     private var questions: [Int32: OneShotQuery] = [:]
-    /// Repeats the query. A daemon whose cache is nearly full is busy with other hosts' packets and loses
-    /// advertisements.
+    /// The timer that repeats the query. A daemon whose cache is nearly full is busy with other hosts' packets and
+    /// loses advertisements.
     private var crowdTimer: QueueTimer?
     private var crowdBackoff = Backoff(first: .seconds(5), longest: .seconds(600))
     private var advertisers: [UInt64: AvahiAdvertiser] = [:]
@@ -54,7 +54,7 @@ actor AvahiSession {
 
     nonisolated func allows(_ interface: String) -> Bool { options.interfaces.contains(interface) }
 
-    /// Which Avahi is used, once that is known.
+    /// The Avahi that is used; `nil` until it is selected.
     nonisolated var selection: AvahiDiscovery.Selection? { chosen.withLock { $0 } }
 
     nonisolated var identity: DiscoverySourceIdentity {

@@ -22,6 +22,7 @@ actor AvahiWorker {
         case publisher(UInt64, PublisherReport)
     }
 
+    /// The settings with which a connection to Avahi is opened.
     struct Options: Sendable {
         var mode: AvahiDiscovery.Mode
         var interfaces: AvahiDiscovery.Interfaces
@@ -36,6 +37,8 @@ actor AvahiWorker {
     private var connection: (any AvahiConnection)?
     private var objects: [UInt64: AnyObject] = [:]
 
+    /// Creates a worker that is not connected to Avahi.
+    ///
     /// - Parameter deliver: Called on the worker's queue. Must not block.
     init(_ options: Options, deliver: @escaping @Sendable (Report) -> Void) {
         self.options = options

@@ -16,6 +16,8 @@ final class DaemonConnection: AvahiConnection {
     private let report: (ConnectionReport) -> Void
     private var client: OpaquePointer?
 
+    /// Creates a connection to the daemon.
+    ///
     /// - Parameter waitsForDaemon: Whether to wait if the bus has no daemon. If false, `start` throws.
     init(loop: AvahiEventLoop, waitsForDaemon: Bool, report: @escaping (ConnectionReport) -> Void) throws(AvahiError) {
         avahi = try AvahiLibrary.client()

@@ -10,10 +10,10 @@ import Logging
 /// stacks that both published the machine's addresses under different names would keep renaming each other.
 @safe
 final class EmbeddedConnection: AvahiConnection {
-    /// Four records for each of the instances that we track, and 4096 for other services.
+    /// The number of cached records: four for each of the instances that we track, and 4096 for other services.
     private static let cachedRecords: UInt32 = 4 * 4096 + 4096
-    /// More than the descriptors that libavahi-core opens: sockets for both families, one to the kernel and one for
-    /// wake-ups.
+    /// A number of files above the descriptors that libavahi-core opens: sockets for both families, one to the kernel
+    /// and one for wake-ups.
     private static let files = 16
 
     private let avahi: RemoteSystemsAvahiCore
@@ -23,6 +23,8 @@ final class EmbeddedConnection: AvahiConnection {
     private let report: (ConnectionReport) -> Void
     private var server: OpaquePointer?
 
+    /// Creates a stack in this process.
+    ///
     /// - Parameter interfaces: The names of the interfaces that may be used; nil for all.
     init(
         loop: AvahiEventLoop,

@@ -11,7 +11,7 @@ struct ResolverQueue: Sendable {
     private var lastTicket: UInt64 = 0
 
     var count: Int { tickets.count }
-    /// Counts the removed entries, too.
+    /// The number of stored entries, including removed ones.
     var storedCount: Int { entries.count }
 
     /// Adds a service instance as the next one. Does nothing if it is already in the queue.

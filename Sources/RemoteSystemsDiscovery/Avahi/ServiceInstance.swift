@@ -3,6 +3,7 @@
 
 /// One instance on one interface with one protocol: what a browser reports and what a resolver resolves.
 struct ServiceInstance: Sendable, Hashable {
+    /// The address family of the protocol over which the instance was seen.
     enum Family: UInt8, Sendable { case ipv4, ipv6 }
 
     let interface: Int32

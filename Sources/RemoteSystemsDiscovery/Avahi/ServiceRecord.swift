@@ -3,6 +3,7 @@
 
 /// A resource record in the form that Avahi accepts.
 struct ServiceRecord: Sendable, Hashable {
+    /// The type of a resource record.
     enum Kind: UInt16, Sendable {
         case pointer = 12
         case text = 16

@@ -75,7 +75,7 @@ enum TXTRecord {
 }
 
 extension String {
-    /// Lower-cases ASCII letters only, as DNS compares names. Does not use Unicode tables.
+    /// The text with ASCII letters in lower case, as DNS compares names. Does not use Unicode tables.
     var lowercasedASCII: String {
         String(decoding: utf8.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 }, as: UTF8.self)
     }

@@ -26,6 +26,8 @@ package struct CoalescingBuffer<Event: CoalescingEvent>: Sendable {
     private var head = 0
     private var nextTurn: UInt64 = 0
 
+    /// Creates an empty buffer.
+    ///
     /// - Parameter limit: The maximum number of subjects that are present at a time.
     package init(limit: Int) {
         self.limit = limit

@@ -9,7 +9,7 @@ package protocol CoalescingEvent: Sendable {
     /// The subject of the event.
     var subject: Subject { get }
 
-    /// How the event relates to earlier events of the same subject.
+    /// The relation of the event to earlier events of the same subject.
     var bearing: CoalescingBearing { get }
 
     /// The event in the form for a listener that knows the subject (*changed*) or does not know it yet (*appeared*).
@@ -17,7 +17,7 @@ package protocol CoalescingEvent: Sendable {
     func asReported(subjectIsKnown: Bool) -> Self
 }
 
-/// How an event relates to earlier events of its subject.
+/// The relation of an event to earlier events of its subject.
 package enum CoalescingBearing: Sendable {
     /// The subject is present and has this value.
     case presence

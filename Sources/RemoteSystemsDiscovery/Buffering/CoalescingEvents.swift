@@ -28,6 +28,7 @@ package struct CoalescingEvents<Event: CoalescingEvent>: AsyncSequence, Sendable
 
     package func makeAsyncIterator() -> Iterator { Iterator(listener: listener) }
 
+    /// An iterator over the events.
     package struct Iterator: AsyncIteratorProtocol {
         fileprivate let listener: Listener
 
@@ -45,7 +46,7 @@ package struct CoalescingEvents<Event: CoalescingEvent>: AsyncSequence, Sendable
         }
     }
 
-    /// The side that fills the sequence.
+    /// The writing side of the sequence.
     package struct Feed: Sendable {
         fileprivate let storage: Storage
 

@@ -4,6 +4,7 @@
 import CRemoteSystemsAvahi
 import Glibc
 
+/// An IPv4 or IPv6 address.
 enum NetworkAddress: Sendable, Hashable {
     /// The bytes of both cases are in network byte order.
     case ipv4([UInt8])

@@ -7,7 +7,8 @@ import Glibc
 
 /// Reports changes of this machine's interfaces and addresses. Confined to a queue.
 final class NetworkMonitor {
-    /// Changes come in bursts: an interface that comes up causes several messages.
+    /// The time to wait for further changes, because changes come in bursts: an interface that comes up causes several
+    /// messages.
     private static let quiet: Duration = .milliseconds(50)
 
     /// The interfaces that are up.

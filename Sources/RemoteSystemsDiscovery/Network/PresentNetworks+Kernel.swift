@@ -6,7 +6,7 @@ import FoundationEssentials
 import Glibc
 
 extension PresentNetworks {
-    /// The networks of this moment. Sends nothing.
+    /// Returns the networks that this machine is attached to at this moment. Sends nothing.
     package static func current() -> PresentNetworks {
         func text(_ path: String) -> String {
             (try? Data(contentsOf: URL(filePath: path))).map { String(decoding: $0, as: UTF8.self) } ?? ""
@@ -17,7 +17,8 @@ extension PresentNetworks {
         )
     }
 
-    /// The networks of this moment, and then those after each change. Ends when the iterating task is cancelled.
+    /// Returns the present networks, then the networks after each change. The sequence ends when the iterating task is
+    /// cancelled.
     package static func changes() -> AsyncStream<PresentNetworks> {
         let (networks, continuation) = AsyncStream.makeStream(
             of: PresentNetworks.self,
@@ -95,7 +96,8 @@ extension PresentNetworks {
 
 /// Reads the networks again whenever the kernel reports a change.
 private actor PresentNetworksObserver {
-    /// Changes come in bursts. An address comes before the route to its gateway.
+    /// The time to wait for further changes, because changes come in bursts. An address comes before the route to its
+    /// gateway.
     private static let quiet = Duration.milliseconds(100)
     /// The times between further looks while a gateway's hardware address is unknown: no message reports it.
     private static let delays: [Duration] =

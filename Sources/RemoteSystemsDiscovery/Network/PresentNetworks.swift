@@ -12,7 +12,7 @@ package struct PresentNetworks: Sendable, Hashable {
         /// The interface that the traffic leaves by.
         package var interface: String
         package var isLoopback = false
-        /// Equal for the same network at any time, on this machine only.
+        /// A text that is equal for the same network at any time, on this machine only.
         package var identity: String
     }
 
@@ -57,6 +57,8 @@ package struct PresentNetworks: Sendable, Hashable {
     /// The preferred route first.
     private let gateways: [Gateway]
 
+    /// Creates the networks from the addresses of interfaces and the default routes.
+    ///
     /// - Parameter gateways: the default routes of IPv4, in any order.
     init(_ attachments: [Attachment], gateways: [Gateway]) {
         self.attachments = attachments.sorted {
@@ -86,7 +88,7 @@ package struct PresentNetworks: Sendable, Hashable {
         }
         let direct = self.attachments.filter { $0.contains(bytes) && !$0.isLinkLocal || $0.address == bytes }
         guard direct.isEmpty else { return direct.compactMap { self.network($0, "direct") } }
-        // Behind a router. Only its gateway identifies the network.
+        // The address is behind a router, so only the gateway identifies the network.
         guard bytes.count == 4, !target.isLinkLocal, let gateway = self.gateways.first,
             let network = self.attachments.first(where: {
                 $0.interface == gateway.interface && $0.contains(gateway.address)
@@ -95,6 +97,8 @@ package struct PresentNetworks: Sendable, Hashable {
         return [self.network(network, "routed")].compactMap(\.self)
     }
 
+    /// Returns the network of an interface's address; `nil` if its identity is not known.
+    ///
     /// - Parameter way: how the network is used, so that an address that was reached directly is not tried through a
     ///   router.
     private func network(_ attachment: Attachment, _ way: String) -> Network? {

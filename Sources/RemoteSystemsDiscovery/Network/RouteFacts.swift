@@ -16,7 +16,7 @@ package struct RouteFacts: Sendable, Hashable {
         self.isTunnel = isTunnel
     }
 
-    /// Asks the kernel, which also applies policy routing. Sends nothing.
+    /// Returns the default route that the kernel chooses, which includes policy routing. Sends nothing.
     package static func current() -> RouteFacts {
         // Addresses for documentation (RFC 5737, RFC 3849), to which there is no specific route.
         for target in ["203.0.113.1", "2001:db8::1"] {

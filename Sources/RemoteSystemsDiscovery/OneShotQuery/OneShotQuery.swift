@@ -19,19 +19,20 @@ final class OneShotQuery {
         .zero, .milliseconds(250), .seconds(1), .milliseconds(2500), .milliseconds(5500),
     ]
     static let once: [Duration] = [.zero]
-    /// If this many instances respond, packets do arrive, and the next query waits for at least ``crowdedInterval``.
-    /// Every query costs a crowded network at least one packet for each instance (python-zeroconf also multicasts its
-    /// response).
+    /// The number of responding instances from which on packets evidently arrive, so that the next query waits for at
+    /// least ``crowdedInterval``. Every query costs a crowded network at least one packet for each instance
+    /// (python-zeroconf also multicasts its response).
     private static let crowd = 64
     private static let crowdedInterval: Duration = .seconds(2)
     /// The minimum interval between queries. Several moments that passed while this process was suspended result in one
     /// query.
     private static let minInterval: Duration = .milliseconds(100)
-    /// How long responses are read after the last query.
+    /// The time for which responses are read after the last query.
     private static let listening: Duration = .seconds(2)
     /// The maximum number of packets read in one turn of the queue.
     private static let burst = 64
-    /// For a thousand hosts that respond at once. The kernel limits it to its own maximum (`net.core.rmem_max`).
+    /// The size of the socket's receive buffer, in bytes: enough for a thousand hosts that respond at once. The kernel
+    /// limits it to its own maximum (`net.core.rmem_max`).
     private static let receiveBuffer: Int32 = 1 << 20
 
     private let interface: NetworkInterface

@@ -15,7 +15,7 @@ enum OneShotQueryMessage {
         var properties: [String: [UInt8]]
     }
 
-    /// More records than fit the 512 bytes of such a response.
+    /// The maximum number of records that are read: more than fit the 512 bytes of such a response.
     private static let records = 128
 
     /// Queries all records of our service type. If it queried only the PTR record, other stacks would count it as their

@@ -7,6 +7,7 @@ import Glibc
 /// Resolves names with the system's resolver, which blocks. It runs on its own queue, never on the threads that run
 /// tasks.
 package enum NameResolver {
+    /// The reason why a name could not be resolved.
     package struct Failure: Error, Sendable {
         package let reason: String
 

@@ -10,8 +10,11 @@ public struct StaticPeer: Sendable, Hashable {
 
     /// Creates a peer at this host and port.
     ///
-    /// - Throws: ``DiscoveryError`` with code `invalidPeer` if the host is empty, longer than 253 bytes or has
-    ///   characters that no name or address has, or if the port is out of range.
+    /// - Parameters:
+    ///   - host: A DNS name, or an address without brackets. Valid length: 1–253 bytes.
+    ///   - port: The TCP port. Valid range: 1–65535.
+    /// - Throws: ``DiscoveryError`` with ``DiscoveryError/Code/invalidPeer`` if the host is empty, longer than 253
+    ///   bytes or has characters that no name or address has, or if the port is out of range.
     public init(host: String, port: Int) throws(DiscoveryError) {
         guard (1...253).contains(host.utf8.count), host.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             !host.contains(where: { "[]/@".contains($0) })
@@ -32,9 +35,10 @@ public struct StaticPeer: Sendable, Hashable {
         self.port = port
     }
 
-    /// Parses a peer written as `host:port`, `10.0.0.1:port` or `[fe80::1%eth0]:port`.
+    /// Creates a peer from a text such as `host:port`, `10.0.0.1:port` or `[fe80::1%eth0]:port`.
     ///
-    /// - Throws: ``DiscoveryError`` with code `invalidPeer` if it is written otherwise.
+    /// - Parameter text: The host, a colon and the port.
+    /// - Throws: ``DiscoveryError`` with ``DiscoveryError/Code/invalidPeer`` if the text has another form.
     public init(_ text: String) throws(DiscoveryError) {
         let malformed = DiscoveryError(
             code: .invalidPeer,
@@ -54,6 +58,6 @@ public struct StaticPeer: Sendable, Hashable {
 }
 
 extension StaticPeer: CustomStringConvertible {
-    /// The form that ``init(_:)`` parses.
+    /// The text that ``init(_:)`` parses.
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

@@ -3,9 +3,10 @@
 
 public import Logging
 
-/// A source of systems at known places. It advertises nothing.
+/// A source of systems at known places, for networks without multicast. It advertises nothing.
 ///
-/// Names are resolved when a browse starts and again every `interval`, so a change of a host's address is noticed.
+/// Names are resolved when a browse starts and again at an interval, so a change of a host's address is noticed. A name
+/// that cannot be resolved is tried again after at most 5 s.
 public struct StaticPeers: DiscoverySource {
     /// The maximum time from the start until *settled* is emitted.
     private static let settling: Duration = .seconds(5)
@@ -13,7 +14,7 @@ public struct StaticPeers: DiscoverySource {
     private let peers: [StaticPeer]
     private let interval: Duration
     private let logger: Logger
-    /// Equal for sources of the same peers and the same interval.
+    /// The identity of the source. It is equal for sources of the same peers and the same interval.
     public let identity: DiscoverySourceIdentity?
     private let resolve: @Sendable (StaticPeer) async throws(NameResolver.Failure) -> [DiscoveryEndpoint]
 
@@ -21,9 +22,9 @@ public struct StaticPeers: DiscoverySource {
     ///
     /// - Parameters:
     ///   - peers: The peers. At most ``DiscoveryLimits/hints`` of them are reported.
-    ///   - interval: How often names are resolved again. Defaults to 60 s. Valid range: 1 s–24 h.
+    ///   - interval: The interval at which names are resolved again. Defaults to 60 s. Valid range: 1 s–24 h.
     ///   - logger: Receives names that cannot be resolved, at level *debug*.
-    /// - Throws: ``DiscoveryError`` with code `invalidInterval` if the interval is out of range.
+    /// - Throws: ``DiscoveryError`` with ``DiscoveryError/Code/invalidInterval`` if the interval is out of range.
     public init(
         _ peers: [StaticPeer],
         interval: Duration = .seconds(60),
@@ -60,16 +61,19 @@ public struct StaticPeers: DiscoverySource {
         self.resolve = resolve
     }
 
-    /// `static`.
+    /// The name of the source: `static`.
     public var name: String { "static" }
 
-    /// ``DiscoveryType/cloud``, because the list does not contain where a peer is.
+    /// The type ``DiscoveryType/cloud``, because the list does not state whether a peer is on the same network.
     public var discoveryType: DiscoveryType { .cloud }
 
-    /// ``DiscoveryOrigin/configured``, because the owner wrote the list.
+    /// The origin ``DiscoveryOrigin/configured``, because this machine's owner wrote the list.
     public var origin: DiscoveryOrigin { .configured }
 
-    /// Starts a browse. It reports each peer whose name can be resolved, then *settled*.
+    /// Starts a browse. It reports each peer whose name can be resolved, then ``DiscoveryEvent/settled``.
+    ///
+    /// - Returns: The events of the browse. The browse ends when the iterating task is cancelled, or when the sequence
+    ///   and its iterators are released.
     public func browse() -> DiscoveryEvents {
         let (events, feed) = DiscoveryEvents.makeStream()
         let task = Task { await run(feed) }
@@ -79,6 +83,9 @@ public struct StaticPeers: DiscoverySource {
 
     /// Advertises nothing and reports `false`. Returns when the surrounding task is cancelled.
     ///
+    /// - Parameters:
+    ///   - advertisement: The advertisement, which is only checked.
+    ///   - report: Called once with `false`, before the method suspends.
     /// - Throws: ``DiscoveryError`` if the advertisement is not valid.
     public func advertise(
         _ advertisement: DiscoveryAdvertisement,

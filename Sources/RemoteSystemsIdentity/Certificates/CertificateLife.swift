@@ -5,25 +5,25 @@ package import FoundationEssentials
 
 /// The lifetimes of this package's certificates.
 package enum CertificateLife {
-    /// How long before its creation a certificate becomes valid: one day, for peers whose clocks are behind.
+    /// The time by which a certificate becomes valid before its creation: one day, for peers whose clocks are behind.
     package static let backdating: TimeInterval = 24 * 3600
 
-    /// How long a system's certificate is valid: 90 days. A peer that never receives its revocation trusts it that
-    /// long.
+    /// The time for which a system's certificate is valid: 90 days. A peer that never receives the system's revocation
+    /// trusts the system for this time.
     package static let system: TimeInterval = 90 * 24 * 3600
 
     /// The last third of a system certificate's life, in which it is renewed. Failed renewals are retried.
     package static let renewalWindow: TimeInterval = Self.system / 3
 
-    /// How long an account's first root certificate is valid: 30 years. The account's id is the hash of its key, so
-    /// another first root would be another account.
+    /// The time for which an account's first root certificate is valid: 30 years. The account's id is the hash of its
+    /// key, so another first root would be another account.
     package static let account: TimeInterval = 30 * 365.25 * 24 * 3600
 
-    /// 2026-01-01. This software did not exist before, so an earlier clock is wrong (typically: no battery, no
-    /// network).
+    /// The earliest time that a correct clock can show: 2026-01-01. This software did not exist before, so an earlier
+    /// clock is wrong (typically: no battery, no network).
     package static let earliestPlausible = Date(timeIntervalSince1970: 1_767_225_600)
 
-    /// 2200-01-01. No clock is later than this by design.
+    /// The latest time that a correct clock can show: 2200-01-01. No clock is later than this by design.
     package static let latestPlausible = Date(timeIntervalSince1970: 7_258_118_400)
 
     /// Throws if the clock cannot be right, so that no certificate is made with a wrong time.

@@ -6,9 +6,10 @@ public import FoundationEssentials
 /// A one-time invitation into an account, as a text to carry to the machine that joins.
 ///
 /// The first machine that uses the text within ten minutes becomes a system of the account. Treat the text like a
-/// password until then; afterwards it is worthless. `remotesystems account invite` makes one.
+/// password until then; afterwards it is worthless. `RemoteSystemsAccount.invite(hosts:port:_:)` and
+/// `remotesystems account invite` create invitations.
 public struct Invitation: Hashable, Sendable {
-    /// An address on which the inviting system listens.
+    /// An address on which the inviting system listens for the joining system.
     public struct Address: Hashable, Sendable, CustomStringConvertible {
         /// A host name or an IP address. IPv6 addresses have no brackets, and keep their zone if they have one.
         public var host: String
@@ -16,6 +17,10 @@ public struct Invitation: Hashable, Sendable {
         public var port: UInt16
 
         /// Creates an address to connect to.
+        ///
+        /// - Parameters:
+        ///   - host: A host name or an IP address, without brackets.
+        ///   - port: A TCP port. Valid range: 1–65535.
         public init(host: String, port: UInt16) {
             self.host = host
             self.port = port
@@ -27,16 +32,17 @@ public struct Invitation: Hashable, Sendable {
         }
     }
 
-    /// How long an invitation is valid, in seconds: 600, which is ten minutes.
+    /// The time for which an invitation is valid. In seconds: 600, which is ten minutes.
     public static let life: TimeInterval = 600
 
-    /// The account that the joining system will belong to. The inviting system must prove that it belongs to it.
+    /// The account that the joining system will belong to. The joining system checks that the inviting system belongs
+    /// to it.
     public let accountID: AccountID
 
-    /// The addresses to connect to, most promising first. One to eight.
+    /// The addresses to connect to, most promising first. Valid count: 1–8.
     public let addresses: [Address]
 
-    /// When the invitation expires, by the inviting machine's clock.
+    /// The time at which the invitation expires, by the inviting machine's clock.
     public let expiry: Date
 
     let secret: InvitationSecret
@@ -104,10 +110,11 @@ extension Invitation {
         return Self.start + (components.percentEncodedQuery ?? "")
     }
 
-    /// Reads an invitation from its text. Ignores white space around it.
+    /// Reads an invitation from its text. Ignores white space around the text.
     ///
-    /// - Throws: ``IdentityError/Code/invitationMalformed``. The message says what is wrong and does not repeat the
-    ///   text.
+    /// - Parameter text: The ``uri`` of an invitation.
+    /// - Throws: ``IdentityError`` with ``IdentityError/Code/invitationMalformed``. The message states what is wrong
+    ///   and does not repeat the text.
     public init(uri text: String) throws(IdentityError) {
         guard text.utf8.count <= Self.longestText else { throw .malformedInvitation("it is too long") }
         let text = text.drop(while: \.isWhitespace).trimmingSuffix(while: \.isWhitespace)

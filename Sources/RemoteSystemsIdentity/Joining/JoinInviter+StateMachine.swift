@@ -19,13 +19,13 @@ package struct JoinInviter: Sendable {
     private let authority: AccountAuthority
     private var state = State.waitingForHello
 
-    /// What to do after a hello.
+    /// The action after a hello.
     package enum HelloAction: Hashable, Sendable {
         case send(JoinChallenge)
         case refuse(JoinRefusal)
     }
 
-    /// What to do after a proof.
+    /// The action after a proof.
     package enum ProofAction: Hashable, Sendable {
         /// Record the new system with ``AccountStore/recordJoined(_:)``, then send, then close.
         case accept(JoinAccepted, SystemID)

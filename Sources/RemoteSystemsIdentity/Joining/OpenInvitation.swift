@@ -19,7 +19,7 @@ package struct OpenInvitation: Sendable {
         self.invitation = invitation
     }
 
-    /// Whether it can still be used at `now`.
+    /// Whether the invitation can still be used at `now`.
     package func isGood(at now: Date) -> Bool { self.refusal(at: now) == nil }
 
     func refusal(at now: Date) -> JoinRefusal? {

@@ -5,9 +5,9 @@ package import Crypto
 
 /// The id of an account: the systems of one person, household, team or fleet.
 ///
-/// The id is the SHA-256 of the account's first root key, in base32 (RFC 4648 §6, lower case, no padding: 52
-/// characters). Only the holder of the private key can use it. Two systems belong to the same user exactly if their
-/// account ids are equal.
+/// The id is the SHA-256 of the account's first root key, the key that signs the certificates of the account's systems.
+/// It is written in base32 (RFC 4648 §6, lower case, no padding: 52 characters). Only the holder of the private key can
+/// use it. Two systems belong to the same user exactly if their account ids are equal.
 public struct AccountID: Hashable, Sendable, KeyBasedID {
     package let fingerprint: KeyFingerprint
     static let noun = "An account id"
@@ -26,7 +26,9 @@ public struct AccountID: Hashable, Sendable, KeyBasedID {
     /// The 32 bytes of the id.
     public var bytes: [UInt8] { self.fingerprint.bytes }
 
-    /// Creates an id from `bytes`; `nil` unless there are exactly 32 of them.
+    /// Creates an id from bytes.
+    ///
+    /// - Parameter bytes: The 32 bytes of the id. For any other number of bytes, the result is `nil`.
     public init?(bytes: some Collection<UInt8>) {
         guard let fingerprint = KeyFingerprint(bytes: bytes) else { return nil }
         self.fingerprint = fingerprint
@@ -34,7 +36,9 @@ public struct AccountID: Hashable, Sendable, KeyBasedID {
 }
 
 extension AccountID: LosslessStringConvertible {
-    /// Parses an id; `nil` unless `description` is 52 canonical lower-case base32 characters.
+    /// Creates an id from its text.
+    ///
+    /// - Parameter description: 52 canonical lower-case base32 characters. For any other text, the result is `nil`.
     public init?(_ description: String) {
         guard let fingerprint = KeyFingerprint(description) else { return nil }
         self.fingerprint = fingerprint

@@ -26,7 +26,9 @@ public struct SystemID: Hashable, Sendable, KeyBasedID {
     /// The 32 bytes of the id.
     public var bytes: [UInt8] { self.fingerprint.bytes }
 
-    /// Creates an id from `bytes`; `nil` unless there are exactly 32 of them.
+    /// Creates an id from bytes.
+    ///
+    /// - Parameter bytes: The 32 bytes of the id. For any other number of bytes, the result is `nil`.
     public init?(bytes: some Collection<UInt8>) {
         guard let fingerprint = KeyFingerprint(bytes: bytes) else { return nil }
         self.fingerprint = fingerprint
@@ -34,7 +36,9 @@ public struct SystemID: Hashable, Sendable, KeyBasedID {
 }
 
 extension SystemID: LosslessStringConvertible {
-    /// Parses an id; `nil` unless `description` is 52 canonical lower-case base32 characters.
+    /// Creates an id from its text.
+    ///
+    /// - Parameter description: 52 canonical lower-case base32 characters. For any other text, the result is `nil`.
     public init?(_ description: String) {
         guard let fingerprint = KeyFingerprint(description) else { return nil }
         self.fingerprint = fingerprint

@@ -7,14 +7,14 @@ package import FoundationEssentials
 extension AccountStore {
     /// Writes the account to a recovery file, which is encrypted with a passphrase.
     ///
-    /// Import the file if this machine is lost. The call takes about half a second and 128 MiB of memory. This is
-    /// deliberate: each guess at the passphrase costs the same.
+    /// Import the file if this machine is lost. The call blocks for about half a second and uses 128 MiB of memory.
+    /// This is deliberate: each guess at the passphrase costs the same.
     ///
     /// - Parameters:
-    ///   - path: A file that does not exist yet. Only this user will be able to read it.
+    ///   - path: The path of a file that does not exist yet. Only this user will be able to read it.
     ///   - passphrase: At least 8 bytes. Read it from a terminal or a file descriptor, never from the command line.
-    /// - Throws: ``IdentityError``, with ``IdentityError/Code/notAuthority`` if the account's root key is not here,
-    ///   ``IdentityError/Code/fileExists`` or ``IdentityError/Code/weakPassphrase``.
+    /// - Throws: ``IdentityError``, with ``IdentityError/Code/notAuthority`` if the account's root key is not on this
+    ///   machine, ``IdentityError/Code/fileExists`` or ``IdentityError/Code/weakPassphrase``.
     public func exportRecovery(to path: String, passphrase: [UInt8]) throws(IdentityError) {
         try self.exportRecovery(to: path, passphrase: passphrase, factors: .standard)
     }
@@ -40,15 +40,17 @@ extension AccountStore {
         try OpenFile.create(path, path: path, Array(text.utf8))
     }
 
-    /// Restores an account from its recovery file, with this system as the account's authority.
+    /// Restores an account from its recovery file, with the account's root key.
     ///
-    /// This system gets a certificate of the account. If it belonged to the account before, it keeps its id.
+    /// This system gets a certificate of the account. If it belonged to the account before, it keeps its id. The call
+    /// blocks for about half a second and uses 128 MiB of memory.
     ///
     /// - Parameters:
-    ///   - path: The recovery file. It is only read.
-    ///   - passphrase: The passphrase that it was exported with.
+    ///   - path: The path of the recovery file. The file is only read.
+    ///   - passphrase: The passphrase with which the file was exported.
     ///   - evenIfShared: Whether to leave a present account that other systems belong to. Defaults to `false`. A
     ///     personal or damaged account is moved aside in any case.
+    /// - Returns: This system's new identity, and the directory of its previous account.
     /// - Throws: ``IdentityError``, with ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged``
     ///   or ``IdentityError/Code/accountInUse``.
     public func importRecovery(

@@ -19,7 +19,7 @@ enum RecoveryFile {
     private static let nonceCount = 12
     private static let tagCount = 16
     private static let checksumCount = 8
-    /// Version, log2 of N, r, p: one byte each.
+    /// The length of the version and the work factors: version, log2 of N, r, p, one byte each.
     private static let factorsCount = 4
 
     static let shortestPassphrase = 8
@@ -39,7 +39,7 @@ enum RecoveryFile {
         var r: UInt8
         var p: UInt8
 
-        /// 128 MiB and about half a second for each guess.
+        /// The parameters for new files: 128 MiB and about half a second for each guess.
         static let standard = WorkFactors(logN: 17, r: 8, p: 1)
 
         /// Whether the parameters need at most 1 GiB. The parameters of a file are used before they are authenticated.

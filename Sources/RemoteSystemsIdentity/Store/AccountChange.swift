@@ -6,7 +6,8 @@ public struct AccountChange: Sendable {
     /// This system's identity in the new account.
     public let identity: SystemIdentity
 
-    /// The directory to which the previous account was moved as a whole; `nil` if there was none. The software never
-    /// deletes it: show its path to the user.
+    /// The directory to which the previous account was moved as a whole; `nil` if there was none.
+    ///
+    /// The software never deletes this directory: show its path to the user.
     public let setAside: String?
 }

@@ -6,10 +6,14 @@ public import FoundationEssentials
 
 /// The directory that holds one user's identity on one machine: the account, the system's key and its certificate.
 ///
-/// Several processes can use it at the same time and share one identity. Reading takes no lock, because files are only
-/// ever replaced as a whole. Calls block for a few milliseconds of file access: do not make them on an event loop.
+/// On the machine where the account was created or recovered, the directory also holds the account's root key, which
+/// signs the certificates of the account's systems.
+///
+/// Several processes can use the directory at the same time and share one identity. Reading takes no lock, because
+/// files are only ever replaced as a whole. Calls block for a few milliseconds of file access: do not make them on an
+/// event loop.
 public struct AccountStore: Sendable {
-    /// The directory of the store.
+    /// The path of the store's directory.
     public let directory: String
 
     static let accountName = "account"
@@ -17,7 +21,9 @@ public struct AccountStore: Sendable {
     static let temporaryPrefix = ".new-"
     static let setAsidePrefix = "previous-"
 
-    /// Creates a store in `directory`. The directory is created on first use.
+    /// Creates a store in a directory.
+    ///
+    /// - Parameter directory: The path of the directory, which is created on first use.
     public init(directory: String) {
         self.directory = directory
     }
@@ -35,7 +41,7 @@ public struct AccountStore: Sendable {
             return path
         }
         if let directory = environment["REMOTE_SYSTEMS_STATE"], !directory.isEmpty {
-            // Ignoring a relative path would silently select another identity.
+            // A relative path is refused, because ignoring it would silently select another identity.
             guard directory.hasPrefix("/") else {
                 throw IdentityError(
                     .noStateDirectory,
@@ -64,9 +70,11 @@ public struct AccountStore: Sendable {
     /// Returns this system's identity. On first use, creates a personal account without asking.
     ///
     /// Processes that start at the same time agree on one account. On the machine that holds the account's root key,
-    /// this call also renews a certificate that is in the last third of its life.
+    /// this call also renews a certificate that is in the last third of its life. Blocks for a few milliseconds of file
+    /// access.
     ///
-    /// - Throws: ``IdentityError``. Existing files that cannot be used are never overwritten.
+    /// - Throws: ``IdentityError`` if the files cannot be read, written or used. They are then never overwritten. After
+    ///   ``IdentityError/Code/busy``, trying again can help.
     public func identity() throws(IdentityError) -> SystemIdentity {
         try self.identity(now: Date())
     }

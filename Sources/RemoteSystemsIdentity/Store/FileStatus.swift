@@ -32,9 +32,9 @@ package struct FileStatus: Sendable {
 
     package var isDirectory: Bool { self.mode & S_IFMT == S_IFDIR }
     package var isRegularFile: Bool { self.mode & S_IFMT == S_IFREG }
-    /// Whether it belongs to the effective user of this process.
+    /// Whether the file belongs to the effective user of this process.
     package var isOwn: Bool { self.owner == geteuid() }
-    /// Whether only its owner has any permission.
+    /// Whether only the file's owner has any permission.
     package var isPrivate: Bool { self.permissions & 0o077 == 0 }
     /// The bits that `chmod` sets.
     package var permissions: mode_t { self.mode & 0o7777 }

@@ -198,7 +198,7 @@ struct StoredAccount {
         in directory: borrowing SecretDirectory
     ) throws(IdentityError) -> P256.Signing.PrivateKey {
         let text = try Self.readText(name, in: directory)
-        // The library's error is dropped on purpose: it may quote what it read.
+        // The library's error is not kept, because it may quote the content of the key file.
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: text) else {
             throw .damaged(name, "does not hold a P-256 private key in PEM", in: directory)
         }
@@ -217,7 +217,7 @@ private struct Manifest: Codable {
     /// Whether the root key was stored with the account; `nil` in accounts of earlier versions.
     var rootKey: Bool?
     /// The tag that the discovery key computes for the account's id; `nil` in accounts of earlier versions. Nothing
-    /// else binds that key to the account, so without the tag another key would pass.
+    /// else binds the discovery key to the account, so without the tag another key would be accepted.
     var discoveryTag: Data?
 
     init(of identity: SystemIdentity, hasRootKey: Bool, created: Date) {

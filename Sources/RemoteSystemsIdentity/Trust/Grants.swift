@@ -3,7 +3,8 @@
 
 package import FoundationEssentials
 
-/// What this account permits the systems of a linked account to do. Anything that is not listed here is not permitted.
+/// The rights that this account grants to the systems of a linked account. Anything that is not listed here is not
+/// permitted.
 package struct Grants: Hashable, Sendable {
     /// The names of the app services that they may call.
     package var services: Set<String>

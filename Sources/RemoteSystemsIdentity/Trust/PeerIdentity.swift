@@ -7,8 +7,9 @@ package import FoundationEssentials
 package struct PeerIdentity: Hashable, Sendable {
     package let standing: Standing
     package let systemID: SystemID
-    /// When the trust in the peer ends: when its certificate expires, when the root key that signed the certificate is
-    /// retired, or when the grants end, whichever is first. A connection that lasts longer must be authorised again.
+    /// The time at which the trust in the peer ends: when its certificate expires, when the root key that signed the
+    /// certificate is retired, or when the grants end, whichever is first. A connection that lasts longer must be
+    /// authorised again.
     package private(set) var expiry: Date
     /// The number of the root key that signed the certificate, from 1; `nil` if that is not proved.
     package internal(set) var root: Int?

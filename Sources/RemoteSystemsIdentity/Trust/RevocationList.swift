@@ -27,7 +27,8 @@ package struct RevocationList: Hashable, Sendable {
 
     private static let numberCount = 8
     private static let signatureCount = 64
-    /// Included in the signed bytes, so that the signature is not valid for anything else that the account's key signs.
+    /// A text that is included in the signed bytes, so that the signature is not valid for anything else that the
+    /// account's root key signs.
     private static let context = Array("remote-systems/1 revoked".utf8)
 
     /// Reads a list and verifies its signature.

@@ -72,7 +72,7 @@ package struct RootChain: Sendable {
         return self.roots.firstIndex { $0.id == id }.map { $0 + 1 }
     }
 
-    /// When the root with this number, from 1, was or will be retired; `nil` for the newest.
+    /// Returns the time at which the root with this number, from 1, was or will be retired; `nil` for the newest.
     func retirement(of number: Int) -> Date? { self.roots[number - 1].retirement }
 
     /// The number, from 1, of the newest root for whose key `verify` returns true.
@@ -165,7 +165,7 @@ package struct RootChain: Sendable {
 }
 
 extension RootChain: Hashable {
-    /// Two chains are equal if they have the same keys.
+    /// Returns whether two chains have the same keys.
     package static func == (one: RootChain, other: RootChain) -> Bool {
         one.roots.map(\.id) == other.roots.map(\.id)
     }

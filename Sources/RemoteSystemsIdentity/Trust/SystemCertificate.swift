@@ -37,7 +37,7 @@ struct SystemCertificate {
         Certificate.PublicKey(key).isValidSignature(self.certificate.signature, for: self.certificate)
     }
 
-    /// When the certificate is valid: from `from`, inclusive, to `to`, exclusive.
+    /// The time in which the certificate is valid: from `from`, inclusive, to `to`, exclusive.
     var validity: (from: Date, to: Date) { (self.certificate.notValidBefore, self.certificate.notValidAfter) }
 
     var hasKnownSignatureAlgorithm: Bool { self.certificate.signatureAlgorithm == .ecdsaWithSHA256 }

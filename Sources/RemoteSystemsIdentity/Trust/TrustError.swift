@@ -1,19 +1,21 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a system's certificate was not trusted.
+/// The reason why a system's certificate was not trusted.
 ///
 /// Neither ``message`` nor ``description`` holds a name or a secret, so both may be logged.
 public struct TrustError: Error, Hashable, Sendable {
     /// The rule that the certificate broke.
     public var code: Code
 
-    /// What is wrong, whether trying again can help, and what to do.
+    /// The description of what is wrong, whether trying again can help, and what to do.
     public var message: String
 
-    /// The same message, worded for the system that the certificate belongs to.
+    /// The ``message``, worded for the system that the certificate belongs to.
     package var messageToPeer: String
 
+    /// Creates an error with the messages for both sides.
+    ///
     /// - Parameter messageToPeer: `nil` if the message is the same on both sides.
     init(_ code: Code, _ message: String, toPeer messageToPeer: String? = nil) {
         self.code = code
@@ -23,7 +25,7 @@ public struct TrustError: Error, Hashable, Sendable {
 }
 
 extension TrustError {
-    /// A rule that a certificate can break. Any release may add codes.
+    /// A rule that a certificate can break. Any release may add codes, so a `switch` over codes needs a `default`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case notOurAccount, expired, notYetValid, malformed, wrongUsage, identityMismatch, revoked, badSignature
@@ -43,7 +45,7 @@ extension TrustError {
         public static let notYetValid = Code(kind: .notYetValid)
         /// The bytes are not a certificate of the one accepted form.
         public static let malformed = Code(kind: .malformed)
-        /// The certificate is for another purpose than being a system.
+        /// The certificate is for another purpose than identifying a system.
         public static let wrongUsage = Code(kind: .wrongUsage)
         /// The certificate names another system than the one whose key is in it.
         public static let identityMismatch = Code(kind: .identityMismatch)

@@ -17,7 +17,8 @@ package struct TrustStore: Sendable {
         self.own = own
     }
 
-    /// What a peer presents in the TLS handshake. TLS has verified only that the peer holds the certificate's key.
+    /// The certificates that a peer presents in the TLS handshake. TLS has verified only that the peer holds the
+    /// certificate's key.
     package struct Presented: Hashable, Sendable {
         /// The peer's own certificate, in DER.
         package var certificate: [UInt8]
@@ -88,7 +89,8 @@ package struct TrustStore: Sendable {
         try self.judge(Presented(der), now: now, accepting: accepted).peer
     }
 
-    /// Why a peer that this store or an older one authorised is not trusted any more; `nil` if it is still trusted.
+    /// Returns the reason why a peer that this store or an older one authorised is not trusted any more; `nil` if it is
+    /// still trusted.
     package func objection(to peer: PeerIdentity, now: Date) -> TrustError? {
         switch peer.standing {
         case .sameAccount(self.own.id), .anonymous:
@@ -107,7 +109,8 @@ package struct TrustStore: Sendable {
         return self.isRevoked(peer) ? .revoked : nil
     }
 
-    /// When the root key that certified an authorised peer is retired; `nil` if no retirement is known.
+    /// Returns the time at which the root key that certified an authorised peer is retired; `nil` if no retirement is
+    /// known.
     package func retirement(of peer: PeerIdentity) -> Date? {
         guard let root = peer.root, let account = self.account(of: peer.standing) else { return nil }
         return account.roots.retirement(of: root)

@@ -58,7 +58,7 @@ package struct TrustedAccount: Sendable {
 /// Another account that this account is linked with.
 package struct LinkedAccount: Sendable {
     package var account: TrustedAccount
-    /// What this account permits the linked account's systems to do.
+    /// The rights that this account grants to the linked account's systems.
     package var grants: Grants
 
     package init(_ account: TrustedAccount, grants: Grants) {

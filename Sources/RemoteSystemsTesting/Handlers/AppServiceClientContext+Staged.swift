@@ -7,8 +7,8 @@ extension RemoteSystemConnectionInfo {
     /// Creates the information about a connection that was never opened, for testing an interceptor alone.
     ///
     /// - Parameters:
-    ///   - peer: The peer.
-    ///   - isProximal: Whether the peer is on the same network. Defaults to true.
+    ///   - peer: The peer. Defaults to a caller with a new, unique system id.
+    ///   - isProximal: Whether the peer is on the same network. Defaults to `true`.
     ///   - address: The peer's address, in text form. Defaults to `192.0.2.1`.
     ///   - messageLimit: The maximum message size that the peer accepts, in bytes on the wire. Defaults to 1 MiB.
     ///   - requestWindow: The maximum number of requests that the peer accepts at once. Defaults to 128.
@@ -40,8 +40,8 @@ extension AppServiceClientContext {
     ///
     /// - Parameters:
     ///   - service: The name of the connection's service. Defaults to `test.service`.
-    ///   - connection: Information about the connection.
-    ///   - isPush: Whether the service sends the request to its caller. Defaults to false.
+    ///   - connection: Information about the connection. Defaults to a connection that was never opened.
+    ///   - isPush: Whether the service sends the request to its caller. Defaults to `false`.
     public static func staged(
         service: String = "test.service",
         connection: RemoteSystemConnectionInfo = .staged(),

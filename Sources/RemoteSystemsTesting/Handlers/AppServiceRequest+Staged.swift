@@ -11,10 +11,10 @@ extension AppServiceCaller {
     ///
     /// - Parameters:
     ///   - applicationID: The application id that the caller claims. Defaults to `test.caller`.
-    ///   - systemID: The caller's system. Defaults to a new, unique id.
-    ///   - isLocal: Whether the caller is on the same machine. Defaults to false.
-    ///   - authorizationKind: The account of the caller's system. Defaults to the same account. Services that are
-    ///     offered to anyone nearby also receive requests of `anonymous` systems.
+    ///   - systemID: The id of the caller's system. Defaults to `nil`: a new, unique id.
+    ///   - isLocal: Whether the caller is on the same machine. Defaults to `false`.
+    ///   - authorizationKind: The relation of the caller's system to this system's account. Defaults to the same
+    ///     account. Services that are offered to anyone nearby also receive requests of `anonymous` systems.
     public static func staged(
         applicationID: String = "test.caller",
         systemID: SystemID? = nil,
@@ -42,10 +42,10 @@ extension AppServiceRequest {
     ///
     /// - Parameters:
     ///   - message: The message. Defaults to an empty one.
-    ///   - caller: The caller.
-    ///   - timeout: How long the caller waits, from now by the machine's clock. Defaults to 30 s.
-    ///   - idempotencyKey: The request's idempotency key, if any.
-    ///   - metadata: The request's metadata.
+    ///   - caller: The caller. Defaults to an application `test.caller` on another system of the same account.
+    ///   - timeout: The time for which the caller waits, from now by the machine's clock. Defaults to 30 s.
+    ///   - idempotencyKey: The request's idempotency key. Defaults to `nil`: none.
+    ///   - metadata: The request's metadata. Defaults to none.
     ///   - connection: The connection of the request. Defaults to one that is not open. For a handler that sends
     ///     requests itself, use ``DiscoveryStage/withConnectedPair(_:patience:_:)``.
     public static func staged(
@@ -68,12 +68,13 @@ extension AppServiceRequest {
 }
 
 extension AppService {
-    /// Returns the response of the service's handler, for testing it alone.
+    /// Calls the service's handler as a host does, and returns its response, for testing the service alone.
     ///
-    /// The request and the response are validated by the service's schemas, as in a host, and the service's own
-    /// interceptors run. Access rules are not applied, because the host applies them: use ``DiscoveryStage`` to test
-    /// those.
+    /// The request and the response are validated by the service's schemas, and the service's own interceptors run.
+    /// Access rules are not applied, because the host applies them: use ``DiscoveryStage`` to test them.
     ///
+    /// - Parameter request: The request, usually a staged one.
+    /// - Returns: The response.
     /// - Throws: The error of the handler or an interceptor; `RemoteSystemError` with the code `invalidMessage` if the
     ///   request or the response is not valid.
     public func respond(to request: AppServiceRequest) async throws -> ValueSet {
@@ -99,11 +100,11 @@ extension LaunchURIRequest {
     ///
     /// - Parameters:
     ///   - uri: The URI to open.
-    ///   - isFallback: Whether it is the launcher's fallback URI. Defaults to false.
-    ///   - options: The launcher's options.
-    ///   - inputData: The launcher's input data, if any.
-    ///   - caller: The caller.
-    ///   - timeout: How long the launcher waits, from now by the machine's clock. Defaults to 30 s.
+    ///   - isFallback: Whether the URI is the launcher's fallback URI. Defaults to `false`.
+    ///   - options: The launcher's options. Defaults to `RemoteLauncherOptions()`.
+    ///   - inputData: The launcher's input data. Defaults to `nil`: none.
+    ///   - caller: The caller. Defaults to an application `test.caller` on another system of the same account.
+    ///   - timeout: The time for which the launcher waits, from now by the machine's clock. Defaults to 30 s.
     /// - Throws: `RemoteSystemError` with the code `misuse` if the URI is not valid.
     public static func staged(
         _ uri: String,

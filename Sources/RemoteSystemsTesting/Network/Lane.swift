@@ -27,6 +27,7 @@ struct LinkConditions: Sendable, Equatable {
 /// A value type without I/O or a clock. Like TCP, it loses nothing and keeps the order: what is sent while the link is
 /// silent arrives when the link works again.
 struct Lane {
+    /// A unit that is in flight: bytes, or the end of the connection.
     enum Piece: Equatable {
         case bytes(ByteBuffer)
         /// The sender has closed the connection.
@@ -35,6 +36,7 @@ struct Lane {
         case reset
     }
 
+    /// What arrives now, or when to pump again.
     enum OnPump: Equatable {
         /// Nothing can arrive now.
         case nothing
@@ -46,13 +48,13 @@ struct Lane {
     private var pieces = CircularBuffer<(piece: Piece, sent: Duration)>()
     /// The number of bytes that were sent and have not arrived.
     private(set) var bytes = 0
-    /// When the rate-limited link has finished its last portion.
+    /// The time at which the rate-limited link has finished its last portion.
     private var free = Duration.zero
     /// The size and the arrival time of the next portion of a rate-limited link.
     private var through: (bytes: Int, at: Duration)?
     private var hasEnded = false
 
-    /// How many portions a rate-limited link delivers in a second.
+    /// The number of portions that a rate-limited link delivers in a second.
     private static var beatsPerSecond: Int { 10 }
 
     mutating func send(_ piece: Piece, now: Duration) {

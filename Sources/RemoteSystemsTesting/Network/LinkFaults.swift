@@ -5,6 +5,7 @@ internal import NIOCore
 
 /// The faults that a test sets for the bytes of a link in one direction. Each happens once.
 struct LinkFaults {
+    /// What happens to bytes on the link.
     enum OnPass: Equatable {
         case pass
         /// This many bytes pass, then the connection breaks.

@@ -18,15 +18,15 @@ final class MemoryChannel: TransportChannel {
         var isWritable = true
         /// Whether the pipeline has requested bytes and has not received any since.
         var wantsRead = false
-        /// Written, but not flushed.
+        /// The bytes that were written but not flushed.
         var pending: [(bytes: ByteBuffer, promise: EventLoopPromise<Void>?)] = []
         var wire: Wire?
         /// Whether one bit of the next write is changed.
         var corruptsNext = false
     }
 
-    /// In bytes, as NIO's defaults for a socket: above the high mark the channel becomes unwritable, below the low mark
-    /// writable again.
+    /// The water marks in bytes, as NIO's defaults for a socket: above the high mark the channel becomes unwritable,
+    /// below the low mark writable again.
     private static let highWater = 64 * 1024
     private static let lowWater = 32 * 1024
 

@@ -8,7 +8,7 @@ package import RemoteSystemsTransport
 internal import Synchronization
 
 extension TransportKind {
-    /// Connections in memory between the systems of a stage.
+    /// The transport between the systems of a stage, in memory.
     package static let memory = TransportKind(rawValue: "memory")
 }
 
@@ -121,7 +121,7 @@ final class MemorySite: Transport {
         }
     }
 
-    /// This site as the peer of the other end.
+    /// Returns this site as the peer of the other end.
     private func peer(port: Int) -> TransportPeer {
         TransportPeer(
             Endpoint(transport: .memory, host: self.address, port: port),

@@ -21,7 +21,7 @@ final class MessageFaultHandler: ChannelOutboundHandler {
         let service = Mutex("")
     }
 
-    /// More than the maximum size of a frame of the protocol.
+    /// A length above the maximum size of a frame of the protocol, in bytes.
     private static let maxFrameBytes = 32 << 20
 
     private let conversation: Conversation

@@ -3,6 +3,7 @@
 
 /// The faults that a test sets for single messages of a link. Each happens once.
 struct MessageFaults {
+    /// What happens to a selected message.
     enum Fault: Sendable, Equatable {
         case drop
         case delay(Duration)

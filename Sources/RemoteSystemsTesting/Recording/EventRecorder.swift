@@ -15,7 +15,7 @@ internal import Synchronization
 /// #expect(recorder.story == ["added Living room", "removed Living room"])
 /// ```
 ///
-/// Each call continues behind the event that the previous call returned, so no event is returned twice.
+/// Each waiting method continues behind the event that the previous call returned, so no event is returned twice.
 public final class EventRecorder: Sendable {
     private struct State {
         var events: [RemoteSystemEvent] = []
@@ -23,18 +23,18 @@ public final class EventRecorder: Sendable {
         var taken = 0
         var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
         var lastWaiter: UInt64 = 0
-        /// Waiters whose patience is over.
+        /// The waiters whose patience is over.
         var given: Set<UInt64> = []
     }
 
     private let state = Mutex(State())
     private let patience: Duration
-    /// Retained, because a released watcher stops watching.
+    /// The recorded watcher. It is retained, because a released watcher stops watching.
     private let watcher: RemoteSystemWatcher
     /// The stage's scheduler, which needs to know when a test waits by real time.
     private let scheduler: Scheduler?
 
-    /// Records the watcher's events from now on.
+    /// Records the watcher's events from now on. The recorder does not start the watcher.
     ///
     /// - Parameters:
     ///   - watcher: The watcher. The recorder retains it.
@@ -74,14 +74,17 @@ public final class EventRecorder: Sendable {
 
     /// Waits for the next event and returns it. The stage's clock does not move meanwhile.
     ///
+    /// - Returns: The first event behind the one that the previous call returned.
     /// - Throws: ``StageError`` if there is no event within the recorder's patience; `CancellationError`.
     public func next() async throws -> RemoteSystemEvent {
         try await self.next("event") { $0 }
     }
 
-    /// Waits for the next system that is added, with this name if one is given. Skips other events.
+    /// Waits for the next event that reports a system as added. Skips other events.
     ///
-    /// - Throws: As ``next()``.
+    /// - Parameter displayName: The system's display name. Defaults to `nil`: any system.
+    /// - Returns: The added system.
+    /// - Throws: ``StageError`` if there is no such event within the recorder's patience; `CancellationError`.
     @discardableResult
     public func added(_ displayName: String? = nil) async throws -> RemoteSystem {
         try await self.next("added \(displayName ?? "")") {
@@ -89,7 +92,11 @@ public final class EventRecorder: Sendable {
         }
     }
 
-    /// Waits for the next system that is updated; see ``added(_:)``.
+    /// Waits for the next event that reports a system as updated. Skips other events.
+    ///
+    /// - Parameter displayName: The system's display name. Defaults to `nil`: any system.
+    /// - Returns: The system with its new values.
+    /// - Throws: ``StageError`` if there is no such event within the recorder's patience; `CancellationError`.
     @discardableResult
     public func updated(_ displayName: String? = nil) async throws -> RemoteSystem {
         try await self.next("updated \(displayName ?? "")") {
@@ -97,7 +104,11 @@ public final class EventRecorder: Sendable {
         }
     }
 
-    /// Waits for the next system that is removed; see ``added(_:)``.
+    /// Waits for the next event that reports a system as removed. Skips other events.
+    ///
+    /// - Parameter displayName: The system's display name. Defaults to `nil`: any system.
+    /// - Returns: The system as it was last listed.
+    /// - Throws: ``StageError`` if there is no such event within the recorder's patience; `CancellationError`.
     @discardableResult
     public func removed(_ displayName: String? = nil) async throws -> RemoteSystem {
         try await self.next("removed \(displayName ?? "")") {
@@ -105,7 +116,10 @@ public final class EventRecorder: Sendable {
         }
     }
 
-    /// Waits for the next error; see ``added(_:)``.
+    /// Waits for the next event that reports an error. Skips other events.
+    ///
+    /// - Returns: The error.
+    /// - Throws: ``StageError`` if there is no such event within the recorder's patience; `CancellationError`.
     @discardableResult
     public func error() async throws -> RemoteSystemWatcherError {
         try await self.next("error") { if case .error(let error) = $0 { error } else { nil } }

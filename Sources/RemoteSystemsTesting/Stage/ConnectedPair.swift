@@ -5,7 +5,7 @@ public import RemoteSystems
 
 /// Both ends of an open connection to an app service, in one process and without discovery.
 public struct ConnectedPair: Sendable {
-    /// The caller's end.
+    /// The caller's end of the connection.
     public let client: AppServiceConnection
     /// The system that offers the service.
     public let host: StagedSystem
@@ -16,14 +16,15 @@ public struct ConnectedPair: Sendable {
 }
 
 extension DiscoveryStage {
-    /// Runs the body with an open connection to the service, on a new stage.
+    /// Runs a test with an open connection to a service, on a new stage.
     ///
     /// - Parameters:
     ///   - service: The service.
-    ///   - patience: The stage's patience. In real time. Defaults to 10 s.
-    ///   - body: The test.
-    /// - Throws: `RemoteSystemError` if the connection cannot be opened; ``StageError`` if the test stands still; the
-    ///   error of the body.
+    ///   - patience: The maximum time that the test waits for an event or a condition. In real time. Defaults to 10 s.
+    ///   - body: The test. Runs on the stage's ``taskExecutor``. The stage is stopped when it returns or throws.
+    /// - Returns: The result of the body.
+    /// - Throws: `RemoteSystemError` if the connection cannot be opened; ``StageError`` if nothing happens on the stage
+    ///   for the length of its patience; the error of the body.
     public static func withConnectedPair<Result>(
         _ service: AppService,
         patience: Duration = .seconds(10),
@@ -37,14 +38,15 @@ extension DiscoveryStage {
         }
     }
 
-    /// Opens a connection from the code under test's side to a service of a system that has appeared, without
-    /// discovery.
+    /// Opens a connection from the code under test to a service of a system that has appeared, without discovery.
     ///
     /// - Parameters:
     ///   - system: The system.
     ///   - service: The name of the service.
-    ///   - application: The id of the system's application. Defaults to the first one.
-    ///   - onRequest: Responds to requests that the service sends. Defaults to `nil`: they fail, unless they are read.
+    ///   - application: The id of the system's application. Defaults to `nil`: the system's first application.
+    ///   - onRequest: Responds to requests that the service sends. Defaults to `nil`: such requests fail, unless
+    ///     `AppServiceConnection.requests` are read.
+    /// - Returns: The open connection.
     /// - Throws: `RemoteSystemError` if the connection cannot be opened; ``StageError`` if the system has no such
     ///   application or has not appeared.
     public func connect(

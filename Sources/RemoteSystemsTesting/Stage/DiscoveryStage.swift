@@ -8,8 +8,8 @@ internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import Synchronization
 
-/// A simulated network with a clock and systems, for one test. The test script decides which systems appear, change,
-/// vanish and fail, and when.
+/// A simulated network with a clock and systems, for one test. The test decides which systems appear, change, vanish
+/// and fail, and when.
 ///
 /// ```swift
 /// try await DiscoveryStage.with { stage in
@@ -32,7 +32,7 @@ internal import Synchronization
 public final class DiscoveryStage: Sendable {
     /// The clock of everything on the stage.
     public let clock: ManualClock
-    /// The maximum time that a test waits for an event or a condition. In real time.
+    /// The maximum time that the test waits for an event or a condition. In real time.
     public let patience: Duration
 
     let network: MemoryNetwork
@@ -46,8 +46,8 @@ public final class DiscoveryStage: Sendable {
 
     /// Creates an empty stage. Call ``stop()`` at the end, or use ``with(patience:_:)``.
     ///
-    /// - Parameter patience: The maximum time that a test waits for an event or a condition. In real time. Defaults to
-    ///   10 s.
+    /// - Parameter patience: The maximum time that the test waits for an event or a condition. In real time. Defaults
+    ///   to 10 s. Valid range: 1 ms–1 h; outside it, the methods that wait throw.
     public init(patience: Duration = .seconds(10)) {
         self.clock = ManualClock(patience: patience)
         self.patience = patience
@@ -55,16 +55,18 @@ public final class DiscoveryStage: Sendable {
         self.here = self.network.makeSite()
     }
 
-    /// Runs the body with a new stage, on ``taskExecutor``, and stops the stage afterwards.
+    /// Runs a test with a new stage, and stops the stage afterwards.
     ///
     /// Only the body moves the clock, so a body that awaits something that needs the clock to move would never end. The
     /// test fails instead after nothing has happened on the stage for the length of its patience.
     ///
     /// - Parameters:
-    ///   - patience: The stage's patience. In real time. Defaults to 10 s.
-    ///   - body: The test.
-    /// - Throws: The error of the body; ``StageError`` if the test stands still. The message names what is due, and
-    ///   when.
+    ///   - patience: The maximum time that the test waits for an event or a condition. In real time. Defaults to 10 s.
+    ///     Valid range: 1 ms–1 h.
+    ///   - body: The test. Runs on the stage's ``taskExecutor``.
+    /// - Returns: The result of the body.
+    /// - Throws: The error of the body; ``StageError`` if nothing happens for the length of the patience. The message
+    ///   names what is due, and when.
     public static func with<Result>(
         patience: Duration = .seconds(10),
         _ body: (DiscoveryStage) async throws -> Result
@@ -85,10 +87,10 @@ public final class DiscoveryStage: Sendable {
         }
     }
 
-    /// The clock's executor. The body of ``with(patience:_:)`` and its child tasks run there.
+    /// The executor of the stage's clock. The body of ``with(patience:_:)`` and its child tasks run on it.
     public var taskExecutor: any TaskExecutor { self.clock.taskExecutor }
 
-    /// Ends everything on the stage, and cancels whatever still waits.
+    /// Ends all systems and connections on the stage, and cancels all work that still waits for the clock.
     public func stop() async {
         self.leaveAll()
         try? await self.clock.settle()
@@ -110,8 +112,10 @@ public final class DiscoveryStage: Sendable {
 
     // MARK: The code under test
 
-    /// The configuration for the code under test. Watchers, hosts and connections with it are part of the stage. They
-    /// run on another system of the account than those of ``system(_:kind:account:applications:)``.
+    /// The configuration for the code under test, with the application id `test.application`.
+    ///
+    /// Watchers, hosts and connections with it are part of the stage. They run on a system of the account that is not
+    /// one of ``system(_:kind:account:applications:)``.
     public var configuration: RemoteSystemsConfiguration { self.configuration(applicationID: "test.application") }
 
     /// Returns ``configuration`` for an application with another id.
@@ -120,6 +124,7 @@ public final class DiscoveryStage: Sendable {
     ///   - applicationID: The application id.
     ///   - account: The account of the system on which the application runs. Use ``StagedAccount/other`` for a caller
     ///     that is anonymous to the other systems. Defaults to ``StagedAccount/own``.
+    /// - Returns: A configuration whose watchers, hosts and connections are part of the stage.
     public func configuration(
         applicationID: String,
         account: StagedAccount = .own
@@ -151,6 +156,10 @@ public final class DiscoveryStage: Sendable {
     }
 
     /// Creates a watcher with ``configuration``, for the code under test or for ``record(_:)``. It is not started.
+    ///
+    /// - Parameters:
+    ///   - filters: The systems to report. Defaults to none: every system of the account.
+    ///   - options: The watcher's options. Defaults to `RemoteSystemWatcher.Options()`.
     public func watcher(
         filters: [RemoteSystemFilter] = [],
         options: RemoteSystemWatcher.Options = RemoteSystemWatcher.Options()
@@ -158,23 +167,26 @@ public final class DiscoveryStage: Sendable {
         RemoteSystemWatcher(self.configuration, filters: filters, options: options)
     }
 
-    /// Records the watcher's events from now on.
+    /// Records a watcher's events from now on. The stage's ``patience`` applies.
+    ///
+    /// - Parameter watcher: The watcher. The recorder retains it and does not start it.
     public func record(_ watcher: RemoteSystemWatcher) -> EventRecorder {
         EventRecorder(watcher, patience: self.patience, scheduler: self.clock.scheduler)
     }
 
     // MARK: Systems
 
-    /// Creates a system with one application. It is not present before ``appears(_:after:)``.
+    /// Creates a system with one application. The system is not present before ``appears(_:after:)``.
     ///
     /// - Parameters:
     ///   - displayName: The system's display name.
     ///   - kind: The kind of machine. Defaults to `desktop`.
     ///   - account: The system's account. Defaults to ``StagedAccount/own``.
     ///   - application: The application id. Defaults to `test.host`.
-    ///   - attributes: The application's attributes.
-    ///   - services: The application's services.
-    /// - Throws: As ``system(_:kind:account:applications:)``.
+    ///   - attributes: The application's attributes. Defaults to none.
+    ///   - services: The application's services. Defaults to none.
+    /// - Throws: `RemoteSystemError` with the code `invalidArgument` if the application id, the name of a service or
+    ///   another value of a service is not valid; the error of creating the system's keys.
     public func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
@@ -191,7 +203,7 @@ public final class DiscoveryStage: Sendable {
         )
     }
 
-    /// Creates a system. It is not present before ``appears(_:after:)``.
+    /// Creates a system with several applications. The system is not present before ``appears(_:after:)``.
     ///
     /// - Parameters:
     ///   - displayName: The system's display name.
@@ -244,13 +256,14 @@ public final class DiscoveryStage: Sendable {
 
     // MARK: The script
 
-    /// Makes the system appear: it starts its hosts and advertises them. A system that went silent is reachable again.
+    /// Makes a system appear: it starts its hosts and advertises them. A system that went silent is reachable again.
     ///
     /// - Parameters:
     ///   - system: The system.
-    ///   - delay: When, from now by the stage's clock. Defaults to 0. Valid range, here and below: 0–10 years. A
+    ///   - delay: The time until the system appears. By the stage's clock. Defaults to 0. Valid range: 0–10 years. A
     ///     delayed step happens while ``advance(by:)`` passes its time.
-    /// - Throws: ``StageError`` if the delay is out of range, or if an earlier delayed step has failed.
+    /// - Throws: ``StageError`` if the delay is out of range, if the work on the stage does not end within
+    ///   ``patience``, or if an earlier delayed step has failed.
     public func appears(_ system: StagedSystem, after delay: Duration = .zero) async throws(StageError) {
         try await self.perform(after: delay) { [discovery = self.discovery] in
             discovery.hear(address: system.site.address, isGone: system.site.isCrashed)
@@ -258,14 +271,15 @@ public final class DiscoveryStage: Sendable {
         }
     }
 
-    /// Changes the attributes of one of the system's applications.
+    /// Changes the attributes of one of a system's applications.
     ///
     /// - Parameters:
     ///   - system: The system.
-    ///   - application: The application id. Defaults to the first application.
+    ///   - application: The application id. Defaults to `nil`: the system's first application.
     ///   - attributes: The new attributes.
-    ///   - delay: When, from now by the stage's clock. Defaults to 0.
-    /// - Throws: ``StageError`` if the attributes are not valid, else as ``appears(_:after:)``.
+    ///   - delay: The time until the change. By the stage's clock. Defaults to 0. Valid range: 0–10 years.
+    /// - Throws: ``StageError`` if the attributes are not valid, if the delay is out of range, if the work on the stage
+    ///   does not end within ``patience``, or if an earlier delayed step has failed.
     public func changes(
         _ system: StagedSystem,
         application: String? = nil,
@@ -281,15 +295,16 @@ public final class DiscoveryStage: Sendable {
         try await self.perform(after: delay) { await system.change(attributes, application: application) }
     }
 
-    /// Makes the system vanish.
+    /// Makes a system vanish.
     ///
     /// - Parameters:
     ///   - system: The system.
-    ///   - departure: How it vanishes. Defaults to ``StagedSystem/Departure/orderly``. An orderly departure first
-    ///     finishes requests in progress, which may need the clock to move.
-    ///   - delay: When, from now by the stage's clock. Defaults to 0.
+    ///   - departure: The way in which the system vanishes. Defaults to ``StagedSystem/Departure/orderly``. An orderly
+    ///     departure first finishes requests in progress, which may need the clock to move.
+    ///   - delay: The time until the system vanishes. By the stage's clock. Defaults to 0. Valid range: 0–10 years.
     /// - Throws: ``StageError`` if the system is not present: it has not appeared, or has vanished already. With a
-    ///   delay, ``advance(by:)`` throws it.
+    ///   delay, ``advance(by:)`` throws this error. Also if the delay is out of range, if the work on the stage does
+    ///   not end within ``patience``, or if an earlier delayed step has failed.
     public func vanishes(
         _ system: StagedSystem,
         _ departure: StagedSystem.Departure = .orderly,
@@ -309,6 +324,12 @@ public final class DiscoveryStage: Sendable {
 
     /// Makes discovery report a problem to every watcher, including those that start later, until
     /// ``recovers(from:after:)``.
+    ///
+    /// - Parameters:
+    ///   - code: The kind of problem.
+    ///   - delay: The time until the problem occurs. By the stage's clock. Defaults to 0. Valid range: 0–10 years.
+    /// - Throws: ``StageError`` if the delay is out of range, if the work on the stage does not end within
+    ///   ``patience``, or if an earlier delayed step has failed.
     public func fails(with code: DiscoveryProblem.Code, after delay: Duration = .zero) async throws(StageError) {
         let trouble = DiscoveryProblem(
             code: code,
@@ -319,7 +340,13 @@ public final class DiscoveryStage: Sendable {
         try await self.perform(after: delay) { [discovery = self.discovery] in discovery.fail(trouble) }
     }
 
-    /// Ends the problem.
+    /// Ends a problem that ``fails(with:after:)`` has caused.
+    ///
+    /// - Parameters:
+    ///   - code: The kind of problem.
+    ///   - delay: The time until the problem ends. By the stage's clock. Defaults to 0. Valid range: 0–10 years.
+    /// - Throws: ``StageError`` if the delay is out of range, if the work on the stage does not end within
+    ///   ``patience``, or if an earlier delayed step has failed.
     public func recovers(from code: DiscoveryProblem.Code, after delay: Duration = .zero) async throws(StageError) {
         try await self.perform(after: delay) { [discovery = self.discovery] in discovery.recover(code) }
     }
@@ -349,18 +376,22 @@ public final class DiscoveryStage: Sendable {
 
     // MARK: Time
 
-    /// Moves the stage's clock forward; see ``ManualClock/advance(by:)``.
+    /// Moves the stage's clock forward, from one moment at which something is due to the next.
     ///
-    /// - Throws: ``StageError`` as ``ManualClock/advance(by:)``, or the error of a delayed step of the script.
+    /// At each moment, the clock waits until all work on the stage is done.
+    ///
+    /// - Parameter duration: The duration to move by. Valid range: 0–10 years.
+    /// - Throws: ``StageError`` if the duration is out of range, if the work at one moment does not end within
+    ///   ``patience``, or if a delayed step of the test has failed.
     public func advance(by duration: Duration) async throws(StageError) {
         try await self.clock.advance(by: duration)
         try self.throwFailure()
     }
 
-    /// Waits until nothing is left to do on the stage at this moment.
+    /// Waits until nothing is left to do on the stage at this moment. Does not move the stage's clock.
     ///
-    /// - Throws: ``StageError`` if the work does not end within ``patience``, or the error of a delayed step of the
-    ///   script.
+    /// - Throws: ``StageError`` if the work does not end within ``patience``, or if a delayed step of the test has
+    ///   failed.
     public func settle() async throws(StageError) {
         try await self.clock.settle()
         try self.throwFailure()
@@ -369,9 +400,10 @@ public final class DiscoveryStage: Sendable {
     /// Waits until a condition of the code under test holds. Does not move the stage's clock.
     ///
     /// - Parameters:
-    ///   - what: The condition in words, for the message.
-    ///   - condition: The condition. Called repeatedly.
-    /// - Throws: ``StageError`` if the condition does not hold within ``patience``; the error of the condition.
+    ///   - what: The condition in words, for the message of the error.
+    ///   - condition: Returns `true` when the condition holds. Called repeatedly, in the calling task.
+    /// - Throws: ``StageError`` if the condition does not hold within ``patience``; the error of the condition;
+    ///   `CancellationError`.
     public func eventually(_ what: String, _ condition: () async throws -> Bool) async throws {
         let end = ContinuousClock.now + self.patience
         self.clock.scheduler.beginRealWait()

@@ -11,7 +11,7 @@ final class StageDiscovery: Sendable {
         var hints: [DiscoveryHint.ID: DiscoveryHint] = [:]
         var troubles: [DiscoveryProblem] = []
         var feeds = ListenerTable<DiscoveryEvents.Feed>()
-        /// Silent addresses. A browse that starts now does not see what was advertised there.
+        /// The silent addresses. A browse that starts now does not see what was advertised there.
         var unheard: Set<String> = []
         var lastRenewal = 0
     }

@@ -11,10 +11,13 @@ public enum StagedAccount: Sendable, Hashable {
     /// `RemoteSystemAuthorizationKind.anonymous` systems, and only if they allow anyone nearby
     /// (``StagedApplication/allowsAnyoneNearby``).
     case other
-    /// Another account that claims to be our own, as an attacker might. Every system rejects the claim.
+    /// Another account that claims to be the account of the code under test, as an attacker might. Every system rejects
+    /// the claim.
     case impostor
 
-    /// The system with this number, counted from 0.
+    /// Returns the system with this number, counted from 0.
+    ///
+    /// - Throws: The error of creating the system's keys.
     func system(_ number: Int) throws -> SystemIdentity {
         switch self {
         case .own: return try ThrowAwayAccount.shared.system(number)

@@ -7,12 +7,13 @@ public import RemoteSystems
 public struct StagedApplication: Sendable {
     /// The application id, in reverse-DNS form.
     public var id: String
-    /// The display name. Defaults to the id.
+    /// The application's name as users see it. Defaults to `nil`: the id.
     public var displayName: String?
-    /// The application's attributes.
+    /// The attributes that the application publishes. Defaults to none.
     public var attributes: [String: String]
-    /// The services that the application offers, with their options: access, version, summary. A real host in this
-    /// process handles their requests.
+    /// The services that the application offers, with their options: access, version, summary. Defaults to none.
+    ///
+    /// A real host in this process handles their requests.
     public var services: [AppService]
     /// Opens URIs that other systems of the account launch on the system. Defaults to `nil`: none are opened.
     public var launchURIProvider: (any LaunchURIProvider)?
@@ -21,11 +22,22 @@ public struct StagedApplication: Sendable {
     public var allowsAnyoneNearby: Bool
     /// Whether other applications of the system may run under the same id. Defaults to `false`.
     public var allowsSeveralProcesses: Bool
-    /// The interceptors of the application's configuration, for the requests that it handles and those that it sends to
-    /// its callers. Defaults to none.
+    /// The interceptors of the application's configuration, for the requests that it handles and the requests that it
+    /// sends to its callers. Defaults to none.
     public var interceptors = AppServiceInterceptors()
 
-    /// Creates an application.
+    /// Creates an application for a staged system.
+    ///
+    /// - Parameters:
+    ///   - id: The application id, in reverse-DNS form.
+    ///   - displayName: The application's name as users see it. Defaults to `nil`: the id.
+    ///   - attributes: The attributes that the application publishes. Defaults to none.
+    ///   - services: The services that the application offers. Defaults to none.
+    ///   - launchURIProvider: Opens URIs that other systems launch. Defaults to `nil`: none are opened.
+    ///   - allowsAnyoneNearby: Whether systems of other accounts may find and call the application. Defaults to
+    ///     `false`.
+    ///   - allowsSeveralProcesses: Whether other applications of the system may run under the same id. Defaults to
+    ///     `false`.
     public init(
         _ id: String,
         displayName: String? = nil,

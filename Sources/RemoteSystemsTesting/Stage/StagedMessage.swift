@@ -13,11 +13,11 @@ public struct StagedMessage: Sendable {
         case response
     }
 
-    /// The kind.
+    /// Whether the message is a request or a response.
     public let kind: Kind
-    /// The service of its connection.
+    /// The name of the service whose connection carries the message.
     public let service: String
-    /// The content.
+    /// The values that the message holds.
     public let content: ValueSet
     /// The direction, seen from the system of the link.
     public internal(set) var direction: StagedLink.Direction
@@ -63,9 +63,10 @@ public struct StagedMessageSelector: Sendable {
         StagedMessageSelector(number) { $0.kind == .response && $0.isOf(service) }
     }
 
-    /// Selects the first message for which the condition holds. Messages of the library's own services are skipped.
+    /// Selects the first message for which a condition holds. Messages of the library's own services are skipped.
     ///
-    /// - Parameter condition: Called on the stage's event loop; must not block.
+    /// - Parameter condition: Returns `true` for the message to select. Called on the stage's event loop; must not
+    ///   block.
     public static func first(where condition: @escaping @Sendable (StagedMessage) -> Bool) -> StagedMessageSelector {
         StagedMessageSelector(1) { $0.isOf(nil) && condition($0) }
     }
@@ -80,22 +81,31 @@ extension StagedMessage {
 
 extension StagedLink {
     /// Loses a message. The connection stays open, so a request then ends at its deadline.
+    ///
+    /// - Parameter message: The message to lose.
     public func drop(_ message: StagedMessageSelector) {
         self.site.add(.drop, at: message)
     }
 
-    /// Holds a message back for this long, by the stage's clock. Later messages of its connection in its direction wait
-    /// behind it.
+    /// Holds a message back for a time. Later messages of its connection in its direction wait behind it.
+    ///
+    /// - Parameters:
+    ///   - message: The message to hold back.
+    ///   - time: The time. By the stage's clock.
     public func delay(_ message: StagedMessageSelector, by time: Duration) {
         self.site.add(.delay(max(time, .zero)), at: message)
     }
 
-    /// Changes one bit of a message. TLS detects it and ends the connection.
+    /// Changes one bit of a message. TLS detects the change and ends the connection.
+    ///
+    /// - Parameter message: The message to change.
     public func corrupt(_ message: StagedMessageSelector) {
         self.site.add(.corrupt, at: message)
     }
 
-    /// Breaks the connection when the message would pass. The message does not arrive.
+    /// Breaks the connection when a message would pass. The message does not arrive.
+    ///
+    /// - Parameter message: The message that does not arrive.
     public func cut(at message: StagedMessageSelector) {
         self.site.add(.cut, at: message)
     }

@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// A system of a ``DiscoveryStage``: a simulated machine whose hosts run in this process.
 public final class StagedSystem: Sendable {
-    /// How a system vanishes.
+    /// The way in which a system vanishes.
     public enum Departure: Sendable, Hashable {
         /// The system's hosts shut down: they withdraw their advertisements, finish requests in progress and close
         /// their connections.
@@ -24,15 +24,15 @@ public final class StagedSystem: Sendable {
         var attributes: [String: [String: String]] = [:]
     }
 
-    /// The display name.
+    /// The system's name as watchers report it.
     public let displayName: String
     /// The kind of machine.
     public let kind: RemoteSystemKind
     /// The id under which watchers list the system.
     public let id: SystemID
-    /// The applications on it.
+    /// The applications that run on the system.
     public let applications: [StagedApplication]
-    /// The link to the system, for setting faults.
+    /// The link between this system and all others, for setting faults.
     public var link: StagedLink { StagedLink(site: self.site) }
 
     let site: MemorySite
@@ -124,15 +124,16 @@ public final class StagedSystem: Sendable {
 
     // MARK: Address and port
 
-    /// The system's address on the stage's network, for code under test that connects without discovery. It is not an
-    /// IP address.
+    /// The system's address on the stage's network, for code under test that connects without discovery.
+    ///
+    /// The address is not an IP address.
     public var address: String { self.site.address }
 
-    /// Returns the port on which one of its applications listens.
+    /// Returns the port on which one of the system's applications listens.
     ///
-    /// - Parameter application: The application id. Defaults to the first application.
+    /// - Parameter application: The application id. Defaults to `nil`: the system's first application.
     /// - Throws: ``StageError`` if the system has no such application or has not appeared
-    ///   (``DiscoveryStage/appears(_:after:)``); the error that keeps its host from listening.
+    ///   (``DiscoveryStage/appears(_:after:)``); the error that keeps the application's host from listening.
     public func port(of application: String? = nil) async throws -> Int {
         guard let id = application ?? self.applications.first?.id,
             let host = self.state.withLock({ $0.hosts[id] })

@@ -55,7 +55,7 @@ final class StandstillWatch: Sendable {
                 + "or increase the stage's patience."
         )
         self.state.withLock { $0.error = error }
-        // Also logged at once, because not everything that a test can await ends with the stage.
+        // The error is also logged at once, because not everything that a test can await ends with the stage.
         Logger(label: "RemoteSystemsTesting").error("\(error)")
         self.stage.abandon()
         return false

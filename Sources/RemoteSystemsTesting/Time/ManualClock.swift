@@ -15,7 +15,7 @@ public final class ManualClock: Clock, Sendable {
     let loop: StageEventLoop
     private let patience: Duration
 
-    /// Creates a clock.
+    /// Creates a clock that shows the same time until ``advance(by:)``.
     ///
     /// - Parameter patience: The maximum time that ``advance(by:)`` waits for due work. In real time. Defaults to 10 s.
     ///   Valid range: 1 ms–1 h; outside it, the methods that wait throw.
@@ -25,31 +25,35 @@ public final class ManualClock: Clock, Sendable {
         self.patience = patience
     }
 
-    /// The time. It changes only by ``advance(by:)``.
+    /// The clock's present time. It changes only by ``advance(by:)``.
     public var now: Instant { self.scheduler.now }
 
     /// The total duration by which the clock has been moved.
     public var elapsed: Duration { self.scheduler.elapsed }
 
-    /// Runs tasks so that the clock knows of them: time does not move while one of them has work to do. Use it with
-    /// `Task(executorPreference:)` and `withTaskExecutorPreference(_:operation:)` in code under test.
+    /// An executor whose tasks the clock knows of: time does not move while one of them has work to do.
+    ///
+    /// Use it with `Task(executorPreference:)` and `withTaskExecutorPreference(_:operation:)` in code under test.
     public var taskExecutor: any TaskExecutor { self.loop }
 
-    /// One nanosecond.
+    /// The smallest difference between two times: one nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Waits until the clock has reached the deadline.
+    /// Waits until the clock has reached a time.
     ///
-    /// - Throws: `CancellationError`.
+    /// - Parameters:
+    ///   - deadline: The time. If it has passed, the method returns at once.
+    ///   - tolerance: Ignored. The clock wakes the task exactly at the deadline.
+    /// - Throws: `CancellationError` when the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try await self.scheduler.sleep(until: deadline, what: "a task that sleeps by the clock")
     }
 
     /// Moves the clock forward, from one moment at which something is due to the next.
     ///
-    /// At each moment, the clock waits until all work on the stage is done. So this returns when everything that became
-    /// due is done, including the work that it caused. Tasks of the code under test are not awaited, unless they run on
-    /// ``taskExecutor``.
+    /// At each moment, the clock waits until all work on the stage is done. The method returns when everything that
+    /// became due is done, including the work that it caused. Tasks of the code under test are not awaited, unless they
+    /// run on ``taskExecutor``.
     ///
     /// - Parameter duration: The duration to move by. Valid range: 0–10 years.
     /// - Throws: ``StageError`` if the work at one moment does not end within the patience, or if the duration is out

@@ -23,6 +23,8 @@ final class PatienceAlarm: Sendable {
     private let onPart: @Sendable () -> Bool
     private let state = Mutex(State())
 
+    /// Creates an alarm that divides the patience into ``parts``.
+    ///
     /// - Parameters:
     ///   - onPart: Called after each part that counts. Returns whether to continue with another part.
     init(_ patience: TimeAmount, on loop: any EventLoop, onPart: @escaping @Sendable () -> Bool) {

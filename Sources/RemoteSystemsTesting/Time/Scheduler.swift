@@ -6,6 +6,7 @@ internal import Synchronization
 
 /// The time of a stage: what is due when, and whether anything is left to do now.
 final class Scheduler: Sendable {
+    /// An action that is due at a time of the stage's clock.
     struct Action: Sendable {
         /// Called when the action is due.
         var fire: @Sendable () -> Void
@@ -20,9 +21,9 @@ final class Scheduler: Sendable {
         var idleWaiters: [UInt64: CheckedContinuation<Bool, Never>] = [:]
         var lastWaiter: UInt64 = 0
         var isOver = false
-        /// How many jobs were begun. If it does not change, nothing has happened.
+        /// The number of jobs that were begun. If it does not change, nothing has happened.
         var begun: UInt64 = 0
-        /// How many tests wait by real time. Such a wait ends without the clock.
+        /// The number of tests that wait by real time. Such a wait ends without the clock.
         var realWaits = 0
     }
 

@@ -6,6 +6,7 @@
 /// A value type without I/O. Its owner performs the actions. Actions that are due at the same moment are returned in
 /// the order in which they were added.
 struct Timetable<Action> {
+    /// Identifies an entry of the timetable.
     struct ID: Hashable {
         fileprivate var number: UInt64
     }
@@ -20,7 +21,7 @@ struct Timetable<Action> {
 
     /// The time since the beginning.
     private(set) var now = Duration.zero
-    /// Sorted by due time, then by number.
+    /// The entries, sorted by due time, then by number.
     private var entries: [Entry] = []
     private var last: UInt64 = 0
 

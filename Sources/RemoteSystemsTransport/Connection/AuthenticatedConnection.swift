@@ -50,7 +50,7 @@ extension AuthenticatedConnection {
 }
 
 extension PeerIdentity {
-    /// How long the certificate remains valid. Clamped to 0–10⁹ s.
+    /// The time for which the certificate remains valid. Clamped to 0–10⁹ s.
     var trustedTime: TimeAmount {
         .nanoseconds(Int64(min(max(self.expiry.timeIntervalSinceNow, 0), 1e9) * 1e9))
     }

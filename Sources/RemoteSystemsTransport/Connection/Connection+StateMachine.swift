@@ -25,6 +25,8 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         case closed(CloseStatus)
     }
 
+    /// Creates the state of a connection that has just opened.
+    ///
     /// - Parameter trustEnd: when the peer's certificate expires. Defaults to never.
     init(limits: ConnectionLimits, peer: PeerLimits, now: NIODeadline, trustEnd: NIODeadline = .distantFuture) {
         self.trustEnd = trustEnd
@@ -102,6 +104,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
 
     // MARK: Next steps
 
+    /// An action that the driver performs.
     enum NextStep {
         case nothing
         case encode(id: UInt64, Call)
@@ -163,13 +166,14 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         return self.outgoing.rejectWaiting()
     }
 
+    /// The work that is outstanding when the channel is lost.
     struct Lost {
         var status: CloseStatus
-        /// Calls whose request may have reached the peer. Their outcome is unknown.
+        /// The calls whose request may have reached the peer. Their outcome is unknown.
         var sent: [Call]
-        /// Calls that were never sent.
+        /// The calls that were never sent.
         var unsent: [Call]
-        /// Handlers whose response can no longer be delivered.
+        /// The handlers whose response can no longer be delivered.
         var running: [UInt64]
     }
 
@@ -206,10 +210,11 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
     /// The timeout after which a silent peer counts as lost.
     var deadPeerTime: TimeAmount { self.keepAlive.deadPeerTime }
 
+    /// What is due at a point in time.
     struct OnTick {
-        /// Calls past their deadline. A call that was sent must be cancelled at the peer.
+        /// The calls past their deadline. A call that was sent must be cancelled at the peer.
         var expired: [(id: UInt64, call: Call, wasSent: Bool)] = []
-        /// Handlers of requests past their deadline.
+        /// The handlers of requests past their deadline.
         var overdue: [UInt64] = []
         var ping: UInt64?
         var isPeerDead = false
@@ -233,7 +238,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         return result
     }
 
-    /// When ``tick(now:)`` must be called next.
+    /// The time at which ``tick(now:)`` must be called next.
     var nextWakeUp: NIODeadline {
         var next = min(self.outgoing.earliestDeadline, self.incoming.earliestDeadline, self.keepAlive.nextWakeUp)
         next = min(next, self.trustEnd)

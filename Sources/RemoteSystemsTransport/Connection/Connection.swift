@@ -18,7 +18,7 @@ package final class Connection: AuthenticatedConnection {
     package let remote: Acceptance
     package let channel: any Channel
     package let limits: ConnectionLimits
-    /// Runs tasks on the connection's event loop.
+    /// The executor that runs tasks on the connection's event loop.
     package let taskExecutor: EventLoopTaskExecutor
     let eventLoopEnvironment: EventLoopEnvironment
     let driver: NIOLoopBound<ConnectionDriver>

@@ -94,7 +94,8 @@ extension ConnectionDriver {
         }
     }
 
-    /// One day, in milliseconds. The bound keeps the arithmetic in range for any value from the peer.
+    /// The maximum timeout of a request: one day, in milliseconds. The bound keeps the arithmetic in range for any
+    /// value from the peer.
     private static var maxTimeout: UInt64 { 86_400_000 }
 
     /// Returns the call that waits for this response; `nil` if it no longer waits.

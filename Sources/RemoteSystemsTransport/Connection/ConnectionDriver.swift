@@ -29,7 +29,7 @@ final class ConnectionDriver {
     /// `true` while received bytes or submitted calls are handled. Everything that is written meanwhile is flushed
     /// together at the end.
     var isBatching = false
-    /// The calls that ``startAll()`` starts. It keeps the storage for the next ones.
+    /// The calls that ``startAll()`` starts. The array keeps its storage for later calls.
     var starting: [SubmittedCall] = []
     /// The calls whose responses were just read, until ``complete()``.
     var completed: [(call: OutgoingCall, response: Response)] = []
@@ -39,7 +39,7 @@ final class ConnectionDriver {
     var lastFinished: UInt64 = 0
     /// The token of the newest ping that could not be answered yet, because the peer does not read.
     var owedPong: UInt64?
-    /// Published state, in both directions.
+    /// The published state, in both directions.
     var state = ConnectionState()
     /// The reason with which the peer closes the connection, if it sent one.
     var peerReason: TransportError?
@@ -54,9 +54,9 @@ final class ConnectionDriver {
     private var isFlushScheduled = false
     private var isStepping = false
     private var timer: Scheduled<Void>?
-    /// When ``timer`` is due.
+    /// The time at which ``timer`` is due.
     private var timerDeadline = NIODeadline.distantFuture
-    /// The timeout of ``leave()``, while that waits for responses.
+    /// The timeout of ``leave()`` while it waits for responses.
     private var leaving: Scheduled<Void>?
     private var ending: (status: CloseStatus, cause: TransportError?)?
     private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
@@ -65,6 +65,8 @@ final class ConnectionDriver {
     /// not read is detected before more is written for it.
     private static var maxUnflushedBytes: Int { 1 << 16 }
 
+    /// Creates the driver of a connection that has just opened.
+    ///
     /// - Parameter trusted: how long the peer's certificate remains valid.
     init(
         channel: any Channel,
@@ -113,7 +115,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Starts ``starting``.
+    /// Starts the calls in ``starting``.
     func startAll() {
         self.isBatching = true
         for submitted in self.starting { self.start(submitted.call, submitted.continuation) }

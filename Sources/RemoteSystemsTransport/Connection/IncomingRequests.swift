@@ -3,6 +3,7 @@
 
 internal import NIOCore
 
+/// What to do with a request of the peer.
 enum OnRequest<Request> {
     case dispatch(Request)
     case queued
@@ -11,6 +12,7 @@ enum OnRequest<Request> {
     case excess(String, FailureCode)
 }
 
+/// What to do when the peer cancels a request.
 enum OnPeerCancel<Request> {
     /// The handler is running: cancel it. It still responds, which frees the request's place in the window.
     case cancelHandler
@@ -39,11 +41,13 @@ struct IncomingRequests<Request> {
     private let concurrency: Int
     private var lastID: UInt64 = 0
     private var running: [UInt64: Running] = [:]
-    /// Starts small, because on most connections no request is ever queued.
+    /// The requests that wait for a handler. The buffer starts small, because on most connections no request is ever
+    /// queued.
     private var queued = CircularBuffer<Queued>(initialCapacity: 1)
     private var bytes = 0
     var isWritable = true
-    /// Never later than the earliest deadline. It may be earlier, because finished requests do not change it.
+    /// A time that is never later than the earliest deadline. It may be earlier, because finished requests do not
+    /// change it.
     private(set) var earliestDeadline = NIODeadline.distantFuture
 
     init(window: Int, windowBytes: Int, concurrency: Int) {

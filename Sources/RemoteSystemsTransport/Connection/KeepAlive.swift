@@ -12,8 +12,8 @@ struct KeepAlive {
     private var interval: TimeAmount
     private var lastHeard: NIODeadline
     private var lastPing: NIODeadline
-    /// If a tick is this late, our own process was suspended, and the peer gets this much time again. Shorter while a
-    /// probe is pending.
+    /// The delay of a tick that shows that our own process was suspended, and the additional time that the peer then
+    /// gets. Shorter while a probe is pending.
     private var grace: TimeAmount
     /// Whether the grace was used since the peer last sent something. It is used once, so that repeatedly late ticks
     /// cannot keep the connection to a lost peer open.
@@ -52,6 +52,7 @@ struct KeepAlive {
         self.grace = .nanoseconds(min(self.grace.nanoseconds, left.nanoseconds / 3))
     }
 
+    /// What to do when the timer fires.
     enum OnTick: Equatable {
         case nothing
         case ping(UInt64)

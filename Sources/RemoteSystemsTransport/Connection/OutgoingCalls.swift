@@ -3,6 +3,7 @@
 
 internal import NIOCore
 
+/// What to do with a submitted call.
 enum OnSubmit<Call> {
     /// The window has room: encode the call, then report its length.
     case encode(Call)
@@ -14,6 +15,7 @@ enum OnSubmit<Call> {
     case overflow(Call)
 }
 
+/// What to do with a response of the peer.
 enum OnResponse<Call> {
     case complete(Call)
     /// The call was cancelled or has expired. Its place in the window is free again.
@@ -21,6 +23,7 @@ enum OnResponse<Call> {
     case violation(String)
 }
 
+/// What to do with a call that its caller cancels.
 enum OnCancel<Call> {
     /// The request was sent: fail the call and send the peer a `cancel`.
     case sendCancel(Call)
@@ -51,8 +54,8 @@ struct OutgoingCalls<Call> {
 
     private let window: PeerLimits
     private var lastID: UInt64 = 0
-    /// Entries are added once and removed once, without `pending[id]?.…` in the path of each message, which costs half
-    /// a dozen allocations with Swift 6.3.
+    /// The calls that were encoded and have no response yet, by id. Entries are added once and removed once, without
+    /// `pending[id]?.…` in the path of each message, which costs half a dozen allocations with Swift 6.3.
     private var pending: [UInt64: Pending] = [:]
     private var pendingBytes = 0
     /// The call that is being encoded.
@@ -60,9 +63,11 @@ struct OutgoingCalls<Call> {
     /// A call whose encoded frame waits for the peer's byte window. At most one: later calls are not encoded before it
     /// is sent.
     private var heldID: UInt64?
-    /// Starts small, because on most connections no call ever waits.
+    /// The calls that wait for the peer's window. The buffer starts small, because on most connections no call ever
+    /// waits.
     private var waiting = CircularBuffer<Waiting>(initialCapacity: 1)
-    /// Never later than the earliest deadline. It may be earlier, because completed calls do not change it.
+    /// A time that is never later than the earliest deadline. It may be earlier, because completed calls do not change
+    /// it.
     private(set) var earliestDeadline = NIODeadline.distantFuture
 
     init(window: PeerLimits) {
@@ -131,6 +136,7 @@ struct OutgoingCalls<Call> {
         return .sendCancel(call)
     }
 
+    /// An action for the calls that wait for the peer's window.
     enum NextStep {
         case nothing
         case writeHeld

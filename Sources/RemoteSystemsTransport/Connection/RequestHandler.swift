@@ -6,16 +6,16 @@ package import ValueSets
 
 /// A request from the peer, as its handler receives it.
 package struct IncomingRequest: Sendable {
-    /// Unique among the peer's requests on this connection.
+    /// The id of the request, unique among the peer's requests on this connection.
     let id: UInt64
     package var message: ValueSet
-    /// When the caller stops waiting for the response.
+    /// The time at which the caller stops waiting for the response.
     package var deadline: NIODeadline
     /// The idempotency key: requests with the same key are performed once.
     package var key: [UInt8]?
     /// The request's metadata, which satisfies ``MetadataRules``.
     package var metadata: ValueSet
-    /// Why the message cannot be read; `nil` for one that a handler receives.
+    /// The reason why the message cannot be read; `nil` for a message that a handler receives.
     var malformation: String?
 }
 
@@ -37,11 +37,12 @@ package struct RequestHandler: Sendable {
     package typealias Handle = @Sendable (IncomingRequest, Connection) async -> Response
     package typealias HandleImmediately = @Sendable (IncomingRequest, Connection) -> Response?
 
-    /// Handles a request that ``handleImmediately`` does not. It runs on the connection's event loop until it first
-    /// suspends, so that an immediate response is sent without delay. After that it runs on the default executor.
+    /// The closure that handles a request that ``handleImmediately`` does not. It runs on the connection's event loop
+    /// until it first suspends, so that an immediate response is sent without delay. After that it runs on the default
+    /// executor.
     let handle: Handle
-    /// Handles a request without a task, which would cost a fifth of the host's work for a small request. Called before
-    /// ``handle``; returns `nil` if the request needs a task.
+    /// The closure that handles a request without a task, which would cost a fifth of the host's work for a small
+    /// request. Called before ``handle``; returns `nil` if the request needs a task.
     let handleImmediately: HandleImmediately?
 
     package init(immediately handleImmediately: HandleImmediately? = nil, _ handle: @escaping Handle) {

@@ -135,7 +135,7 @@ package enum FailureCode: String, CaseIterable, Sendable, Hashable {
     case requestInvalid = "request-invalid"
     /// The service is at its maximum number of concurrent operations; the caller may retry shortly.
     case busy
-    /// The revocation list is malformed, or the account's key did not sign it.
+    /// The revocation list is malformed, or the account's root key did not sign it.
     case revocationListInvalid = "revocation-list-invalid"
     /// The certificate was not renewed.
     case renewalRefused = "renewal-refused"

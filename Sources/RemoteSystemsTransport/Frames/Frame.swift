@@ -31,7 +31,7 @@ package enum Frame: Sendable, Hashable {
     case state(StateMessage)
     /// A request or response whose frame is well-formed but whose message is not. The connection stays open.
     case malformed(Kind, id: UInt64, ValueSetError)
-    /// A kind that this version does not know. Ignored.
+    /// A frame of a kind that this version does not know. It is ignored.
     case unknown(kind: UInt64)
 
     /// The maximum length of a request's idempotency key, in bytes.
@@ -39,6 +39,7 @@ package enum Frame: Sendable, Hashable {
     /// The maximum number of bytes of a stream in one frame.
     package static let maxDataBytes = 64 << 10
 
+    /// The kind of a frame, with its number on the wire.
     package enum Kind: UInt64, Sendable {
         case hello = 0
         case accept = 1

@@ -10,7 +10,7 @@ internal import NIOCore
 struct FrameDecoder {
     /// The maximum length of a frame, without its length field, in bytes.
     var limit: Int
-    /// Received bytes that are not consumed yet.
+    /// The received bytes that are not consumed yet.
     var buffer: ByteBuffer?
 
     static let lengthBytes = 4

@@ -139,7 +139,7 @@ package struct WireFailure: Error, Hashable {
     /// The reason, for programs: a ``FailureCode`` or a code that this version does not know; `nil` if there is none.
     package var code: String?
     package var canRetry: Bool
-    /// In a refusal: the port at which the same system accepts this connection instead.
+    /// The port at which the same system accepts this connection instead. Only in a refusal.
     package var port: Int?
 
     /// The maximum length of ``text``, in bytes of UTF-8. Longer texts are cut, so that a response with nothing but a
@@ -152,6 +152,8 @@ package struct WireFailure: Error, Hashable {
         self.init(text, codeText: code?.rawValue, canRetry: canRetry, port: port)
     }
 
+    /// Creates a failure with a code that may be unknown to this version.
+    ///
     /// - Parameter code: a text for which ``isCode(_:)`` is `true`.
     package init(_ text: String, codeText code: String?, canRetry: Bool, port: Int? = nil) {
         let printable = text.withoutControlCharacters

@@ -14,8 +14,8 @@ package struct Connector: Sendable {
     package var timeout: TimeAmount
     /// The maximum timeout of any endpoint; `nil` for no maximum. Defaults to `nil`.
     package var timeoutLimit: TimeAmount?
-    /// How much longer the host may take to respond after it was authenticated, because it may have to start an
-    /// application. Defaults to 0.
+    /// The additional time that the host may take to respond after it was authenticated, because it may have to start
+    /// an application. Defaults to 0.
     package var responseTimeout = TimeAmount.zero
     package var logger: Logger
     /// The standings that the host may have. Defaults to this system's own account. A caller that accepts other

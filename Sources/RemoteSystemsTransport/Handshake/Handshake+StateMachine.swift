@@ -14,6 +14,7 @@ struct CallerHandshake {
         self.expected = system
     }
 
+    /// What the caller does after the TLS handshake.
     enum OnSecured {
         case send(Hello)
         /// Send the refusal to the host, and fail.
@@ -49,6 +50,7 @@ struct CallerHandshake {
         }
     }
 
+    /// What the caller does after a frame of the host.
     enum OnFrame {
         case open(PeerIdentity, Acceptance)
         case fail(TransportError)
@@ -97,11 +99,14 @@ struct HostHandshake {
     private var state = State.securing
     private let features: Set<String>
 
+    /// Creates the host's part of a handshake.
+    ///
     /// - Parameter features: the features that this side offers.
     init(features: Set<String> = ProtocolFeature.known) {
         self.features = features
     }
 
+    /// What the host does after the TLS handshake.
     enum OnSecured {
         case awaitHello
         case refuse(Refusal)
@@ -125,6 +130,7 @@ struct HostHandshake {
         }
     }
 
+    /// What the host does after a frame of the caller.
     enum OnFrame {
         case decide(PeerIdentity, Hello)
         case refuse(Refusal)

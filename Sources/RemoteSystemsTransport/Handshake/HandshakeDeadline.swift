@@ -22,6 +22,7 @@ struct HandshakeDeadline {
         self.time = self.time + time
     }
 
+    /// What to do when the timer fires.
     enum OnTimer: Equatable {
         case giveUp
         /// Wait until ``HandshakeDeadline/time``.

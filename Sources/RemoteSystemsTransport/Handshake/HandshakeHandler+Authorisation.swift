@@ -49,6 +49,8 @@ private struct WeakHandler {
 }
 
 extension TrustStore.Presented {
+    /// Converts the certificates of a peer to the form that the trust store reads.
+    ///
     /// - Parameter certificates: the peer's own, then those behind it.
     fileprivate init(_ certificates: [NIOSSLCertificate]) throws {
         guard let own = certificates.first else {

@@ -63,7 +63,7 @@ extension HandshakeHandler {
         opened.begin()
     }
 
-    /// What takes over the channel.
+    /// The handler that takes over the channel from the handshake, and the actions for both outcomes of the takeover.
     private struct Opened {
         var handler: any ChannelHandler
         /// Reports the connection as open, and handles the bytes that arrived with the handshake's last frame.

@@ -56,6 +56,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// The side of the handshake, with its state.
     enum Role {
         case caller(CallerHandshake, EstablishedChannel, fail: (any Error) -> Void)
         case host(HostHandshake, Admit, leave: () -> Void)
@@ -64,7 +65,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     var role: Role
     let security: TransportSecurity
     let accepted: Set<Standing.Kind>
-    /// Why the host's certificates were refused, if they were.
+    /// The reason why the host's certificates were refused, if they were.
     var objection: TransportError?
     private var deadline: HandshakeDeadline
     private let responseTimeout: TimeAmount
@@ -78,6 +79,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// The timeout for a peer that does not close the connection after a refusal. Set only if there is an observer.
     private var lingering: Scheduled<Void>?
 
+    /// Creates a handler for one side of a handshake.
+    ///
     /// - Parameter accepted: the standings of the peers to accept. Defaults to this system's own account.
     init(
         role: Role,
@@ -292,7 +295,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.close(mode: .output, promise: nil)
     }
 
-    /// Equal to the time for which TLS waits for a peer's `close_notify`.
+    /// The time for which a refused connection stays open, equal to the time for which TLS waits for a peer's
+    /// `close_notify`.
     private static let lingerTime = TimeAmount.seconds(5)
 
     func fail(_ error: TransportError, closing mode: CloseMode = .all, context: ChannelHandlerContext) {

@@ -18,6 +18,8 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
     private var decoder = FrameDecoder(limit: JoinMessage.maxBytes)
     private var timeout: Scheduled<Void>?
 
+    /// Creates a handler for one conversation.
+    ///
     /// - Parameters:
     ///   - deadline: when the conversation must be complete.
     ///   - secured: receives the peer's certificate, in DER, when the TLS handshake is complete.
@@ -101,7 +103,7 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
         context.close(promise: nil)
     }
 
-    /// Only the first call has an effect on the promise and the feed.
+    /// Ends the conversation. Only the first call has an effect on the promise and the feed.
     private func end(_ error: TransportError) {
         self.timeout?.cancel()
         self.secured.fail(error)

@@ -14,6 +14,8 @@ internal import Synchronization
 final class AdmissionGate: Sendable {
     private let connections: Mutex<KeyedLimiter<PeerKey>>
 
+    /// Creates a gate without connections.
+    ///
     /// - Parameters:
     ///   - total: the maximum number of connections of all peers together. Defaults to 128. Each listener has one gate.
     ///   - perPeer: the maximum number of connections of peers with the same key. Defaults to 32.

@@ -146,7 +146,7 @@ package final class Listener: Sendable {
 }
 
 extension Admission {
-    /// The same admission; when the connection opens, its peer's trust is monitored from then on.
+    /// Returns this admission, with monitoring of the peer's trust from the moment when the connection opens.
     fileprivate func watched(by security: TransportSecurity) -> Admission {
         switch self {
         case .accept(var accepted):

@@ -9,7 +9,7 @@ package import RemoteSystemsIdentity
 /// Two endpoints are equal if transport, host and port are equal. The options may differ between the sources that
 /// report the same endpoint.
 package struct Endpoint: Sendable {
-    /// How a system that is found at the endpoint is classified.
+    /// The classification of a system that is found at the endpoint.
     package enum DiscoveryType: Sendable, Hashable {
         /// On the same network.
         case proximal
@@ -17,13 +17,13 @@ package struct Endpoint: Sendable {
         case cloud
     }
 
-    /// Which systems the endpoint may lead to. It can only narrow what the connector accepts.
+    /// The systems that the endpoint may lead to. This value can only narrow what the connector accepts.
     package enum Trust: Sendable, Hashable {
         /// Any system that the connector accepts.
         case unrestricted
         /// Systems of this system's account.
         case account
-        /// Only this system.
+        /// Only the system with this id.
         case system(SystemID)
     }
 

@@ -6,6 +6,7 @@
 /// The limit for each key keeps one peer from excluding all others. A value type without I/O. It keeps state of keys in
 /// use only.
 package struct KeyedLimiter<Key: Hashable & Sendable>: Sendable {
+    /// Whether a limit permits another use.
     package enum Capacity: Hashable, Sendable {
         case free
         /// The limit in total is reached.

@@ -84,7 +84,7 @@ struct LocalSocket: Sendable {
         let new = ".\(self.name)"
         let descriptor = try Self.makeSocket()
         do throws(Failure) {
-            // The remains of a program that ended in between.
+            // Removes a file that a program left behind when it ended before it renamed the socket.
             _ = unsafe unlinkat(place, new, 0)
             try unsafe Self.withAddress(self.address(of: new, in: place)) { address, size throws(Failure) in
                 guard unsafe Glibc.bind(descriptor, address, size) == 0 else { throw Failure("bind") }
@@ -151,10 +151,10 @@ struct LocalSocket: Sendable {
 
 /// The program at the other end of a Unix socket, as the kernel reports it (`SO_PEERCRED`, unix(7)).
 struct LocalPeer: Sendable, Hashable {
-    /// 0 for a process that is not visible in this process's namespace.
+    /// The process id; 0 for a process that is not visible in this process's namespace.
     var pid: CInt
     var user: UInt32
-    // The same layout as `struct ucred`.
+    // The layout of this structure is that of `struct ucred`.
     private var group: UInt32 = 0
 
     init(pid: CInt, user: UInt32) {
@@ -170,7 +170,8 @@ struct LocalPeer: Sendable, Hashable {
         }
     }
 
-    /// The same, for a channel. The future is complete when this is called on the event loop.
+    /// Returns the program at the other end of a channel's Unix socket. The future is complete when this is called on
+    /// the event loop.
     static func of(_ channel: any Channel) -> EventLoopFuture<LocalPeer> {
         guard let options = channel as? any SocketOptionProvider else {
             return channel.eventLoop.makeFailedFuture(LocalSocket.Failure("getsockopt", ENOTSOCK))
@@ -178,12 +179,15 @@ struct LocalPeer: Sendable, Hashable {
         return options.unsafeGetSocketOption(level: SocketOptionLevel(SOL_SOCKET), name: SocketOptionName(SO_PEERCRED))
     }
 
+    /// Checks that the program belongs to a user, by default the effective user of this process.
+    ///
     /// - Throws: an error with `EPERM` if the program belongs to another user.
     func check(user: UInt32 = geteuid()) throws(LocalSocket.Failure) {
         guard self.user == user else { throw LocalSocket.Failure("accept", EPERM) }
     }
 
-    /// Each program has a key of its own. A program cannot choose its process id freely.
+    /// The key that identifies the program in limits: each program has its own. A program cannot choose its process id
+    /// freely.
     var key: PeerKey {
         PeerKey(
             transport: .local,

@@ -20,6 +20,8 @@ package struct LocalTransport: Transport {
 
     private let place: Place
 
+    /// Creates a transport over one Unix socket.
+    ///
     /// - Parameters:
     ///   - directory: an existing directory that belongs to this user and that no other user can access.
     ///   - name: the name of the socket in it.
@@ -80,6 +82,8 @@ package struct LocalTransport: Transport {
         }
     }
 
+    /// Listens on the socket.
+    ///
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``, also while another program listens.
     package func listen(
         host: String?,

@@ -7,11 +7,11 @@ package import NIOCore
 package protocol SimulatedEventLoop: EventLoop {
     /// The event loop's time.
     var time: TimeSource { get }
-    /// Runs tasks on the event loop, so that they count as scheduled work.
+    /// The executor that runs tasks on the event loop, so that they count as scheduled work.
     var taskExecutor: any TaskExecutor { get }
 }
 
-/// What a connection uses of its event loop besides I/O.
+/// The parts of its event loop that a connection uses besides I/O.
 ///
 /// The kind of event loop is determined once for each connection. To look up the time through the event loop for every
 /// message would cost calls that only tests need.

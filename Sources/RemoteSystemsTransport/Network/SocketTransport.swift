@@ -11,6 +11,8 @@ package struct SocketTransport: Transport {
     private let listeningSocket: CInt?
     private var reach: NetworkReach
 
+    /// Creates a transport over TCP.
+    ///
     /// - Parameters:
     ///   - listeningSocket: a listening socket that this process inherited. It is used regardless of the requested host
     ///     and port. The transport owns it from then on.
@@ -61,7 +63,7 @@ package struct SocketTransport: Transport {
         return bootstrap.connect(host: host, port: endpoint.port)
     }
 
-    /// The same initializer, preceded by a binding to the allowed interfaces, if there are any.
+    /// Returns the initializer, preceded by a binding to the allowed interfaces if there are any.
     private func binding(_ initializer: @escaping ChannelInitializer) -> ChannelInitializer {
         guard case .interfaces(let names) = self.reach else { return initializer }
         return { channel in

@@ -10,6 +10,8 @@ package struct TimeSource: Sendable {
 
     private let manual: (any ManualTime)?
 
+    /// Creates a source of time.
+    ///
     /// - Parameter manual: a clock that a test advances; `nil` for the machine's clock.
     package init(manual: (any ManualTime)?) {
         self.manual = manual
@@ -39,7 +41,7 @@ package struct TimeSource: Sendable {
 /// A clock that a test advances manually.
 package protocol ManualTime: Sendable {
     var now: ContinuousClock.Instant { get }
-    /// The same instant as an event loop's deadline.
+    /// The present time as an event loop's deadline.
     var deadline: NIODeadline { get }
     func sleep(until instant: ContinuousClock.Instant) async throws
 }

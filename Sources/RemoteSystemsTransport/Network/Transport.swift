@@ -15,7 +15,7 @@ package protocol Transport: Sendable {
     /// The host with which this machine reaches its own programs that listen on loopback only; `nil` if there is none.
     var loopbackHost: String? { get }
 
-    /// The same transport, restricted to a part of the network; `nil` if the transport cannot be used there.
+    /// Returns this transport, restricted to a part of the network; `nil` if the transport cannot be used there.
     func limited(to reach: NetworkReach) -> (any Transport)?
 
     /// Whether only machines nearby can have the endpoint's address. `false` if the address alone does not show it.

@@ -11,7 +11,7 @@ package struct TransportNetwork: Sendable {
     package let time: TimeSource
     /// The executor of tasks that belong to the network's connections; `nil` for the default executor.
     package let taskExecutor: (any TaskExecutor)?
-    /// At most one transport of each kind. Endpoints that a user types use the first.
+    /// The transports, at most one of each kind. Endpoints that a user types use the first.
     private var transports: [any Transport]
 
     package init(
@@ -40,7 +40,7 @@ package struct TransportNetwork: Sendable {
         }
     }
 
-    /// The same network, restricted to a part of the machine's network.
+    /// Returns this network, restricted to a part of the machine's network.
     package func limited(to reach: NetworkReach) -> TransportNetwork {
         TransportNetwork(
             self.transports.compactMap { $0.limited(to: reach) },
@@ -61,7 +61,8 @@ package struct TransportNetwork: Sendable {
         self.transport(endpoint.transport)?.isProximal(endpoint) ?? false
     }
 
-    /// The same port on this machine's loopback interface; `nil` if the endpoint's transport has none.
+    /// Returns the endpoint with the same port on this machine's loopback interface; `nil` if the endpoint's transport
+    /// has none.
     package func loopback(_ endpoint: Endpoint) -> Endpoint? {
         guard let host = self.transport(endpoint.transport)?.loopbackHost else { return nil }
         var local = endpoint

@@ -68,7 +68,7 @@ package struct TransportPeer: Sendable {
         if case .program(let program) = self.place { program.pid } else { nil }
     }
 
-    /// Identifies the peer in limits while it is not authenticated.
+    /// The key that identifies the peer in limits while it is not authenticated.
     package var key: PeerKey {
         switch self.place {
         case .socket(let address): PeerKey(address)

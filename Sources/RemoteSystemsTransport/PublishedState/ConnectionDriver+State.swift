@@ -12,7 +12,8 @@ struct ConnectionState {
     var link: StatePublisher.LinkID?
     /// The current subscriptions of this side, by topic.
     var subscribers: [String: StateSubscriber] = [:]
-    /// Subscriptions to a topic that already has one on this connection. Each begins when the current one has ended.
+    /// The subscriptions to a topic that already has one on this connection. Each begins when the current one has
+    /// ended.
     var waiting: [StateSubscriber] = []
 }
 

@@ -9,6 +9,7 @@ internal import ValueSets
 /// changes after any version are found from these. A subscriber therefore costs no memory, however far behind it is,
 /// and the changes that it missed are coalesced.
 struct PublishedRecords: Sendable {
+    /// A record with its encoded length and its newest change.
     struct Record: Sendable {
         let value: ValueSet
         /// The length of the encoded record, in bytes.
@@ -17,6 +18,7 @@ struct PublishedRecords: Sendable {
         let sequence: UInt64
     }
 
+    /// A change of one key.
     struct Change: Sendable {
         /// The number of the change, counted over all keys.
         let sequence: UInt64
@@ -108,6 +110,7 @@ struct PublishedRecords: Sendable {
         self.log = self.log.filter { self.newest($0) != nil }
     }
 
+    /// The present state of a key: a record, or a drop.
     enum Newest {
         case record(Record)
         case dropped

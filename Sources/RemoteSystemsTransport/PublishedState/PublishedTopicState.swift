@@ -53,6 +53,7 @@ struct PublishedTopicState: Sendable {
         return true
     }
 
+    /// The result of asking for a subscriber's next frame.
     enum Outcome {
         /// There is nothing to send.
         case nothing

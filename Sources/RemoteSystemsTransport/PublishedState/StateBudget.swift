@@ -10,6 +10,8 @@ package final class StateBudget: Sendable {
 
     private let used: Mutex<KeyedLimiter<String>>
 
+    /// Creates a budget of which nothing is used.
+    ///
     /// - Parameters:
     ///   - total: the maximum in all. In bytes. Defaults to 64 MiB.
     ///   - perPeer: the maximum from one system. In bytes. Defaults to 4 MiB.

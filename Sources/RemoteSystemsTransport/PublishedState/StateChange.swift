@@ -6,9 +6,9 @@ package import ValueSets
 /// A change of a subscribed topic since the previous one that the subscriber received. Applied as a whole, it leads
 /// from one version of the publisher's state to another.
 package struct StateChange: Sendable, Hashable {
-    /// New and changed records.
+    /// The new and changed records.
     package var put: [StateKey: ValueSet]
-    /// Dropped keys.
+    /// The dropped keys.
     package var drop: Set<StateKey>
     /// The version of the state after the change.
     package var version: UInt64

@@ -32,7 +32,7 @@ package struct StateEndReason: RawRepresentable, Sendable, Hashable {
     ]
 }
 
-/// How a subscription ended, from the subscriber's point of view.
+/// The end of a subscription, from the subscriber's point of view.
 package enum StateEnd: Sendable, Hashable {
     /// The publisher ended it.
     case publisher(StateEndReason)

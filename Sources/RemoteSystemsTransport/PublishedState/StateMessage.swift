@@ -42,6 +42,7 @@ package enum StateMessage: Sendable, Hashable {
     case end(topic: String, StateEndReason)
     case unsubscribe(topic: String, reason: String?)
 
+    /// The operation of a state frame, with its number on the wire.
     package enum Operation: UInt64, Sendable, CaseIterable {
         case subscribe = 0
         case snapshot = 1

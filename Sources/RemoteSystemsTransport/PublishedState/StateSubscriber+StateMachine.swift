@@ -11,12 +11,13 @@ internal import ValueSets
 struct StateSubscriberStateMachine: Sendable {
     private enum Phase {
         case idle
-        /// - hasAnswer: whether a snapshot or delta has arrived completely.
+        /// The subscription is open. `hasAnswer` is true once a snapshot or delta has arrived completely.
         case subscribed(hasAnswer: Bool)
         /// UNSUBSCRIBE was sent. Further parts are ignored until END.
         case leaving(StateEnd)
     }
 
+    /// A received record with its encoded length.
     struct Record: Sendable {
         let value: ValueSet
         let bytes: Int
@@ -61,6 +62,8 @@ struct StateSubscriberStateMachine: Sendable {
         var isDue = false
     }
 
+    /// Creates the state of a subscriber without records.
+    ///
     /// - Parameter window: in bytes. Clamped to 64 KiB–16 MiB.
     init(_ schema: TopicSchema, window: Int) {
         self.schema = schema

@@ -19,7 +19,7 @@ package final class StateSubscriber: Sendable {
 
     private struct State {
         var machine: StateSubscriberStateMachine
-        /// Resumes ``follow(over:_:)``; `nil` while no call is running.
+        /// The stream that resumes ``follow(over:_:)``; `nil` while no call is running.
         var signal: AsyncStream<Void>.Continuation?
         var end: StateEnd?
         /// Whether the subscription belongs to the current call of ``follow(over:_:)``. An earlier one may not have
@@ -31,6 +31,8 @@ package final class StateSubscriber: Sendable {
 
     private let state: Mutex<State>
 
+    /// Creates a subscriber for a topic. It is not subscribed yet.
+    ///
     /// - Parameters:
     ///   - budget: limits the state that this and other subscribers hold. Defaults to the budget of the process.
     ///   - window: the number of bytes that the publisher may send before this side has taken them. Defaults to 256

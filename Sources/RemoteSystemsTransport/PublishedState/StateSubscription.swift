@@ -7,13 +7,14 @@ struct StateSubscription: Sendable {
     struct Transfer: Sendable {
         /// The version that a delta continues; `nil` for a snapshot.
         let from: UInt64?
-        /// Drops up to this change are not sent, because the subscriber never had the keys or has received the drops.
+        /// The change up to which drops are not sent, because the subscriber never had the keys or has received the
+        /// drops.
         let base: UInt64
         /// The newest change that was sent.
         var cursor: UInt64
         /// The number of parts that were sent.
         var parts: UInt64 = 0
-        /// The length of their frames, in bytes.
+        /// The length of the frames of the sent parts, in bytes.
         var bytes = 0
     }
 
@@ -33,9 +34,11 @@ struct StateSubscription: Sendable {
     private(set) var mustAnswer = true
     /// Whether no frame fits into the remaining credit.
     var isBlocked = false
-    /// The time of its next frame on the connection's virtual time scale; see ``StateLink``.
+    /// The time of the subscription's next frame on the connection's virtual time scale; see ``StateLink``.
     var turn: UInt64 = 0
 
+    /// Creates a subscription, which may continue an earlier one.
+    ///
     /// - Parameter resumed: the version that the subscriber has, and that version's newest change.
     init(
         topic: TopicSchema,

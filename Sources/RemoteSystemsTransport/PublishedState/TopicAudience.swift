@@ -23,6 +23,8 @@ package struct TopicAudience: Sendable {
     let view: @Sendable (PeerIdentity) -> TopicView?
     let includes: @Sendable (TopicView, StateKey) -> Bool
 
+    /// Creates an audience from two rules.
+    ///
     /// - Parameters:
     ///   - view: returns the peer's view; `nil` if the peer may not subscribe, for which the topic then does not exist.
     ///     Called when the peer subscribes, and after each change of trust.

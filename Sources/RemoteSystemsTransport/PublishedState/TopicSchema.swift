@@ -26,6 +26,8 @@ package struct TopicSchema: Sendable, Hashable {
         package let key: String
         package let schema: AllowedValueSchema
 
+        /// Declares the records of one key or of one prefix.
+        ///
         /// - Parameters:
         ///   - key: a key, or a prefix that ends with a slash.
         ///   - fields: the declared fields. Other fields are allowed and ignored.
@@ -42,7 +44,8 @@ package struct TopicSchema: Sendable, Hashable {
 
     /// The name of the topic: 1 to 64 of `a`–`z`, `0`–`9`, `-` and `.`.
     package let name: String
-    /// Changes only when older subscribers could no longer read the records. New fields and keys do not change it.
+    /// The version of the schema. It changes only when older subscribers could no longer read the records. New fields
+    /// and keys do not change it.
     package let version: UInt64
     package let priority: TopicPriority
     package let records: [Records]

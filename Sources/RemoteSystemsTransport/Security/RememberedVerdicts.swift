@@ -14,11 +14,12 @@ struct RememberedVerdicts: Sendable {
         var start: Date
     }
 
-    /// Only the keys of trusted accounts can produce entries. If there are more, all are forgotten.
+    /// The maximum number of verdicts. When it is exceeded, all verdicts are forgotten. Only systems of trusted
+    /// accounts can produce verdicts.
     static var maxEntries: Int { 512 }
 
     private var entries: [TrustStore.Presented: Entry] = [:]
-    /// Grows with each change of the trust.
+    /// A number that grows with each change of the trust.
     private(set) var version = 0
 
     var count: Int { self.entries.count }

@@ -33,6 +33,8 @@ package final class TransportSecurity: Sendable {
     private let now: @Sendable () -> Date
     private let learned: @Sendable (RootChain) -> Void
 
+    /// Prepares an identity for TLS.
+    ///
     /// - Parameters:
     ///   - trust: the trusted accounts. Defaults to the identity's own.
     ///   - learned: called with an account's root keys, to store them, after a peer has shown further keys signed by
@@ -208,7 +210,7 @@ package final class TransportSecurity: Sendable {
         }
     }
 
-    /// Objections to certificates that a key of the account has signed.
+    /// The objections to certificates that a key of the account has signed.
     private static let formerTrust: Set<TrustError.Code> = [.expired, .notYetValid, .retiredRoot, .revoked]
 
     /// Creates the TLS handler for the caller's side of a connection.

@@ -60,9 +60,9 @@ struct ByteStreamStateMachine {
     private var keepAlive: KeepAlive
     private var lastPing: NIODeadline
     private var token: UInt64 = 0
-    /// When the peer counts as stalled, because it reads nothing.
+    /// The time at which the peer counts as stalled, because it reads nothing.
     private var stallDeadline = NIODeadline.distantFuture
-    /// When a stream that is being closed is aborted.
+    /// The time at which a stream that is being closed is aborted.
     private var closeDeadline = NIODeadline.distantFuture
 
     init(
@@ -80,6 +80,7 @@ struct ByteStreamStateMachine {
 
     // MARK: Input from the peer
 
+    /// What to do with a received frame.
     enum OnReceive: Equatable {
         case accept
         /// The stream is being aborted.
@@ -133,6 +134,7 @@ struct ByteStreamStateMachine {
 
     // MARK: Reading
 
+    /// What to do with a reader.
     enum OnRead: Equatable {
         case wait
         case alreadyReading
@@ -161,6 +163,7 @@ struct ByteStreamStateMachine {
 
     // MARK: Writing
 
+    /// What to do with a write.
     enum OnWrite: Equatable {
         case wait
         case finished
@@ -182,6 +185,7 @@ struct ByteStreamStateMachine {
         return .wait
     }
 
+    /// What to do with a write whose caller was cancelled.
     enum OnCancelWrite: Equatable {
         /// The write is complete already.
         case nothing
@@ -211,6 +215,7 @@ struct ByteStreamStateMachine {
 
     // MARK: Next steps
 
+    /// An action that the driver performs.
     enum Step: Equatable {
         case nothing
         /// Deliver the oldest chunk to the waiting reader.
@@ -365,6 +370,7 @@ struct ByteStreamStateMachine {
 
     // MARK: Time
 
+    /// The timeout that has elapsed.
     enum OnTick: Equatable {
         case nothing
         case ping(UInt64)
@@ -414,7 +420,7 @@ struct ByteStreamStateMachine {
 
     private var interval: TimeAmount { .nanoseconds(self.limits.deadPeerTime.nanoseconds / 3) }
 
-    /// When ``tick(now:)`` must be called next.
+    /// The time at which ``tick(now:)`` must be called next.
     var nextWakeUp: NIODeadline {
         switch self.phase {
         case .ended: return .distantFuture

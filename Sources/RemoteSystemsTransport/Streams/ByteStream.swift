@@ -28,7 +28,7 @@ package final class ByteStream: Sendable, AsyncSequence {
     /// The authenticated system at the other end.
     package var peer: PeerIdentity { self.connection.peer }
 
-    /// Runs tasks on the stream's event loop, which avoids a thread switch for each chunk.
+    /// The executor that runs tasks on the stream's event loop, which avoids a thread switch for each chunk.
     package var taskExecutor: EventLoopTaskExecutor { self.connection.taskExecutor }
 
     var streamConnection: StreamConnection { self.connection }
@@ -36,6 +36,7 @@ package final class ByteStream: Sendable, AsyncSequence {
 
     // MARK: Reading
 
+    /// An iterator that reads the stream.
     package struct AsyncIterator: AsyncIteratorProtocol {
         let stream: ByteStream
 

@@ -24,7 +24,7 @@ final class ByteStreamDriver {
     private var reader: StreamOperation<ByteBuffer?>?
     /// The writes to perform, in the order in which the machine counts them.
     private var writes = CircularBuffer<(operation: StreamOperation<Void>, bytes: ByteBuffer)>()
-    /// Small frames, and the heads of larger ones, that are to be written to the channel.
+    /// The small frames, and the heads of larger ones, that are to be written to the channel.
     private var outbound: ByteBuffer
     /// The number of bytes that were written to the channel and not flushed.
     private var unflushedBytes = 0
@@ -42,7 +42,7 @@ final class ByteStreamDriver {
     private var isClosed = false
     private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
     private var endListeners: [@Sendable (StreamError?) -> Void] = []
-    /// Reads from the channel. Set by ``StreamHandler``.
+    /// The closure that reads from the channel. Set by ``StreamHandler``.
     var readNetwork: () -> Void = {}
 
     /// The maximum payload that is copied behind its frame's head. TLS then makes one record of both.
@@ -52,6 +52,8 @@ final class ByteStreamDriver {
     /// The number of bytes that a writer on the event loop may send before other work gets its turn.
     private static var maxTurnBytes: Int { 1 << 20 }
 
+    /// Creates the driver of a stream that has just opened.
+    ///
     /// - Parameter trusted: how long the peer's certificate remains valid.
     init(
         channel: any Channel,

@@ -19,7 +19,7 @@ package struct EstablishedStream: Sendable {
     }
 }
 
-/// How an open connection is used.
+/// The use of an open connection: for messages or for a stream.
 enum EstablishedChannel: Sendable {
     case messages(EstablishedConnection)
     case stream(EstablishedStream)

@@ -14,7 +14,7 @@ internal import Synchronization
 package final class StreamConnection: AuthenticatedConnection {
     package let peer: PeerIdentity
     package let channel: any Channel
-    /// Runs tasks on the connection's event loop.
+    /// The executor that runs tasks on the connection's event loop.
     package let taskExecutor: EventLoopTaskExecutor
     let driver: NIOLoopBound<ByteStreamDriver>
     let eventLoop: any EventLoop

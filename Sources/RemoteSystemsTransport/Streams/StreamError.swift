@@ -3,6 +3,7 @@
 
 /// An error of a stream, or of an offer of a stream.
 package struct StreamError: Error, Sendable, CustomStringConvertible {
+    /// The kind of error.
     package enum Code: String, Sendable, Hashable {
         /// The connection ended before the peer had sent its last byte. The bytes that were read are incomplete.
         case truncated

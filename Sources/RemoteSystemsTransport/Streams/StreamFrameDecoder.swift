@@ -8,6 +8,7 @@ internal import NIOCore
 /// The bytes of a DATA frame are passed on as they arrive, as slices of the received buffers, because collecting a
 /// frame would copy each byte once more. Other frames are passed on when they are complete (``FrameDecoder``).
 struct StreamFrameDecoder {
+    /// Bytes of the stream, or a complete frame.
     enum Item: Equatable {
         case data(ByteBuffer)
         case frame(Frame)
@@ -17,6 +18,8 @@ struct StreamFrameDecoder {
     /// The number of outstanding bytes of the current DATA frame.
     private var dataLeft = 0
 
+    /// Creates a decoder that continues after the handshake.
+    ///
     /// - Parameter frames: contains the bytes that arrived with the handshake.
     init(_ frames: FrameDecoder, limit: Int = StreamLimits.frameBytes) {
         self.frames = frames

@@ -12,8 +12,8 @@ package struct StreamLimits: Sendable, Hashable {
     package var deadPeerTime = TimeAmount.seconds(15)
     /// The maximum time for which a peer that is alive may read nothing. Defaults to 5 min.
     package var stallTimeout = TimeAmount.minutes(5)
-    /// How long to wait for the peer's close after an abort, and how long a closing host waits for a stream. Defaults
-    /// to 5 s.
+    /// The time to wait for the peer's close after an abort, and the time for which a closing host waits for a stream.
+    /// Defaults to 5 s.
     package var drainTime = TimeAmount.seconds(5)
 
     /// The maximum length of an accepted frame, in bytes without the length field: a DATA frame, and 1 KiB for

@@ -13,7 +13,7 @@ package struct StreamTicket: Sendable {
     /// The secret. For use on the wire only.
     package let bytes: [UInt8]
 
-    /// - Returns: `nil` unless `bytes` has ``byteCount`` elements.
+    /// Creates a ticket from its bytes; `nil` unless there are ``byteCount`` of them.
     package init?(bytes: [UInt8]) {
         guard bytes.count == Self.byteCount else { return nil }
         self.bytes = bytes
@@ -60,7 +60,7 @@ extension StreamTicket {
         )
     }
 
-    /// - Returns: `nil` if the value is not a ticket.
+    /// Reads a ticket from a value of a message; `nil` if the value is not a ticket.
     package init?(_ value: Value?) {
         guard let u = value?.uuid?.uuid else { return nil }
         self.init([

@@ -11,6 +11,7 @@ internal import RemoteSystemsIdentity
 /// A value type without I/O or a clock. It stores the SHA-256 of each ticket and looks offers up by it, so that the
 /// time of a lookup reveals nothing about valid tickets.
 struct StreamTicketsStateMachine {
+    /// The SHA-256 of a ticket.
     struct Digest: Hashable {
         private let bytes: SHA256Digest
 
@@ -31,6 +32,8 @@ struct StreamTicketsStateMachine {
     private var limiter: KeyedLimiter<SystemID>
     private var lastID: UInt64 = 0
 
+    /// Creates the state without offers.
+    ///
     /// - Parameters:
     ///   - limit: the maximum number of pending offers. Defaults to 1024.
     ///   - limitPerPeer: the maximum number of pending offers for one system. Defaults to 64.
@@ -42,6 +45,7 @@ struct StreamTicketsStateMachine {
 
     var count: Int { self.offers.count }
 
+    /// The result of an attempt to offer a stream.
     enum OnOffer: Equatable {
         case offered(id: UInt64, until: NIODeadline)
         case full

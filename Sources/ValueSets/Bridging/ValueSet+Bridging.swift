@@ -7,21 +7,23 @@ extension ValueSet {
     /// Creates a set from a dictionary of ordinary Swift values.
     ///
     /// Accepts `Bool`, every integer and floating-point type of the standard library, `String`, `Substring`, `Data`,
-    /// `[UInt8]` (as data), `Date`, `UUID`, `URL`, ``Value`` and ``ValueSet``. Also accepts arrays, sets of ``Value``
-    /// and dictionaries with string keys of these.
+    /// `[UInt8]` (as data), `Date`, `UUID`, `URL`, ``Value`` and ``ValueSet``. Also accepts arrays of these types, sets
+    /// of ``Value``, and dictionaries with string keys.
     ///
+    /// - Parameter dictionary: The keys and values of the set.
     /// - Throws: ``ValueSetError`` with the key path of the value: ``ValueSetError/Code/typeMismatch`` for a value of
     ///   another type, ``ValueSetError/Code/notRepresentable`` for an integer below `Int64.min` or above `UInt64.max`,
-    ///   ``ValueSetError/Code/limitExceeded`` for values that are nested too deeply.
+    ///   ``ValueSetError/Code/limitExceeded`` for values that are nested more than 128 levels deep.
     public init(bridging dictionary: [String: any Sendable]) throws(ValueSetError) {
         try self.init(bridging: dictionary, depth: 1)
     }
 
-    /// The set as a dictionary of ordinary Swift values. ``init(bridging:)`` reads it back without loss.
+    /// The set as a dictionary of ordinary Swift values.
     ///
     /// Integers become `Int` (`UInt64` above `Int.max`). Dates become `Date`, or stay ``Value`` if `Date` would round
-    /// them. Null becomes ``Value/null``, and sets become `Set<Value>`. If keys differ only in their Unicode
-    /// composition, the Swift dictionary keeps one of them.
+    /// them. Null becomes ``Value/null``, and sets become `Set<Value>`. ``init(bridging:)`` reads the dictionary back
+    /// without loss, with one exception: if keys differ only in their Unicode composition, the Swift dictionary keeps
+    /// one of them.
     public var bridged: [String: any Sendable] {
         var dictionary: [String: any Sendable] = [:]
         dictionary.reserveCapacity(count)
@@ -45,14 +47,17 @@ extension ValueSet {
 }
 
 extension Value {
-    /// Creates a value from an ordinary Swift value of one of the types listed at ``ValueSet/init(bridging:)``.
+    /// Creates a value from an ordinary Swift value.
     ///
-    /// - Throws: ``ValueSetError``, as ``ValueSet/init(bridging:)`` does.
+    /// - Parameter value: A value of one of the types listed at ``ValueSet/init(bridging:)``.
+    /// - Throws: ``ValueSetError`` with the key path of the value: ``ValueSetError/Code/typeMismatch`` for a value of
+    ///   another type, ``ValueSetError/Code/notRepresentable`` for an integer out of range,
+    ///   ``ValueSetError/Code/limitExceeded`` for values that are nested more than 128 levels deep.
     public init(bridging value: any Sendable) throws(ValueSetError) {
         try self.init(bridging: value, depth: 1)
     }
 
-    /// The value as an ordinary Swift value, as described at ``ValueSet/bridged``.
+    /// The value as an ordinary Swift value, of the type that ``ValueSet/bridged`` describes.
     public var bridged: any Sendable {
         switch self {
         case .null, .date: date.flatMap { Value.date($0) == self ? $0 as any Sendable : nil } ?? self

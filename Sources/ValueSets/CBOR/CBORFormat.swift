@@ -13,6 +13,7 @@ enum CBORMajor {
     static let simple: UInt8 = 7 << 5
 }
 
+/// The initial bytes of CBOR's simple values and floating-point numbers.
 enum CBORSimple {
     static let `false`: UInt8 = 0xf4
     static let `true`: UInt8 = 0xf5
@@ -24,7 +25,7 @@ enum CBORSimple {
 
 /// The registered tags that this format uses.
 enum CBORTag {
-    /// Seconds since 1970 (RFC 8949 §3.4.2).
+    /// The tag of a date: seconds since 1970 (RFC 8949 §3.4.2).
     static let date: UInt64 = 1
     /// A URI as text (RFC 8949 §3.4.5.3).
     static let uri: UInt64 = 32

@@ -6,8 +6,11 @@ public import FoundationEssentials
 extension ValueSet {
     /// Encodes the set for the wire, as deterministic CBOR (article "Wire profile"). Equal sets give equal bytes.
     ///
-    /// - Throws: ``ValueSetError`` with the key path if the set exceeds the limits or holds a date that is not finite
-    ///   or a URL without a scheme.
+    /// - Parameter limits: The limits of the encoded message. Defaults to ``ValueSetLimits/defaults``.
+    /// - Returns: The encoded bytes.
+    /// - Throws: ``ValueSetError`` with the key path: ``ValueSetError/Code/limitExceeded`` if the set exceeds the
+    ///   limits, ``ValueSetError/Code/notRepresentable`` if it holds a date that is not finite or a URL without a
+    ///   scheme.
     public func encoded(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> [UInt8] {
         let size = try CBORMeasure.size(of: self, limits: limits)
         return CBORSink.bytes(count: size) { sink in sink.write(self) }
@@ -20,8 +23,11 @@ extension ValueSet {
         try CBORMeasure.size(of: self, limits: limits)
     }
 
-    /// Decodes the result of ``encoded(limits:)``.
+    /// Decodes a set that ``encoded(limits:)`` has encoded.
     ///
+    /// - Parameters:
+    ///   - bytes: One dictionary in canonical form, and nothing else.
+    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
     /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the
     ///   limits.
     public init(encoded bytes: RawSpan, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
@@ -33,16 +39,22 @@ extension ValueSet {
         }
     }
 
-    /// Decodes the result of ``encoded(limits:)``.
+    /// Decodes a set that ``encoded(limits:)`` has encoded.
     ///
+    /// - Parameters:
+    ///   - bytes: One dictionary in canonical form, and nothing else.
+    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
     /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the
     ///   limits.
     public init(encoded bytes: [UInt8], limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try unsafe self.init(encoded: bytes.span.bytes, limits: limits)
     }
 
-    /// Decodes the result of ``encoded(limits:)``.
+    /// Decodes a set that ``encoded(limits:)`` has encoded.
     ///
+    /// - Parameters:
+    ///   - data: One dictionary in canonical form, and nothing else.
+    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
     /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the
     ///   limits.
     public init(encoded data: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
@@ -53,15 +65,21 @@ extension ValueSet {
 extension Value {
     /// Encodes the value for the wire, as deterministic CBOR (article "Wire profile"). Equal values give equal bytes.
     ///
-    /// - Throws: ``ValueSetError`` with the key path if the value exceeds the limits or holds a date that is not finite
-    ///   or a URL without a scheme.
+    /// - Parameter limits: The limits of the encoded message. Defaults to ``ValueSetLimits/defaults``.
+    /// - Returns: The encoded bytes.
+    /// - Throws: ``ValueSetError`` with the key path: ``ValueSetError/Code/limitExceeded`` if the value exceeds the
+    ///   limits, ``ValueSetError/Code/notRepresentable`` if it holds a date that is not finite or a URL without a
+    ///   scheme.
     public func encoded(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> [UInt8] {
         let size = try CBORMeasure.size(of: self, limits: limits)
         return CBORSink.bytes(count: size) { sink in sink.write(self) }
     }
 
-    /// Decodes the result of ``encoded(limits:)``.
+    /// Decodes a value that ``encoded(limits:)`` has encoded.
     ///
+    /// - Parameters:
+    ///   - bytes: One value in canonical form, and nothing else.
+    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
     /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the
     ///   limits.
     public init(encoded bytes: RawSpan, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
@@ -73,16 +91,22 @@ extension Value {
         }
     }
 
-    /// Decodes the result of ``encoded(limits:)``.
+    /// Decodes a value that ``encoded(limits:)`` has encoded.
     ///
+    /// - Parameters:
+    ///   - bytes: One value in canonical form, and nothing else.
+    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
     /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the
     ///   limits.
     public init(encoded bytes: [UInt8], limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try unsafe self.init(encoded: bytes.span.bytes, limits: limits)
     }
 
-    /// Decodes the result of ``encoded(limits:)``.
+    /// Decodes a value that ``encoded(limits:)`` has encoded.
     ///
+    /// - Parameters:
+    ///   - data: One value in canonical form, and nothing else.
+    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
     /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the
     ///   limits.
     public init(encoded data: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {

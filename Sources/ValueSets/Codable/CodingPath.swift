@@ -58,7 +58,7 @@ enum IndexKey: CodingKey {
 /// A key read from a dictionary.
 struct TextKey: CodingKey {
     let stringValue: String
-    /// Never an index, so that a path distinguishes keys made of digits from array positions.
+    /// Always `nil`, so that a path distinguishes keys made of digits from array positions.
     var intValue: Int? { nil }
 
     init(stringValue: String) {

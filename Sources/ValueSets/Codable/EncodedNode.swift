@@ -13,7 +13,7 @@ final class EncodedNode {
     private var single = Value.null
     private var entries: [ValueSet.Entry] = []
     private var values: [Value] = []
-    /// Containers that may still be written to, by key or by index.
+    /// The containers that may still be written to, by key or by index.
     private var nestedByKey: [(key: String, node: EncodedNode)] = []
     private var nestedByIndex: [(index: Int, node: EncodedNode)] = []
 

@@ -3,7 +3,7 @@
 
 import FoundationEssentials
 
-/// Why a value cannot be decoded as the requested type. The container adds the coding path.
+/// The reason why a value cannot be decoded as the requested type. The container adds the coding path.
 enum CodingFailure: Error {
     case mismatch(any Any.Type, StaticString)
     case outOfRange(any Any.Type)

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+/// Reads the entries of a dictionary for `Decodable` types.
 struct KeyedValueContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: ValueDecoder
     let set: ValueSet
@@ -109,6 +110,7 @@ struct KeyedValueContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) throws -> any Decoder { try nested(key) }
 }
 
+/// Reads the elements of an array or a set for `Decodable` types.
 struct UnkeyedValueContainer: UnkeyedDecodingContainer {
     let decoder: ValueDecoder
     let array: [Value]
@@ -215,6 +217,7 @@ struct UnkeyedValueContainer: UnkeyedDecodingContainer {
     }
 }
 
+/// Reads a single value for `Decodable` types.
 struct SingleValueContainer: SingleValueDecodingContainer {
     let decoder: ValueDecoder
 

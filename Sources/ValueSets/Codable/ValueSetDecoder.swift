@@ -17,16 +17,24 @@ public struct ValueSetDecoder: Sendable {
     /// Creates a decoder without user info.
     public init() {}
 
-    /// Decodes a value of the type from a dictionary.
+    /// Decodes a value of a type from a dictionary.
     ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - set: The dictionary. Keys that the type does not read are ignored.
+    /// - Returns: The decoded value.
     /// - Throws: `DecodingError` with the coding path if a key is missing, a value is of another type, or a number does
     ///   not fit; errors of the type's `init(from:)`.
     public func decode<T: Decodable>(_ type: T.Type, from set: ValueSet) throws -> T {
         try decode(type, fromValue: .dictionary(set))
     }
 
-    /// Decodes a value of the type from a ``Value`` of any type.
+    /// Decodes a value of a type from a ``Value`` of any type.
     ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - value: The value.
+    /// - Returns: The decoded value.
     /// - Throws: `DecodingError` with the coding path if a key is missing, a value is of another type, or a number does
     ///   not fit; errors of the type's `init(from:)`.
     public func decode<T: Decodable>(_ type: T.Type, fromValue value: Value) throws -> T {

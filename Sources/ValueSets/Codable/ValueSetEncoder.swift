@@ -18,8 +18,10 @@ public struct ValueSetEncoder: Sendable {
     /// Creates an encoder without user info.
     public init() {}
 
-    /// Encodes the value as a dictionary.
+    /// Encodes a value as a dictionary.
     ///
+    /// - Parameter value: The value, which must be coded as a dictionary, as structures are.
+    /// - Returns: The dictionary.
     /// - Throws: `EncodingError` if the value is not coded as a dictionary, holds an integer out of range or is nested
     ///   more than 128 levels deep; errors of its `encode(to:)`.
     public func encode(_ value: some Encodable) throws -> ValueSet {
@@ -43,8 +45,10 @@ public struct ValueSetEncoder: Sendable {
         return set
     }
 
-    /// Encodes the value as a ``Value`` of any type.
+    /// Encodes a value as a ``Value`` of any type.
     ///
+    /// - Parameter value: The value.
+    /// - Returns: The encoded value.
     /// - Throws: `EncodingError` if the value holds an integer out of range or is nested more than 128 levels deep;
     ///   errors of its `encode(to:)`.
     public func encodeValue(_ value: some Encodable) throws -> Value {

@@ -3,7 +3,7 @@
 
 /// A number as written in JSON: decimal digits, possibly more than any type can hold.
 struct JSONNumber {
-    /// Why a number cannot become a value.
+    /// The reason why a number cannot become a value.
     enum Loss: Error {
         /// The number is whole and does not fit into 64 bits.
         case integer

@@ -6,7 +6,8 @@ import FoundationEssentials
 extension Value: Decodable {
     /// Decodes a value: unchanged from a ``ValueSetDecoder``, with tags (article "JSON tags") from any other decoder.
     ///
-    /// - Throws: `DecodingError`, also for an unknown tag and for an integer that would lose digits.
+    /// - Throws: `DecodingError` if the input does not represent a value, has an unknown tag, or holds an integer that
+    ///   would lose digits.
     public init(from decoder: any Decoder) throws {
         if let decoder = decoder as? ValueDecoder {
             self = decoder.value
@@ -68,7 +69,7 @@ extension Value: Decodable {
 extension ValueSet: Decodable {
     /// Decodes a set: unchanged from a ``ValueSetDecoder``, with tags (article "JSON tags") from any other decoder.
     ///
-    /// - Throws: `DecodingError`, also if the input is not a dictionary.
+    /// - Throws: `DecodingError` if the input is not a dictionary or does not represent a set.
     public init(from decoder: any Decoder) throws {
         guard case .dictionary(let set) = try Value(from: decoder) else {
             throw DecodingError.typeMismatch(

@@ -7,7 +7,7 @@ import FoundationEssentials
 extension Value: Encodable {
     /// Encodes the value: unchanged into a ``ValueSetEncoder``, with tags (article "JSON tags") into any other encoder.
     ///
-    /// - Throws: The errors of the encoder, and `EncodingError` if the value cannot be represented with tags.
+    /// - Throws: `EncodingError` if the value cannot be represented with tags; the errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         if let encoder = encoder as? NodeEncoder {
             encoder.node.set(self)
@@ -63,7 +63,7 @@ extension Value: Encodable {
 extension ValueSet: Encodable {
     /// Encodes the set: unchanged into a ``ValueSetEncoder``, with tags (article "JSON tags") into any other encoder.
     ///
-    /// - Throws: The errors of the encoder, and `EncodingError` if the set cannot be represented with tags.
+    /// - Throws: `EncodingError` if the set cannot be represented with tags; the errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         if let encoder = encoder as? NodeEncoder {
             encoder.node.set(.dictionary(self))

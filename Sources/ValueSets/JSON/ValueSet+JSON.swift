@@ -6,11 +6,13 @@ public import FoundationEssentials
 extension ValueSet {
     /// Reads a set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text.
-    ///
-    /// - Throws: ``ValueSetError`` if the text exceeds the limit. ``ValueSetError`` with the byte offset and the key
-    ///   path if the text is not JSON (RFC 8259) or not an object, a tag is invalid, a key occurs twice, a number is
-    ///   out of range, or collections are nested more than 128 levels deep.
+    /// - Parameters:
+    ///   - json: The object as UTF-8 text.
+    ///   - limits: Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text. Defaults
+    ///     to ``ValueSetLimits/defaults``.
+    /// - Throws: ``ValueSetError``: ``ValueSetError/Code/limitExceeded`` if the text exceeds the limit. An error with
+    ///   the byte offset and the key path if the text is not JSON (RFC 8259) or not an object, a tag is invalid, a key
+    ///   occurs twice, a number is out of range, or collections are nested more than 128 levels deep.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard case .dictionary(let set) = try Value(json: json, limits: limits) else {
             throw ValueSetError(.invalidJSON, "The JSON is not an object.", allowed: "{ … } without a tag")
@@ -20,11 +22,13 @@ extension ValueSet {
 
     /// Reads a set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text.
-    ///
-    /// - Throws: ``ValueSetError`` if the text exceeds the limit. ``ValueSetError`` with the byte offset and the key
-    ///   path if the text is not JSON (RFC 8259) or not an object, a tag is invalid, a key occurs twice, a number is
-    ///   out of range, or collections are nested more than 128 levels deep.
+    /// - Parameters:
+    ///   - json: The object as text.
+    ///   - limits: Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text. Defaults
+    ///     to ``ValueSetLimits/defaults``.
+    /// - Throws: ``ValueSetError``: ``ValueSetError/Code/limitExceeded`` if the text exceeds the limit. An error with
+    ///   the byte offset and the key path if the text is not JSON (RFC 8259) or not an object, a tag is invalid, a key
+    ///   occurs twice, a number is out of range, or collections are nested more than 128 levels deep.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
@@ -43,11 +47,13 @@ extension ValueSet {
 extension Value {
     /// Reads a value from JSON, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text.
-    ///
-    /// - Throws: ``ValueSetError`` if the text exceeds the limit. ``ValueSetError`` with the byte offset and the key
-    ///   path if the text is not JSON (RFC 8259), a tag is invalid, a key occurs twice, a number is out of range, or
-    ///   collections are nested more than 128 levels deep.
+    /// - Parameters:
+    ///   - json: The value as UTF-8 text.
+    ///   - limits: Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text. Defaults
+    ///     to ``ValueSetLimits/defaults``.
+    /// - Throws: ``ValueSetError``: ``ValueSetError/Code/limitExceeded`` if the text exceeds the limit. An error with
+    ///   the byte offset and the key path if the text is not JSON (RFC 8259), a tag is invalid, a key occurs twice, a
+    ///   number is out of range, or collections are nested more than 128 levels deep.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard json.count <= limits.bytes else { throw .tooManyBytes(json.count, limits: limits) }
         self = try JSONReader.value(of: Array(json))
@@ -55,11 +61,13 @@ extension Value {
 
     /// Reads a value from JSON, with tags for the types that JSON does not have (article "JSON tags").
     ///
-    /// Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text.
-    ///
-    /// - Throws: ``ValueSetError`` if the text exceeds the limit. ``ValueSetError`` with the byte offset and the key
-    ///   path if the text is not JSON (RFC 8259), a tag is invalid, a key occurs twice, a number is out of range, or
-    ///   collections are nested more than 128 levels deep.
+    /// - Parameters:
+    ///   - json: The value as text.
+    ///   - limits: Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text. Defaults
+    ///     to ``ValueSetLimits/defaults``.
+    /// - Throws: ``ValueSetError``: ``ValueSetError/Code/limitExceeded`` if the text exceeds the limit. An error with
+    ///   the byte offset and the key path if the text is not JSON (RFC 8259), a tag is invalid, a key occurs twice, a
+    ///   number is out of range, or collections are nested more than 128 levels deep.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }

@@ -1,8 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// A type that declares the schema of its messages itself. Use it if the schema cannot be derived from the type's
-/// decoding, or should be narrower.
+/// A type that declares the schema of its messages itself.
+///
+/// Conform to this protocol if the schema cannot be derived from the type's decoding
+/// (``AllowedValueSchema/init(decoding:)``), or should be narrower.
 public protocol AllowedValueSchemaProviding {
     /// The schema of the type's messages.
     static var allowedValueSchema: AllowedValueSchema { get }

@@ -6,8 +6,10 @@
 extension AllowedValueSchema {
     /// Checks a dictionary against this schema.
     ///
-    /// - Throws: ``ValueSetError`` with the key path, what was found and what is allowed. Its code is `typeMismatch`,
-    ///   `missingKey`, `unexpectedKey`, or `limitExceeded` for values nested more than 128 levels deep.
+    /// - Parameter set: The dictionary to check.
+    /// - Throws: ``ValueSetError`` with the key path, what was found and what is allowed. Its code is
+    ///   ``ValueSetError/Code/typeMismatch``, ``ValueSetError/Code/missingKey``, ``ValueSetError/Code/unexpectedKey``,
+    ///   or ``ValueSetError/Code/limitExceeded`` for values nested more than 128 levels deep.
     public func validate(_ set: ValueSet) throws(ValueSetError) {
         // A schema that allows everything needs no check.
         guard profile != .full || !fields.isEmpty || !allowsFurtherKeys else { return }

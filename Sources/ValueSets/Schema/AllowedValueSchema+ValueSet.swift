@@ -8,7 +8,7 @@
 //
 // A nested dictionary has its "fields" and "furtherKeys" beside its "type". Parts with their default value are omitted.
 extension AllowedValueSchema {
-    /// The published form of the schema. ``init(_:)`` reads it back.
+    /// The schema as a value set, the form in which it is published. ``init(_:)`` reads it back.
     public var valueSet: ValueSet {
         var set: ValueSet = ["base": .string(profile.rawValue)]
         set.merge(body) { _, new in new }
@@ -38,7 +38,9 @@ extension AllowedValueSchema {
     /// counts as ``FieldType/any``, and an unknown base counts as ``full``. The receiver of the message checks it in
     /// any case.
     ///
-    /// - Throws: ``ValueSetError`` with the code `invalidSchema` and the key path of a known part that is invalid.
+    /// - Parameter set: The ``valueSet`` of a schema.
+    /// - Throws: ``ValueSetError`` with ``ValueSetError/Code/invalidSchema`` and the key path of a known part that is
+    ///   invalid.
     public init(_ set: ValueSet) throws(ValueSetError) {
         let base = try set.schemaPart("base", \.string, "string") ?? Profile.full.rawValue
         try self.init(body: set, profile: Profile(rawValue: base) ?? .full, depth: 1)

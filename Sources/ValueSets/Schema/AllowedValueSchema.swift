@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The values that may be used in one place: a profile that applies to all values and, if declared, the fields of a
+/// A description of the values that may be used in one place: a rule for all values and, if declared, the keys of a
 /// message.
 ///
 /// The same schema is applied when sending and when receiving. A service can publish the schema of its messages, so
@@ -21,32 +21,41 @@ public struct AllowedValueSchema: Sendable, Hashable {
         case appService, userActivity, full
     }
 
-    /// A declared key.
+    /// A declared key of a message, with the allowed values.
     public struct Field: Sendable, Hashable {
-        /// The key.
+        /// The declared key.
         public let name: String
-        /// The allowed values.
+        /// The allowed values for the key.
         public let type: FieldType
         /// Whether the key must be present.
         public let isRequired: Bool
 
         /// Declares a key that must be present.
+        ///
+        /// - Parameters:
+        ///   - name: The key.
+        ///   - type: The allowed values.
         public static func required(_ name: String, _ type: FieldType) -> Field {
             Field(name: name, type: type, isRequired: true)
         }
 
         /// Declares a key that may be absent.
+        ///
+        /// - Parameters:
+        ///   - name: The key.
+        ///   - type: The allowed values, if the key is present.
         public static func optional(_ name: String, _ type: FieldType) -> Field {
             Field(name: name, type: type, isRequired: false)
         }
     }
 
     private(set) var profile: Profile
-    /// The declared keys, without duplicates, in the order in which they are encoded (shorter keys first). In this
-    /// order, one pass compares them with a set's entries.
+    /// The declared keys, without duplicates, in the order in which they are encoded (shorter keys first).
+    ///
+    /// In this order, one pass compares them with a set's entries.
     public let fields: [Field]
 
-    /// Whether keys that are not declared are allowed.
+    /// Whether keys that are not in ``fields`` are allowed.
     public let allowsFurtherKeys: Bool
 
     /// The values allowed in app-service messages: strings, numbers, booleans, dates and UUIDs; arrays of one of these
@@ -57,7 +66,7 @@ public struct AllowedValueSchema: Sendable, Hashable {
     /// strings and URLs.
     public static let userActivity = AllowedValueSchema(profile: .userActivity, fields: [], allowsFurtherKeys: true)
 
-    /// Allows every value.
+    /// All values, of every type.
     public static let full = AllowedValueSchema(profile: .full, fields: [], allowsFurtherKeys: true)
 
     /// Creates a schema for one kind of message.
@@ -89,7 +98,7 @@ public struct AllowedValueSchema: Sendable, Hashable {
         self.allowsFurtherKeys = allowsFurtherKeys
     }
 
-    /// The same declarations as part of another schema, whose base then applies.
+    /// Returns these declarations as part of another schema, whose rule for all values then applies.
     var nested: AllowedValueSchema {
         var nested = self
         nested.profile = .full

@@ -3,6 +3,7 @@
 
 /// The allowed type of a declared field's value.
 public struct FieldType: Sendable, Hashable {
+    /// The form of a field type: any value, one scalar type, a number, or a collection.
     indirect enum Kind: Sendable, Hashable {
         case any, number
         case scalar(ValueType)
@@ -13,40 +14,47 @@ public struct FieldType: Sendable, Hashable {
 
     let kind: Kind
 
-    /// Any value that the schema's base allows.
+    /// Any value that the rule of the schema (``AllowedValueSchema/init(fields:allowsFurtherKeys:basedOn:)``) allows.
     public static let any = FieldType(kind: .any)
-    /// ``Value/null``.
+    /// Only ``Value/null``.
     public static let null = FieldType(kind: .scalar(.null))
-    /// ``Value/bool(_:)``.
+    /// Booleans (``Value/bool(_:)``).
     public static let bool = FieldType(kind: .scalar(.bool))
-    /// ``Value/integer(_:)`` or ``Value/unsigned(_:)``.
+    /// Integers (``Value/integer(_:)`` and ``Value/unsigned(_:)``).
     public static let integer = FieldType(kind: .scalar(.integer))
-    /// ``Value/double(_:)``.
+    /// Floating-point numbers (``Value/double(_:)``). Integers are not allowed; see ``number``.
     public static let double = FieldType(kind: .scalar(.double))
-    /// An integer or a double.
+    /// Integers and floating-point numbers.
     public static let number = FieldType(kind: .number)
-    /// ``Value/string(_:)``.
+    /// Strings (``Value/string(_:)``).
     public static let string = FieldType(kind: .scalar(.string))
-    /// ``Value/data(_:)``.
+    /// Bytes (``Value/data(_:)``).
     public static let data = FieldType(kind: .scalar(.data))
-    /// ``Value/date(secondsSince1970:)``.
+    /// Points in time (``Value/date(secondsSince1970:)``).
     public static let date = FieldType(kind: .scalar(.date))
-    /// ``Value/uuid(_:)``.
+    /// Universally unique identifiers (``Value/uuid(_:)``).
     public static let uuid = FieldType(kind: .scalar(.uuid))
-    /// ``Value/url(_:)``.
+    /// URLs (``Value/url(_:)``).
     public static let url = FieldType(kind: .scalar(.url))
 
-    /// An array whose elements are all of the type.
+    /// An array whose elements are all of one type.
+    ///
+    /// - Parameter element: The type of the elements.
     public static func array(of element: FieldType) -> FieldType {
         FieldType(kind: .array(of: element.kind))
     }
 
-    /// A set whose elements are all of the type.
+    /// A set whose elements are all of one type.
+    ///
+    /// - Parameter element: The type of the elements.
     public static func set(of element: FieldType) -> FieldType {
         FieldType(kind: .set(of: element.kind))
     }
 
-    /// A dictionary with the schema's fields. The schema's base is ignored: the base of the outermost schema applies.
+    /// A nested dictionary with declared keys.
+    ///
+    /// - Parameter schema: The declared keys. The rule on which this schema is based is ignored: the rule of the
+    ///   outermost schema applies.
     public static func dictionary(_ schema: AllowedValueSchema) -> FieldType {
         FieldType(kind: .dictionary(schema.nested))
     }

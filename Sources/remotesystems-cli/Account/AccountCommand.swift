@@ -3,7 +3,7 @@
 
 import ArgumentParser
 
-/// `remotesystems account`
+/// The command `remotesystems account`.
 struct AccountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "account",

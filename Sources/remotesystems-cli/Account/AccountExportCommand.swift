@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account export`
+/// The command `remotesystems account export`.
 struct AccountExportCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
@@ -37,6 +37,7 @@ struct AccountExportCommand: Subcommand {
     }
 }
 
+/// The output of `account export --json`.
 private struct ExportOutput: Encodable {
     let event = "exported"
     let time = Date.now

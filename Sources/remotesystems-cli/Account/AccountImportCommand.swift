@@ -4,7 +4,7 @@
 import ArgumentParser
 import RemoteSystems
 
-/// `remotesystems account import`
+/// The command `remotesystems account import`.
 struct AccountImportCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "import",

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account invite`
+/// The command `remotesystems account invite`.
 struct AccountInviteCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "invite",
@@ -90,6 +90,7 @@ struct AccountInviteCommand: Subcommand {
     }
 }
 
+/// The first output of `account invite --json`: the invitation.
 private struct InvitationOutput: Encodable {
     let event = "invitation"
     let time = Date.now
@@ -99,6 +100,7 @@ private struct InvitationOutput: Encodable {
     var expires: Date
 }
 
+/// The last output of `account invite --json`: the system that joined, or that the invitation was withdrawn.
 private struct JoinedOutput: Encodable {
     var event: String
     let time = Date.now

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account join`
+/// The command `remotesystems account join`.
 struct AccountJoinCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "join",

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account leave`
+/// The command `remotesystems account leave`.
 struct AccountLeaveCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "leave",
@@ -49,6 +49,7 @@ struct AccountLeaveCommand: Subcommand {
     }
 }
 
+/// The output of `account leave --json`.
 private struct LeftOutput: Encodable {
     let event = "left"
     let time = Date.now

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account revoke`
+/// The command `remotesystems account revoke`.
 struct AccountRevokeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
@@ -93,6 +93,7 @@ struct AccountRevokeCommand: Subcommand {
     }
 }
 
+/// The output of `account revoke --json`.
 private struct RevokedOutput: Encodable {
     let event = "revoked"
     var systemID: SystemID

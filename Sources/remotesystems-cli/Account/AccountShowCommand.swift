@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems account show`
+/// The command `remotesystems account show`.
 struct AccountShowCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
@@ -69,6 +69,7 @@ struct AccountShowCommand: Subcommand {
     }
 }
 
+/// The output of `account show --json`.
 private struct AccountOutput: Encodable {
     let event = "account"
     var accountID: AccountID

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems call`
+/// The command `remotesystems call`.
 struct CallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "call",
@@ -200,6 +200,7 @@ struct CallCommand: Subcommand {
     }
 }
 
+/// The output of `call --json`: the response.
 private struct ResponseOutput: Encodable {
     let event = "answer"
     let time = Date.now

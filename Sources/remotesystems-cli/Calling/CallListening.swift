@@ -21,6 +21,8 @@ final class CallListening: Sendable {
     private let output: Output
     private let state = Mutex(State())
 
+    /// Creates the run of `call --listen`. ``run()`` connects.
+    ///
     /// - Parameters:
     ///   - message: The message that is sent first. If `nil`, nothing is sent.
     ///   - count: The number of requests after which the command ends. If `nil`, it runs until Ctrl-C.
@@ -41,6 +43,8 @@ final class CallListening: Sendable {
         self.output = output
     }
 
+    /// Connects, sends the message, and prints the requests of the service.
+    ///
     /// - Returns: Whether all expected requests came.
     func run() async throws -> Bool {
         let (requests, feed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -120,6 +124,7 @@ final class CallListening: Sendable {
     }
 }
 
+/// The output of `call --listen --json` for one request of the service.
 private struct PushedRequestOutput: Encodable {
     let event = "request"
     let time = Date.now

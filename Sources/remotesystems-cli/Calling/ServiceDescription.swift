@@ -56,6 +56,7 @@ struct ServiceDescription {
     }
 }
 
+/// The output of `call --describe --json`.
 private struct ServiceDescriptionOutput: Encodable {
     let event = "service"
     let time = Date.now

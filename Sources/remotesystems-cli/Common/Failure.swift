@@ -23,8 +23,8 @@ struct Failure: Error, Encodable {
     var byteOffset: Int?
     var keyPath: String?
 
-    /// 78 (`EX_CONFIG` of sysexits.h) for an invalid configuration, so that a service manager can distinguish it from a
-    /// temporary failure.
+    /// The exit status: 78 (`EX_CONFIG` of sysexits.h) for an invalid configuration, so that a service manager can
+    /// distinguish it from a temporary failure.
     var exitStatus: Int32 { self.error == Self.misconfigured ? 78 : Self.usualExitStatus }
 
     init(_ error: String, _ message: String, canRetry: Bool = false) {

@@ -68,7 +68,7 @@ struct Output: Sendable {
 struct OutputError: Error {
     let number: Int32
 
-    /// Nil if the reader closed the pipe, as `head` does: this is no error worth a message.
+    /// The message to print; `nil` if the reader closed the pipe, as `head` does, which is no error worth a message.
     var message: String? {
         self.number == EPIPE ? nil : "The output cannot be written: \(unsafe String(cString: strerror(self.number)))."
     }

@@ -43,7 +43,8 @@ extension String {
         String(String.UnicodeScalarView(self.unicodeScalars.map { $0.isPrintable ? $0 : "\u{FFFD}" }))
     }
 
-    /// JSON with those characters escaped: a parser reads the same text, and a terminal gets no control characters.
+    /// The JSON text with the characters escaped that ``printable`` replaces: a parser reads the same text, and a
+    /// terminal gets no control characters.
     var printableJSON: String {
         guard !self.unicodeScalars.allSatisfy(\.isPrintable) else { return self }
         return self.unicodeScalars.map { scalar in

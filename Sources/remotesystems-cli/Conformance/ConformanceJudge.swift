@@ -14,7 +14,7 @@ final class ConformanceJudge: Sendable {
     private struct Connection {
         var isSecured = false
         var isOpen = false
-        /// Either side has sent a refuse.
+        /// Whether either side has sent a refuse.
         var isRefused = false
         /// Whether the connection is to the conformance service, which sends unknown frames and reads `Do` in requests.
         var isExercise = false
@@ -35,7 +35,7 @@ final class ConformanceJudge: Sendable {
         /// the client has responded.
         var asked: [Bool?] = []
         var failure: (any Error)?
-        /// Findings that have not yet been reported.
+        /// The findings that have not yet been reported.
         var findings: [(rule: ConformanceRule, seen: String)] = []
 
         /// Records that the client broke a rule.

@@ -10,7 +10,7 @@ final class ConformanceRecord: Sendable {
         var rule: ConformanceRule
         /// The connection's number, in the order in which the host accepted them.
         var connection: UInt64
-        /// What the client did.
+        /// The description of what the client did.
         var seen: String
     }
 
@@ -22,6 +22,8 @@ final class ConformanceRecord: Sendable {
     private let state = Mutex(State())
     private let report: @Sendable (Finding) -> Void
 
+    /// Creates a record without findings.
+    ///
     /// - Parameter report: The callback for each finding. It runs on the connection's event loop.
     init(report: @escaping @Sendable (Finding) -> Void = { _ in }) {
         self.report = report
@@ -38,17 +40,17 @@ final class ConformanceRecord: Sendable {
         self.report(finding)
     }
 
-    /// Rules that were exercised and never broken, in the order of ``ConformanceRule``.
+    /// The rules that were exercised and never broken, in the order of ``ConformanceRule``.
     var kept: [ConformanceRule] {
         self.state.withLock { state in Self.rules { state.kept[$0] != nil && state.broken[$0] == nil } }
     }
-    /// Rules that were broken, with the number of times.
+    /// The rules that were broken, with the number of times.
     var broken: [(rule: ConformanceRule, count: Int)] {
         self.state.withLock { state in
             Self.rules { state.broken[$0] != nil }.map { ($0, state.broken[$0] ?? 0) }
         }
     }
-    /// Rules that no connection has exercised.
+    /// The rules that no connection has exercised.
     var neverExercised: [ConformanceRule] {
         self.state.withLock { state in Self.rules { state.kept[$0] == nil && state.broken[$0] == nil } }
     }

@@ -16,6 +16,8 @@ struct ConformanceRun {
     let output: Output
     let logger: Logger
 
+    /// Runs the conformance hosts until Ctrl-C, then prints the summary.
+    ///
     /// - Returns: Whether no rule was broken.
     func run() async throws -> Bool {
         let (own, other) = ("\(self.directory)/account", "\(self.directory)/another-account")
@@ -155,6 +157,7 @@ struct ConformanceRun {
     }
 }
 
+/// The first output of `serve --conformance --json`: the ports of the two hosts.
 private struct ReadyOutput: Encodable {
     let event = "ready"
     let time = Date.now
@@ -167,6 +170,7 @@ private struct ReadyOutput: Encodable {
     var directory: String
 }
 
+/// The output of `serve --conformance --json` for a rule that a client broke.
 private struct BrokenOutput: Encodable {
     let event = "broken"
     let time = Date.now
@@ -188,6 +192,7 @@ private struct BrokenOutput: Encodable {
     }
 }
 
+/// The last output of `serve --conformance --json`.
 private struct SummaryOutput: Encodable {
     let event = "stopped"
     let time = Date.now

@@ -17,6 +17,7 @@ final class ConformanceService: AppServiceProvider {
         var windowBytes = 8192
     }
 
+    /// The action that a request asks the host to perform, with its name on the wire.
     enum Action: String {
         case echo, hold, fail, close, ask, ping, count, fill, measure
         case askAndCancel = "ask-and-cancel"
@@ -29,9 +30,9 @@ final class ConformanceService: AppServiceProvider {
 
     static let name = AppService.conformanceName
     static let pingToken: UInt64 = 4711
-    /// `[6, 4711]`
+    /// The bytes of a ping frame: `[6, 4711]`.
     private static let ping: [UInt8] = [0x82, 0x06, 0x19, 0x12, 0x67]
-    /// `[4712, "unknown"]`
+    /// The bytes of a frame of an unknown kind: `[4712, "unknown"]`.
     private static let unknownFrame: [UInt8] = [0x82, 0x19, 0x12, 0x68, 0x67] + Array("unknown".utf8)
     /// Keys that no protocol version defines. Every accept contains them.
     static let unknownAcceptKeys: ValueSet = ["conformance": ["Unknown": true]]

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems doctor`
+/// The command `remotesystems doctor`.
 struct DoctorCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
@@ -110,6 +110,7 @@ struct DoctorCommand: Subcommand {
     }
 }
 
+/// The last output of `doctor --json`.
 private struct DoctorSummaryOutput: Encodable {
     let event = "summary"
     let time = Date.now

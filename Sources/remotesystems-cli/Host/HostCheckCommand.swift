@@ -7,7 +7,7 @@ import Logging
 import RemoteSystems
 import RemoteSystemsDesktop
 
-/// `remotesystems host check`
+/// The command `remotesystems host check`.
 struct HostCheckCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
@@ -70,6 +70,7 @@ struct HostCheckCommand: Subcommand {
     }
 }
 
+/// The output of `host check --json` for an installed application.
 private struct HostApplicationOutput: Encodable {
     let event = "application"
     let time = Date.now
@@ -86,6 +87,7 @@ private struct HostApplicationOutput: Encodable {
     }
 }
 
+/// The output of `host check --json` for a problem or a warning of a file.
 private struct HostProblemOutput: Encodable {
     let event: String
     let time = Date.now

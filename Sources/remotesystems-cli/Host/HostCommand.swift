@@ -3,7 +3,7 @@
 
 import ArgumentParser
 
-/// `remotesystems host`
+/// The command `remotesystems host`.
 struct HostCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "host",

@@ -51,7 +51,7 @@ struct HostUnitOptions: ParsableArguments {
     var systemctl: String { self.system ? "systemctl" : "systemctl --user" }
 }
 
-/// `remotesystems host install`
+/// The command `remotesystems host install`.
 struct HostInstallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "install",
@@ -123,7 +123,7 @@ struct HostInstallCommand: Subcommand {
     }
 }
 
-/// `remotesystems host uninstall`
+/// The command `remotesystems host uninstall`.
 struct HostUninstallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "uninstall",
@@ -205,6 +205,7 @@ extension Error {
     }
 }
 
+/// The output of `host install --json` and `host uninstall --json` for one unit file.
 private struct UnitOutput: Encodable {
     var event: String
     let time = Date.now

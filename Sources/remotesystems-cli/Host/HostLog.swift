@@ -27,7 +27,7 @@ private struct HostLogHandler: LogHandler {
     var handler: StreamLogHandler
     let level: HostLogLevel
 
-    /// Shared by all copies of the logger. Only the daemon sets it.
+    /// The log level, which all copies of the logger share. Only the daemon sets it.
     var logLevel: Logger.Level {
         get { self.level.value }
         set { self.level.value = newValue }

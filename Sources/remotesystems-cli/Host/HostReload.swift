@@ -81,7 +81,7 @@ actor HostReload: Service {
         await self.host.update(systemDisplayName: new.displayName)
         await self.host.update(startTimeout: new.startTimeout)
         self.host.update(isDiscoverable: new.advertise)
-        // Also without a changed setting: installed applications may have changed, and with them the advertised
+        // Needed also if no setting changed: installed applications may have changed, and with them the advertised
         // schemes.
         await self.host.update(launchURIProvider: new.launcher(logger: self.logger))
         guard new.port != self.settings.port else { return nil }

@@ -10,7 +10,7 @@ import RemoteSystemsDesktop
 import ServiceLifecycle
 import UnixSignals
 
-/// `remotesystems host run`
+/// The command `remotesystems host run`.
 struct HostRunCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "run",

@@ -9,6 +9,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
     case port, network, stateDirectory, displayName, advertise, startTimeout, logLevel
     case uriPolicy, askProgram, askTimeout
 
+    /// The value of a setting, by its type.
     enum Value: Sendable, Hashable {
         case int(Int)
         case double(Double)

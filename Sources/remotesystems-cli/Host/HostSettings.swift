@@ -16,7 +16,7 @@ struct HostSettings: Sendable, Hashable {
     var advertise = true
     var startTimeout = Duration.seconds(10)
     var logLevel = Logger.Level.notice
-    /// Changes to the standard URI policy, by scheme. `*` stands for all schemes without a rule.
+    /// The changes to the standard URI policy, by scheme. `*` stands for all schemes without a rule.
     var uriPolicy: [String: URISchemePolicy.Rule] = [:]
     /// The program that asks the user about URIs with the rule `ask`, with its arguments. If `nil`, they are denied.
     var askProgram: [String]?

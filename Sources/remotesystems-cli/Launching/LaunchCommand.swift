@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems launch`
+/// The command `remotesystems launch`.
 struct LaunchCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "launch",

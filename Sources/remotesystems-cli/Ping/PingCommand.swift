@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems ping`
+/// The command `remotesystems ping`.
 struct PingCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "ping",

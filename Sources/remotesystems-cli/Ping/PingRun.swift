@@ -18,6 +18,8 @@ final class PingRun: Sendable {
     private let output: Output
     private let statistics = Mutex(PingStatistics())
 
+    /// Creates a run of pings. ``run()`` connects.
+    ///
     /// - Parameter timeout: The timeout for opening the connection and for each response. Defaults to 15 s and 5 s.
     init(
         system: RemoteSystem,
@@ -77,7 +79,7 @@ final class PingRun: Sendable {
         }
     }
 
-    /// Prints a response, and counts a successful one.
+    /// Prints a response, and counts it if it is successful.
     ///
     /// - Returns: Whether to send further pings.
     private func report(_ number: Int, _ response: AppServiceResponse, _ time: Duration) throws -> Bool {
@@ -100,6 +102,7 @@ final class PingRun: Sendable {
     }
 }
 
+/// The first output of `ping --json`: the connection.
 private struct PingStartOutput: Encodable {
     let event = "connected"
     let time = Date.now
@@ -109,6 +112,7 @@ private struct PingStartOutput: Encodable {
     var size: Int
 }
 
+/// The output of `ping --json` for a response.
 private struct PingReplyOutput: Encodable {
     let event = "reply"
     let time = Date.now
@@ -116,6 +120,7 @@ private struct PingReplyOutput: Encodable {
     var microseconds: Double
 }
 
+/// The output of `ping --json` for a ping without a successful response.
 private struct PingLossOutput: Encodable {
     let event = "lost"
     let time = Date.now

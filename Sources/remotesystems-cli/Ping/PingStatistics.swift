@@ -46,6 +46,7 @@ extension Duration {
 
 /// The output of the summary with `--json`. Times are in microseconds.
 struct PingSummaryOutput: Encodable {
+    /// The round-trip times of the summary, in microseconds.
     struct RoundTrips: Encodable {
         var min: Double
         var median: Double

@@ -8,7 +8,7 @@ import RemoteSystems
 import ServiceLifecycle
 import UnixSignals
 
-/// `remotesystems serve`
+/// The command `remotesystems serve`.
 struct ServeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",

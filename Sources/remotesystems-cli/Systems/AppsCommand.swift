@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems apps`
+/// The command `remotesystems apps`.
 struct AppsCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "apps",
@@ -72,6 +72,7 @@ struct ServiceOutput: Encodable {
     }
 }
 
+/// The output of `apps --json` for an application.
 private struct ApplicationOutput: Encodable {
     let event = "application"
     let time = Date.now
@@ -94,6 +95,7 @@ private struct ApplicationOutput: Encodable {
     }
 }
 
+/// The last output of `apps --json`.
 private struct ApplicationsSummaryOutput: Encodable {
     let event = "summary"
     let time = Date.now

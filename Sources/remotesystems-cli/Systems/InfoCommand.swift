@@ -4,7 +4,7 @@
 import ArgumentParser
 import RemoteSystems
 
-/// `remotesystems info`
+/// The command `remotesystems info`.
 struct InfoCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "info",

@@ -4,7 +4,7 @@
 import ArgumentParser
 import RemoteSystems
 
-/// `remotesystems list`
+/// The command `remotesystems list`.
 struct ListCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

@@ -88,7 +88,7 @@ extension RemoteSystem {
     static let heading =
         "\("NAME".padded(to: 22)) \("KIND".padded(to: 8)) \("ID".padded(to: 8)) APPLICATIONS"
 
-    /// One line, under ``heading``.
+    /// The system in one line, under ``heading``.
     ///
     /// - Parameter width: The maximum width, in columns. `nil` for no limit, for files and pipes.
     func line(width: Int?) -> String {

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems watch`
+/// The command `remotesystems watch`.
 struct WatchCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",

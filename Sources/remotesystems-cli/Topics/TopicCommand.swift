@@ -4,7 +4,7 @@
 import ArgumentParser
 import RemoteSystems
 
-/// `remotesystems topic`
+/// The command `remotesystems topic`.
 struct TopicCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "topic",
@@ -46,6 +46,7 @@ struct TopicCommand: Subcommand {
     }
 }
 
+/// The output of `topic --json`.
 private struct TopicOutput: Encodable {
     let event = "topic"
     var topic: Topic

@@ -3,7 +3,7 @@
 
 import ArgumentParser
 
-/// `remotesystems values`
+/// The command `remotesystems values`.
 struct ValuesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "values",

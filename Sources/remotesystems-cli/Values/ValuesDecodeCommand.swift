@@ -4,7 +4,7 @@
 import ArgumentParser
 import RemoteSystems
 
-/// `remotesystems values decode`
+/// The command `remotesystems values decode`.
 struct ValuesDecodeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "decode",
@@ -60,6 +60,7 @@ struct ValuesDecodeCommand: Subcommand {
     }
 }
 
+/// The output of `values decode --json`.
 private struct DecodedOutput: Encodable {
     let event = "decoded"
     var value: Value

@@ -5,7 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 
-/// `remotesystems values encode`
+/// The command `remotesystems values encode`.
 struct ValuesEncodeCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "encode",
@@ -53,6 +53,7 @@ struct ValuesEncodeCommand: Subcommand {
     }
 }
 
+/// The output of `values encode --json`.
 private struct EncodedOutput: Encodable {
     let event = "encoded"
     var format: ByteFormat

@@ -4,7 +4,7 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// What is known about this machine's packet filter.
+/// The known facts about this machine's packet filter.
 enum FirewallFacts: Sendable, Hashable {
     case rules(FirewallRules)
     /// No tool is installed that could have set any rules.

@@ -3,6 +3,7 @@
 
 /// A condition of a rule. Whether it applies to a packet may be impossible to determine here.
 indirect enum FirewallMatch: Sendable, Hashable {
+    /// Whether a condition applies to a packet.
     enum Answer: Int, Sendable, Comparable {
         case no, perhaps, yes
 
@@ -18,11 +19,11 @@ indirect enum FirewallMatch: Sendable, Hashable {
     }
 
     case isIPv6(Bool)
-    /// Names, or IANA's numbers.
+    /// The transport protocols, by name or by IANA number.
     case transport([String])
     case sourcePorts([ClosedRange<Int>])
     case destinationPorts([ClosedRange<Int>])
-    /// Names; one that ends in `*` stands for all with that prefix.
+    /// The names of incoming interfaces. A name that ends in `*` stands for all names with that prefix.
     case incomingInterface([String])
     case outgoingInterface([String])
     /// The states of the connection that the packet belongs to.
@@ -40,7 +41,7 @@ indirect enum FirewallMatch: Sendable, Hashable {
         case .transport(let names):
             Self.answer(names.contains { $0 == packet.transport.rawValue || $0 == packet.transport.number })
         case .sourcePorts(let ports):
-            // Callers have any source port; mDNS has one.
+            // Connections come from any source port; mDNS packets come from port 5353.
             packet.isMulticast ? Self.covers(ports, packet.destinationPorts) : .perhaps
         case .destinationPorts(let ports): Self.covers(ports, packet.destinationPorts)
         case .incomingInterface(let names): packet.isOutgoing ? .no : Self.answer(Self.name(packet.interface, names))

@@ -86,7 +86,7 @@ extension FirewallRules {
         return rule
     }
 
-    /// Options that are no condition by themselves: a module's conditions are in the options after its name.
+    /// The options that are no condition by themselves: a module's conditions are in the options after its name.
     private static let silent: Set<String> = ["-m", "--comment", "--limit-burst"]
 
     private static func match(_ option: String, _ value: String) -> FirewallMatch? {

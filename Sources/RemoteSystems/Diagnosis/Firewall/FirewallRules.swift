@@ -12,6 +12,7 @@ struct FirewallRules: Sendable, Hashable {
 
     /// The packets that enter a chain, and what happens to a packet that matches no rule.
     struct Base: Sendable, Hashable {
+        /// The point at which packets enter a base chain.
         enum Hook: String, Sendable, Hashable {
             case prerouting, input, output
         }
@@ -23,6 +24,7 @@ struct FirewallRules: Sendable, Hashable {
         var drops: Bool
     }
 
+    /// A rule of a chain: conditions, and what happens to a packet that satisfies all of them.
     struct Rule: Sendable, Hashable {
         /// The conditions. All must apply.
         var matches: [FirewallMatch]
@@ -31,9 +33,10 @@ struct FirewallRules: Sendable, Hashable {
         var text: String
     }
 
+    /// What happens to a packet that satisfies a rule's conditions.
     enum Verdict: Sendable, Hashable {
         case accept, drop, `return`
-        /// The next rule decides.
+        /// The packet continues with the next rule.
         case proceed
         case jump(String)
         case go(to: String)
@@ -45,6 +48,7 @@ struct FirewallRules: Sendable, Hashable {
     /// The tool that manages the rules, if known.
     var keeper = Keeper.unknown
 
+    /// The tool that manages the rules, for advice to the user.
     enum Keeper: Sendable, Hashable {
         case firewalld, ufw, unknown
     }
@@ -65,6 +69,7 @@ struct FirewallRules: Sendable, Hashable {
 
 /// A packet whose fate the rules decide.
 struct FirewallPacket: Sendable, Hashable {
+    /// The transport protocol of a packet.
     enum Transport: String, Sendable, Hashable {
         case udp, tcp
     }

@@ -6,7 +6,7 @@ enum FirewallVerdict: Sendable, Hashable {
     case accepted
     /// Certainly dropped, with the rule or policy that drops it.
     case dropped(by: String)
-    /// Rules decide that cannot be evaluated here.
+    /// The fate depends on rules that cannot be evaluated here.
     case undecided
 }
 

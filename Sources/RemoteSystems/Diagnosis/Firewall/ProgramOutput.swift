@@ -14,7 +14,7 @@ enum ProgramOutput: Sendable, Hashable {
     /// The program exceeded a limit and was killed.
     case unbounded
 
-    /// English output, and none of this process's variables.
+    /// The environment of the program: English output, and none of this process's variables.
     private static let environment = ["LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
     private static let maxBytes = 4 << 20
     private static let maxMilliseconds: Int32 = 3000

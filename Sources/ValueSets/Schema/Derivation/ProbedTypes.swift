@@ -9,7 +9,7 @@
 final class ProbedTypes {
     private struct Probed {
         var type: FieldType
-        /// One value for each of ``Placeholders/all``; empty if there is no placeholder.
+        /// The sample values, one for each of ``Placeholders/all``; empty if there is no placeholder.
         var values: [Any]
     }
 

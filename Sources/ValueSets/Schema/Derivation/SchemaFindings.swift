@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a type's `init(from:)` read, in one run or merged from several.
+/// The record of what a type's `init(from:)` read, in one run or merged from several.
 struct SchemaFindings {
     private enum Shape: Equatable {
         /// Nothing was read, or two runs read different kinds of value.

@@ -28,6 +28,8 @@ final class SchemaProbe {
     /// other.
     private var elements: Int
 
+    /// Creates a probe for one run of a type's `init(from:)`.
+    ///
     /// - Parameter read: The index of the read that fails, as it does if the value is missing or of another type.
     convenience init(_ types: ProbedTypes, _ placeholders: Placeholders, refusing read: Int? = nil) {
         self.init(Run(types, refusing: read), placeholders, isChild: false)
