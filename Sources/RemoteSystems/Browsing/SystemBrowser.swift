@@ -277,7 +277,10 @@ actor SystemBrowser {
         let connection: Connection
         do {
             let started = self.time.now
-            connection = try await self.connect(name, endpoints: endpoints)
+            // In a child task, whose stack is freed when it ends. A task keeps the memory of its deepest call, and this
+            // one lasts as long as the connection.
+            async let connecting = self.connect(name, endpoints: endpoints)
+            connection = try await connecting
             let duration = self.time.now - started
             for user in self.users { user.run.metrics.connected(after: duration) }
         } catch {

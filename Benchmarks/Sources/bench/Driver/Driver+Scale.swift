@@ -11,23 +11,34 @@ extension Driver {
         static let meshed = "meshed"
     }
 
-    /// Measures one watcher of many systems, and a mesh of systems that watch each other.
-    ///
-    /// System 0 invites the others. They are numbered in this order: the watched ones, the watchers, the mesh.
+    /// Measures one watcher of many systems. System 0 invites the others: the watched ones, then the watchers.
     mutating func measureScale() {
         do {
             let watched = plan.watchedSystems.max() ?? 0
-            let watchers = plan.watchedSystems.count
-            let mesh = (1 + watched + watchers)..<(1 + watched + watchers + plan.meshedSystems)
-            progress("creating \(mesh.upperBound) systems")
-            let creator = try pack()
-            defer { creator.stop() }
-            try creator.order(.createSystems(1..<mesh.upperBound), within: 300)
+            try createSystems(1..<(1 + watched + plan.watchedSystems.count))
             try measureWatchers()
-            try measureMesh(mesh)
         } catch {
             note("many systems", "measuring", error)
         }
+    }
+
+    /// Measures a mesh of systems that watch each other.
+    mutating func measureMesh() {
+        // Beside the systems of ``measureScale()``.
+        let systems = 10_000..<(10_000 + plan.meshedSystems)
+        do {
+            try createSystems(systems)
+            try measureMesh(systems)
+        } catch {
+            note("mesh", "measuring", error)
+        }
+    }
+
+    private func createSystems(_ systems: Range<Int>) throws {
+        progress("creating \(systems.count) systems")
+        let creator = try pack()
+        defer { creator.stop() }
+        try creator.order(.createSystems(systems), within: 300)
     }
 
     /// Starts a process of many systems.
