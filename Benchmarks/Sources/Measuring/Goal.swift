@@ -52,8 +52,19 @@ extension Report {
             } + [
                 Goal("host start to added", .atMost, 300, "ms", figure: milliseconds(startToAdded)),
                 Goal("already present", .atMost, 50, "ms", figure: milliseconds(alreadyPresent)),
+                Goal("1 000 systems watched, memory", .atMost, 64, "MiB", figure: watching.map(\.watcherMebibytes)),
+                Goal(
+                    "1 000 systems watched, idle",
+                    .atMost,
+                    2,
+                    "% of a core",
+                    figure: watching.flatMap(\.watcherIdlePercent)
+                ),
             ]
     }
+
+    /// The figures of one watcher that lists 1 000 systems.
+    private var watching: Scale? { scale.first { $0.watchers == 1 && $0.systems == 1000 } }
 
     private var roundTripGoals: [Goal] {
         let goals: [(title: String, contestant: ContestantName, peer: ContestantName, limit: Double)] = [

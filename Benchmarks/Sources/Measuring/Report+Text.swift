@@ -11,6 +11,7 @@ extension Report {
         if !allocations.isEmpty { parts.append(allocationTable.description) }
         parts += codings.map { Self.table(for: $0).description }
         if startToAdded != nil || alreadyPresent != nil { parts.append(discoveryTable.description) }
+        if !scale.isEmpty { parts += [scaleTable.description, scaleHostTable.description] }
         parts.append(goalTable.description)
         if !failures.isEmpty { parts.append((["Failures"] + failures.map { "  \($0)" }).joined(separator: "\n")) }
         return parts.joined(separator: "\n\n") + "\n"

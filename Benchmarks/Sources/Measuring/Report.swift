@@ -105,6 +105,8 @@ package struct Report: Codable, Sendable {
     package var startToAdded: Series?
     /// The times from the start of a watcher until it adds a running host.
     package var alreadyPresent: Series?
+    /// The figures of many systems that watch each other.
+    package var scale: [Scale] = []
     package var goals: [Goal] = []
     /// The failures of contestants.
     package var failures: [String] = []

@@ -19,6 +19,8 @@ actor SystemBrowser {
         case presence(instance: String, attempt: Int, endpoints: [Endpoint])
         case followPresence(Connection, instance: String, attempt: Int)
         case followTrust(Connection)
+        /// Stops counting an attempt that takes long.
+        case releaseSlowAttempt(Int)
         /// Closes the connection to a process that does not describe itself in time.
         case expectDescription(Connection, instance: String, attempt: Int)
         case observeAccount
@@ -51,6 +53,7 @@ actor SystemBrowser {
     var machine: SystemBrowserStateMachine
     var attempts: [String: (number: Int, connection: Connection?)] = [:]
     private var nextAttempt = 0
+    var attemptQueue = AttemptQueue()
     private var wakeUp: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
     private var addJob: AsyncStream<Job>.Continuation?
     /// A counter that is incremented when the sources must browse again.
@@ -139,6 +142,7 @@ actor SystemBrowser {
             sources: self.account.sources.count,
             awaitsRecall: self.knownSystems != nil
         )
+        self.attemptQueue = AttemptQueue()
         self.strangers = [:]
         self.errors = [:]
         // A job waits only until the loop in `run(_:)` starts it. A job of an ended instance returns at once, and the
@@ -179,6 +183,9 @@ actor SystemBrowser {
         case .browse(let source): await self.keepBrowsing(source)
         case .presence(let instance, let attempt, let endpoints):
             await self.keepPresence(instance, attempt: attempt, endpoints: endpoints)
+        case .releaseSlowAttempt(let attempt):
+            guard (try? await self.time.sleep(for: BrowserTimes.slowAttempt)) != nil else { return }
+            self.release(attempt)
         case .expectDescription(let connection, let instance, let attempt):
             try? await self.time.sleep(for: BrowserTimes.description)
             guard let instance = self.instance(of: attempt, instance), !self.machine.isDescribed(instance) else {
@@ -227,7 +234,7 @@ actor SystemBrowser {
             case .connect(let instance, let endpoints):
                 self.nextAttempt += 1
                 self.attempts[instance] = (self.nextAttempt, nil)
-                self.add(.presence(instance: instance, attempt: self.nextAttempt, endpoints: endpoints))
+                self.start(attempt: self.nextAttempt, to: instance, endpoints)
             case .disconnect(let instance):
                 self.attempts.removeValue(forKey: instance)?.connection?.abort()
                 self.forgetIfGone(instance)
@@ -269,7 +276,7 @@ actor SystemBrowser {
     /// The present name of the instance that an attempt is for; `nil` if the attempt is over.
     ///
     /// - Parameter name: the instance's name when the attempt began.
-    private func instance(of attempt: Int, _ name: String) -> String? {
+    func instance(of attempt: Int, _ name: String) -> String? {
         if self.attempts[name]?.number == attempt { return name }
         return self.attempts.first { $0.value.number == attempt }?.key
     }
@@ -277,11 +284,16 @@ actor SystemBrowser {
     /// Connects to an instance, and returns when the connection has ended.
     private func keepPresence(_ name: String, attempt: Int, endpoints: [Endpoint]) async {
         let connection: Connection
+        defer { self.release(attempt) }
         do {
             let started = self.time.now
-            connection = try await self.connect(name, endpoints: endpoints)
+            // In a child task, whose stack is freed when it ends. A task keeps the memory of its deepest call, and this
+            // one lasts as long as the connection.
+            async let connecting = self.connect(name, endpoints: endpoints)
+            connection = try await connecting
             let duration = self.time.now - started
             for user in self.users { user.run.metrics.connected(after: duration) }
+            self.release(attempt)
         } catch {
             guard let instance = self.instance(of: attempt, name), !Task.isCancelled else { return }
             self.attemptFailed(instance, endpoints, error)

@@ -86,8 +86,8 @@ import Testing
                             try await listed.withAppService("test.echo") { connection in
                                 let response = try await connection.send(["n": 1]).get()
                                 #expect(response == ["echo": ["n": 1]])
-                                #expect(programs[0].openConnections == 1)
-                                #expect(daemon.openConnections == 1)
+                                // A slow attempt at another endpoint may have opened a connection that is not needed.
+                                try await until { programs[0].openConnections == 1 && daemon.openConnections == 1 }
                             }
                         }
                         try await until { self.ids(watcher) == ["remote-systems.host", "test.one", "test.three"] }

@@ -15,6 +15,14 @@ static inline int64_t bench_monotonic_nanoseconds(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/// The processor time of all threads of a process, ended ones included, in nanoseconds; -1 on failure.
+static inline int64_t bench_processor_nanoseconds(int pid) {
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return -1;
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 /// A child process and the parent's ends of its standard input and output.
 struct bench_child {
     int pid;

@@ -110,6 +110,20 @@ final class ChildProcess: Sendable {
         throw BenchError("The memory of process \(pid) cannot be determined.")
     }
 
+    /// The processor time of all threads of a process, ended ones included, in seconds.
+    static func processorSeconds(of pid: Int32) throws -> Double {
+        let nanoseconds = bench_processor_nanoseconds(pid)
+        guard nanoseconds >= 0 else {
+            throw BenchError("The processor time of process \(pid) cannot be determined.")
+        }
+        return Double(nanoseconds) / 1e9
+    }
+
+    /// The number of entries of a directory; 0 if it cannot be read.
+    static func entries(of directory: String) -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: directory).count) ?? 0
+    }
+
     /// Ends the process and waits for it. Closes its input first, then kills it if it does not end soon.
     func stop() {
         close(input)

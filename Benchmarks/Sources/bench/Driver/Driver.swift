@@ -24,6 +24,8 @@ struct Driver {
         if plan.parts.contains(.allocations) { measureAllocations() }
         if plan.parts.contains(.coding) { measureCoding() }
         if plan.parts.contains(.discovery) { measureDiscovery() }
+        if plan.parts.contains(.scale) { measureScale() }
+        if plan.parts.contains(.mesh) { measureMesh() }
         report.machine.loadAfter = Report.Machine.loadAverage()
         report.goals = report.evaluatedGoals()
         return report

@@ -19,4 +19,11 @@ struct Plan {
     var opening: Limit { Limit(count: quick ? 20 : 100, seconds: quick ? 1 : 3) }
     var coding: Limit { Limit(count: quick ? 500 : 2000, seconds: quick ? 0.1 : 0.3) }
     var discoveries: Int { quick ? 2 : 7 }
+    /// The numbers of systems that one watcher lists. Ascending.
+    var watchedSystems: [Int] { quick ? [20] : [100, 1000] }
+    var meshedSystems: Int { quick ? 8 : 100 }
+    var hostsPerProcess: Int { quick ? 10 : 100 }
+    var meshProcesses: Int { quick ? 2 : 4 }
+    /// The time for which idle processes are observed, in seconds.
+    var idleSeconds: Double { quick ? 2 : 30 }
 }

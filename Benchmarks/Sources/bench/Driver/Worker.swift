@@ -47,7 +47,13 @@ struct Worker {
         return try response(within: seconds)
     }
 
-    private func response(within seconds: Double) throws -> Response {
+    /// Sends an order without waiting for the response, so that several workers carry out theirs at the same time.
+    func send(_ order: Order) throws {
+        try process.writeLine(JSONEncoder().encode(order))
+    }
+
+    /// Waits for the response to the order that was sent last.
+    func response(within seconds: Double) throws -> Response {
         let response = try JSONDecoder().decode(Response.self, from: Data(process.readLine(within: seconds)))
         if let failure = response.failure { throw BenchError(failure) }
         return response
@@ -57,6 +63,15 @@ struct Worker {
     func privateBytes() throws -> Int64 {
         try ([process.pid] + companions).map(ChildProcess.privateBytes).reduce(0, +)
     }
+
+    /// The processor time that the worker has used so far, in seconds.
+    func processorSeconds() throws -> Double { try ChildProcess.processorSeconds(of: process.pid) }
+
+    /// The number of threads of the worker.
+    func threads() -> Int { ChildProcess.entries(of: "/proc/\(process.pid)/task") }
+
+    /// The number of files that the worker has open.
+    func descriptors() -> Int { ChildProcess.entries(of: "/proc/\(process.pid)/fd") }
 
     func stop() {
         process.stop()

@@ -25,6 +25,17 @@ enum Order: Codable, Sendable {
     /// Wait at most so many seconds until a system is added, and report the time.
     case awaitAdded(seconds: Double)
     case stopWatcher
+
+    /// Create the systems with these numbers. They join the account of system 0.
+    case createSystems(Range<Int>)
+    /// Start a host for each of these systems, advertised in this folder of the run's directory.
+    case startHosts(Range<Int>, folder: String)
+    /// Start a watcher for each of these systems, and report the time before the first start.
+    case startWatchers(Range<Int>, folder: String)
+    /// Wait at most so many seconds until each watcher lists so many systems, and report the time.
+    case awaitListed(Int, seconds: Double)
+    /// Report the connections and removals of all watchers together.
+    case countWatched
 }
 
 /// The response of a worker: one JSON object per line on its standard output.
@@ -35,5 +46,13 @@ struct Response: Codable, Sendable {
     var address: String?
     /// Other processes that the worker started and that do part of its work.
     var companions: [Int32]?
+    var watched: WatchedCounts?
     var failure: String?
+}
+
+/// The connections that watchers opened and failed to open, and the systems that they removed.
+struct WatchedCounts: Codable, Sendable {
+    var opened = 0
+    var failed = 0
+    var removed = 0
 }
