@@ -8,7 +8,7 @@ enum BrowserTimes {
     /// The timeout of the attempt to reconnect to a lost system at its known endpoints. A lost system is removed within
     /// a second, so the attempt must end earlier.
     static let reconnect = TimeAmount.milliseconds(700)
-    /// The time after which an attempt to connect no longer counts in ``AttemptQueue``. It is that of RFC 8305, section 8.
+    /// The time after which an attempt to connect no longer counts in ``AttemptQueue``, as in RFC 8305, section 8.
     static let slowAttempt = Duration.milliseconds(250)
     /// The time in which a system must respond to a probe after discovery lost it or found it at another address.
     static let response = TimeAmount.seconds(1)
