@@ -23,6 +23,18 @@ public struct RemoteSystemConnectionRequest: Sendable {
     /// interceptors of ``RemoteSystemsConfiguration/interceptors``. Defaults to none.
     public var interceptors: [any AppServiceClientInterceptor] = []
 
+    /// Creates a request for any application on the system that offers the service.
+    public init(system: RemoteSystem) {
+        self.target = .system(system)
+        self.origin = system.origin
+    }
+
+    /// Creates a request for one application.
+    public init(application: RemoteSystemApplication) {
+        self.target = .application(application)
+        self.origin = application.origin
+    }
+
     /// Creates a request for an address, without discovery.
     ///
     /// - Parameters:
@@ -32,9 +44,14 @@ public struct RemoteSystemConnectionRequest: Sendable {
     ///     range: 1–65535; with another value, opening fails with ``RemoteSystemError/Code/invalidArgument``.
     ///   - systemID: the system that must respond. Defaults to `nil`: any system of this system's account.
     ///   - configuration: this application's configuration.
-    public init(system: RemoteSystem) {
-        self.target = .system(system)
-        self.origin = system.origin
+    public init(
+        host: String,
+        port: Int = RemoteSystemHost.defaultPort,
+        systemID: SystemID? = nil,
+        configuration: RemoteSystemsConfiguration
+    ) {
+        self.target = .address(configuration.environment.network.endpoint(host: host, port: port), systemID)
+        self.origin = ApplicationContext(configuration)
     }
 
     /// Creates a request for an application from its connection token.
@@ -54,46 +71,6 @@ public struct RemoteSystemConnectionRequest: Sendable {
     ///   - configuration: this application's configuration.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidConnectionToken`` when the text is not a
     ///   valid token, or names a system of another account and `allowsAnyoneNearby` is `false`. A retry cannot succeed.
-    public init(application: RemoteSystemApplication) {
-        self.target = .application(application)
-        self.origin = application.origin
-    }
-
-    /// Creates a request for an address, without discovery.
-    ///
-    /// - Parameters:
-    ///   - host: a host name or an IP address.
-    ///   - port: the port of the host there. Defaults to ``RemoteSystemHost/defaultPort``. Valid range: 1–65535; with
-    ///     another value, opening fails with ``RemoteSystemError/Code/invalidArgument``.
-    ///   - systemID: the system that must respond. Defaults to `nil`: any system of this system's account.
-    ///   - configuration: this application's configuration.
-    public init(
-        host: String,
-        port: Int = RemoteSystemHost.defaultPort,
-        systemID: SystemID? = nil,
-        configuration: RemoteSystemsConfiguration
-    ) {
-        self.target = .address(configuration.environment.network.endpoint(host: host, port: port), systemID)
-        self.origin = ApplicationContext(configuration)
-    }
-
-    /// Creates a request for an application from its connection token.
-    ///
-    /// The token of a ``RemoteSystemApplication`` holds the addresses that the application had when the token was
-    /// created, so no discovery is needed. The token of an ``AppServiceCaller`` holds no addresses. Opening then
-    /// searches for the caller's system for at most 5 s. It ends in
-    /// ``AppServiceConnectionStatus/remoteSystemUnavailable`` when the system is not found, and in
-    /// ``AppServiceConnectionStatus/appNotInstalled`` when the system is found without the application.
-    ///
-    /// - Parameters:
-    ///   - connectionToken: a value of ``RemoteSystemApplication/connectionToken`` or
-    ///     ``AppServiceCaller/connectionToken``, of any age.
-    ///   - allowsAnyoneNearby: whether the token may name a system of another account, as watchers list them for
-    ///     ``RemoteSystemAuthorizationKind/anonymous``. Defaults to `false`, since the author of a token chooses the
-    ///     peer. Such a token connects only to the system that it names, at addresses nearby.
-    ///   - configuration: this application's configuration.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidConnectionToken`` when the text is not a
-    ///   valid token, or names a system of another account and `allowsAnyoneNearby` is `false`.
     public init(
         connectionToken: String,
         allowsAnyoneNearby: Bool = false,
