@@ -216,15 +216,19 @@ extension Machine {
         return call.lines.joined(separator: "\n")
     }
 
-    /// The port of the only application in the state directory.
+    /// The port that `test.player` wrote to its lock file in the state directory.
     func portOfApplication() async throws -> Int {
-        let notes = try FileManager.default.contentsOfDirectory(atPath: "\(state)/run").filter { $0.hasSuffix(".json") }
-        for note in notes {
-            let data = try Data(contentsOf: URL(filePath: "\(state)/run/\(note)"))
-            let object = try JSONSerialization.jsonObject(with: data) as? [String: Any]
-            if object?["application"] as? String == "test.player", let port = object?["port"] as? Int { return port }
+        let locks = "\(state)/run/locks"
+        let files = try FileManager.default.contentsOfDirectory(atPath: locks)
+        for file in files {
+            let data = try Data(contentsOf: URL(filePath: "\(locks)/\(file)"))
+            // The file is empty before the application listens.
+            let object = try? JSONSerialization.jsonObject(with: data) as? [String: Any]
+            guard object?["application"] as? String == "test.player", let port = object?["port"] as? Int, port > 0
+            else { continue }
+            return port
         }
-        throw IntegrationError("no note of the application in \(notes)")
+        throw IntegrationError("no lock file of the application in \(files)")
     }
 }
 
