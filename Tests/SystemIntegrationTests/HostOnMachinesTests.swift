@@ -69,7 +69,10 @@ extension SystemTests {
                     "env", "REMOTE_SYSTEMS_STATE=\(a.state)", try builtProgram("installed-application"), "test.player",
                     "\(a.host.directory)/record",
                 ])
-                _ = try await eventually("the player") { try? await a.portOfApplication() }
+                // It listens first, and then registers with the daemon, which lists it from then on.
+                _ = try await eventually("the player", within: .seconds(30)) {
+                    try? await a.call("127.0.0.1", "test.echo", "test.player")
+                }
                 for address in ["127.0.0.1", a.address] {
                     let response = try await a.call(address, "test.echo", "test.player")
                     #expect(response.pid == Int(player.id))
