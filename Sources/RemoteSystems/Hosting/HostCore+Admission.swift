@@ -45,7 +45,7 @@ extension HostCore {
                 guard let application = self.installed.first(where: { $0.id == targetApplication }) else {
                     return .refuse(referral.refer(to: targetApplication, isLocal: peer.systemID == own))
                 }
-                return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
+                return .refuse(await self.refer(hello, to: application, referral, isLocal: peer.systemID == own))
             }
             return .refuse(
                 Refusal(
@@ -69,7 +69,7 @@ extension HostCore {
             if let referral, hello.targetApplication == nil,
                 let application = self.installed.first(offering: hello.service)
             {
-                return .refuse(await referral.refer(hello, to: application, isLocal: peer.systemID == own))
+                return .refuse(await self.refer(hello, to: application, referral, isLocal: peer.systemID == own))
             }
             return .refuse(self.unknownService(hello, isLocal: peer.systemID == own))
         }
@@ -79,6 +79,19 @@ extension HostCore {
             return .refuse(refusal)
         }
         return .accept(self.accept(service, own: own))
+    }
+
+    /// Refers a caller to another application, which may be started first. That reads files and starts processes, so it
+    /// does not run on the event loop of the handshake.
+    private func refer(
+        _ hello: Hello,
+        to application: InstalledApplication,
+        _ referral: ApplicationReferral,
+        isLocal: Bool
+    ) async -> Refusal {
+        await withTaskExecutorPreference(self.context.environment.taskExecutor ?? globalConcurrentExecutor) {
+            await referral.refer(hello, to: application, isLocal: isLocal)
+        }
     }
 
     /// The refusal of an unknown service. It names only the services that the caller may call.

@@ -90,6 +90,7 @@ final class PackedSystems: Sendable {
             state.withLock { $0.hosts.append(task) }
             _ = try await host.port
         }
+        // Polling: the time is not part of a figure.
         for _ in 0..<3000 where !sources.allSatisfy(\.isAdvertising) { try await Task.sleep(for: .milliseconds(10)) }
         guard sources.allSatisfy(\.isAdvertising) else { throw BenchError("Not every host was advertised.") }
     }
