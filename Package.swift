@@ -60,7 +60,7 @@ let package = Package(
         // Accounts, system certificates, enrolment, trust. Independent of sockets and frames.
         .target(
             name: "RemoteSystemsIdentity",
-            dependencies: [crypto, cryptoExtras, x509, asn1],
+            dependencies: ["ValueSets", crypto, cryptoExtras, x509, asn1],
             swiftSettings: settings
         ),
         // Frames, TLS 1.3 channels, connection state machines. Independent of app services and discovery.
@@ -169,7 +169,9 @@ if !isFetched {
         .testTarget(name: "ValueSetsTests", dependencies: ["ValueSets", nioCore], swiftSettings: settings),
         .testTarget(
             name: "RemoteSystemsIdentityTests",
-            dependencies: ["RemoteSystemsIdentity", "IntegrationSupport", crypto, cryptoExtras, x509, asn1],
+            dependencies: [
+                "RemoteSystemsIdentity", "ValueSets", "IntegrationSupport", crypto, cryptoExtras, x509, asn1,
+            ],
             swiftSettings: settings
         ),
         .testTarget(
@@ -192,7 +194,7 @@ if !isFetched {
                 "RemoteSystemsDiscovery",
                 "ValueSets", "IntegrationSupport",
                 "RemoteSystemsTracing",
-                nioCore, nioPosix, lifecycle, logging, metrics, instrumentation, tracing,
+                nioCore, nioPosix, crypto, lifecycle, logging, metrics, instrumentation, tracing,
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "InMemoryLogging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -232,6 +234,7 @@ if !isFetched {
                 "IntegrationSupport", "RemoteSystems", "RemoteSystemsDesktop", "RemoteSystemsTesting", "remotesystems",
                 "installed-application",
             ],
+            exclude: ["Scripts"],
             swiftSettings: settings
         ),
         // The command, run as a user runs it.

@@ -53,7 +53,7 @@ struct RequestLog: AppServiceServerInterceptor {
         let start = ContinuousClock.now
         do {
             let response = try await next(request)
-            self.logger.info("\(context.service) answered in \(ContinuousClock.now - start)")
+            self.logger.info("\(context.service) responded in \(ContinuousClock.now - start)")
             return response
         } catch {
             self.logger.info("\(context.service) failed in \(ContinuousClock.now - start): \(error)")
@@ -69,7 +69,7 @@ func makeHost(logger: Logger, volume: AppService) -> RemoteSystemHost {
     var configuration = RemoteSystemsConfiguration(applicationID: "com.example.player", logger: logger)
     configuration.interceptors.server = [TracingServerInterceptor(), RequestLog(logger: logger)]
     configuration.interceptors.client = [TracingClientInterceptor()]
-    let checked = volume.intercepted(by: TokenCheck { token, caller in token == "1234" && !caller.isLocal })
+    let checked = volume.intercepted(by: TokenCheck { token, _ in token == "1234" })
     return RemoteSystemHost(configuration, services: [checked])
 }
 

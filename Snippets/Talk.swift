@@ -45,7 +45,7 @@ func ask(_ player: RemoteSystemApplication) async throws {
     let response = try await connection.send(["Volume": 0.3])
     switch response.status {
     case .success: print(response.message["Volume"]?.double ?? "?")
-    case .unknown: print("the answer is lost; it may have been carried out")
+    case .unknown: print("no response arrived; the request may have been executed")
     default: print(response.error?.message ?? "\(response.status)")
     }
     await connection.close()

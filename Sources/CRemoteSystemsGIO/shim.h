@@ -28,6 +28,15 @@ static inline int remote_systems_is_plain_file(int descriptor) {
     return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+// Stores the owner and the permissions of an open file. Returns 0, or -1 with errno set.
+static inline int remote_systems_owner(int descriptor, uid_t *owner, mode_t *mode) {
+    struct stat status;
+    if (fstat(descriptor, &status) != 0) { return -1; }
+    *owner = status.st_uid;
+    *mode = status.st_mode;
+    return 0;
+}
+
 // GNU's additions to posix_spawn. The header declares them only with _GNU_SOURCE, which Swift's Glibc module does not
 // set.
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsTransport
+internal import ValueSets
 
 /// Validates API arguments: numbers against their ranges, names and texts against the rules of `Docs/wire-protocol.md`.
 /// Every error has the code ``RemoteSystemError/Code/invalidArgument``.
@@ -108,7 +109,7 @@ extension RemoteSystemsConfiguration {
     /// Every API that takes a configuration performs this check first. Call it to detect errors earlier.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidArgument`` when a number is outside its
-    ///   range, or when the application id or the system's display name breaks its rule.
+    ///   range, or when the application id or the system's display name is not valid.
     public func validate() throws(RemoteSystemError) {
         try ArgumentCheck.check(name: self.applicationID, "The application id")
         try ArgumentCheck.check(text: self.systemDisplayName, "RemoteSystemsConfiguration.systemDisplayName")

@@ -8,9 +8,9 @@
 public struct RemoteSystemError: Error, Sendable {
     /// The kind of failure.
     ///
-    /// ``RemoteSystemError/canRetry`` states for each error whether a retry may succeed. Errors with ``misuse``,
-    /// ``invalidArgument``, ``invalidMessage``, ``invalidConnectionToken`` and ``incompatibleVersion`` need a change
-    /// first. Later versions may add codes: write a default case.
+    /// ``RemoteSystemError/canRetry`` states for each error whether a retry may succeed. Operations that failed with
+    /// ``misuse``, ``invalidArgument``, ``invalidMessage``, ``invalidConnectionToken`` or ``incompatibleVersion``
+    /// cannot be retried unchanged. Later versions may add codes: write a default case.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
             case misuse, identity, unreachable, notTrusted, refused, incompatibleVersion, protocolViolation
@@ -27,7 +27,9 @@ public struct RemoteSystemError: Error, Sendable {
 
         /// The API was called in the wrong order, for example a connection was opened twice.
         public static let misuse = Code(kind: .misuse)
-        /// An argument is outside its valid range or breaks the rule for names. The message names the argument.
+        /// An argument is not valid: a number outside its range, a service name or application id that is not allowed
+        /// (1 to 256 bytes, no control, invisible or line-breaking characters), or a value of the wrong form. The
+        /// message states which argument.
         public static let invalidArgument = Code(kind: .invalidArgument)
         /// This system's own account or certificate cannot be used, or a system could not join. The ``cause`` is an
         /// ``IdentityError`` or a ``TrustError``.

@@ -47,11 +47,11 @@ public struct RemoteSystemsConfiguration: Sendable {
     public var systemDisplayName: String?
     /// The absolute path of the directory that holds the account and this system's keys.
     ///
-    /// Defaults to `nil`: the user's own directory (``AccountStore/init(environment:)``).
+    /// Defaults to `nil`: the user's own state directory (``AccountStore/init(environment:)``).
     public var stateDirectory: String?
     /// The network interfaces to use. Defaults to ``Network/all``.
     public var network: Network
-    /// The settings of how systems are found, and how this one is advertised.
+    /// The settings that decide how systems are found, and how this one is advertised.
     public var discovery: Discovery
     /// The timeouts of connections and requests. Defaults to ``Transport/init()``.
     public var transport = Transport()
@@ -75,7 +75,7 @@ public struct RemoteSystemsConfiguration: Sendable {
     ///   - network: the network interfaces to use. Defaults to ``Network/all``.
     ///   - discovery: the sources that find systems and advertise this one. Defaults to `nil`: mDNS on `network`.
     ///   - stateDirectory: the absolute path of the directory that holds the account. Defaults to `nil`: the user's own
-    ///     directory.
+    ///     state directory.
     ///   - logger: receives the library's log messages. Defaults to a logger with the label `RemoteSystems`.
     public init(
         applicationID: String,
@@ -93,15 +93,15 @@ public struct RemoteSystemsConfiguration: Sendable {
 }
 
 extension RemoteSystemsConfiguration {
-    /// The settings of how systems are found, and how this one is advertised.
+    /// The settings that decide how systems are found, and how this one is advertised.
     public struct Discovery: Sendable {
         /// The sources that find systems and advertise this one. Defaults to `nil`: mDNS on
         /// ``RemoteSystemsConfiguration/network``.
         public var sources: [any DiscoverySource]?
-        /// Whether watchers remember at which endpoints they met the systems of this account. Defaults to `true`.
+        /// Whether watchers remember the endpoints at which they met the systems of this account. Defaults to `true`.
         ///
         /// A watcher tries the remembered endpoints when it starts and when the network changes. A known system is then
-        /// listed within milliseconds, also on networks without multicast.
+        /// listed within milliseconds, even on networks without multicast.
         ///
         /// The endpoints are stored in the account's directory, readable by this user only, for 30 days. They are tried
         /// only on a network where the system was met, and only within ``RemoteSystemsConfiguration/network``. The
@@ -136,8 +136,8 @@ extension RemoteSystemsConfiguration {
         ///
         /// After that time the host closes the connection.
         public var helloTimeout = Duration.seconds(1)
-        /// The time without traffic from the peer after which a connection counts as lost. Defaults to 15 s.
-        /// Valid range: 1 s–1 h.
+        /// The time without any data from the peer after which a connection counts as lost. Defaults to 15 s. Valid
+        /// range: 1 s–1 h.
         public var deadPeerTime = Duration.seconds(15)
         /// The maximum time that closing waits for requests in progress. Defaults to 5 s. Valid range: 0–1 h.
         public var drainTimeout = Duration.seconds(5)
@@ -160,8 +160,9 @@ extension RemoteSystemsConfiguration {
         /// The maximum number of connections of a host, of all systems together. Defaults to 16 384. Valid range: 1–1
         /// 048 576.
         ///
-        /// The limit is lower where the process may not open that many files (RLIMIT_NOFILE): of 1024 files, about 850
-        /// are available for connections. Further connections are refused; the caller may retry.
+        /// The limit is lower where the process may not open that many files (RLIMIT_NOFILE): if it may open 1024
+        /// files, about 850 of them are available for connections. Further connections are refused; the caller may
+        /// retry.
         public var connections = 16_384
         /// The maximum number of connections that one other system, with all its programs, may have to a host. Valid
         /// range: 1–1 048 576.

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// An event of a browse. More cases may be added: have a default case.
+/// An event of a browse. Later versions may add cases: write a default case.
 public enum DiscoveryEvent: Sendable, Equatable {
     /// A new instance with at least one endpoint.
     case appeared(DiscoveryHint)

@@ -7,7 +7,7 @@ public struct DiscoveryProblem: Sendable, Equatable {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case daemonUnavailable, stackUnavailable, noInterface, browseFailed, advertiseRefused
-            case nameCollision, cacheLimit, tooManyHints, nameNotResolved
+            case nameCollision, cacheLimit, tooManyHints, nameNotResolved, announcementFlood
         }
         private let value: Value
 
@@ -28,6 +28,9 @@ public struct DiscoveryProblem: Sendable, Equatable {
         public static let cacheLimit = Code(value: .cacheLimit)
         /// More instances than ``DiscoveryLimits/hints`` were seen. The instances beyond this number are not reported.
         public static let tooManyHints = Code(value: .tooManyHints)
+        /// Far more instances appear and vanish than machines start and stop. A program on the network may be
+        /// advertising false ones to hide the others.
+        public static let announcementFlood = Code(value: .announcementFlood)
         /// The name of a static peer could not be resolved to an address.
         public static let nameNotResolved = Code(value: .nameNotResolved)
 

@@ -4,7 +4,7 @@
 /// A way to find systems and to be found by them.
 ///
 /// A source reports hints, not facts: any machine on the network can advertise anything. The user of a hint connects to
-/// it and authenticates the system there before it trusts any of the hint.
+/// it and authenticates the system there before it trusts anything in the hint.
 public protocol DiscoverySource: Sendable {
     /// The name of the source in diagnoses and logs, for example `avahi-daemon`, `avahi-embedded` or `static`.
     var name: String { get }
@@ -89,18 +89,18 @@ public protocol DiscoverySource: Sendable {
 }
 
 extension DiscoverySource {
-    /// The default discovery type, ``DiscoveryType/proximal``.
+    /// The default implementation, which returns ``DiscoveryType/proximal``.
     public var discoveryType: DiscoveryType { .proximal }
 
-    /// The default origin, ``DiscoveryOrigin/announced``.
+    /// The default implementation, which returns ``DiscoveryOrigin/announced``.
     public var origin: DiscoveryOrigin { .announced }
 
-    /// Starts a browse that follows all instances. The default implementation.
+    /// The default implementation, which starts a browse that follows all instances.
     public func browse(following isRelevant: @escaping @Sendable (DiscoveryHint) -> Bool) -> DiscoveryEvents {
         self.browse()
     }
 
-    /// Browses until one of the instances is found. The default implementation.
+    /// The default implementation, which browses until one of the instances is found.
     ///
     /// - Parameter instances: Names of instances (``DiscoveryHint/instance``).
     /// - Returns: `true` once one of them is found; `false` if the task is cancelled, and at once if the source's hints
@@ -110,15 +110,16 @@ extension DiscoverySource {
         return await self.browse { instances.contains($0.instance) }.show(anyOf: instances)
     }
 
-    /// Returns no findings. The default implementation.
+    /// The default implementation, which returns no findings.
     public func diagnose(advertisements: Int) async -> [DiscoveryFinding] { [] }
 
-    /// The default identity: the identity of the object if the source is a class; `nil` for a value type.
+    /// The default implementation, which returns the identity of the object if the source is a class, and `nil` for a
+    /// value type.
     public var identity: DiscoverySourceIdentity? {
         type(of: self) is AnyClass ? DiscoverySourceIdentity(self as AnyObject) : nil
     }
 
-    /// Advertises a service, and reports the advertisement as being in effect at once. The default implementation.
+    /// The default implementation, which advertises a service and reports the advertisement as being in effect at once.
     ///
     /// - Throws: The errors of ``advertise(_:)``.
     public func advertise(

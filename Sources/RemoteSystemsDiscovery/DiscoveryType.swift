@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The way in which a system was found. More cases may be added: have a default case.
+/// The way in which a system was found. Later versions may add cases: write a default case.
 public enum DiscoveryType: String, Sendable, Hashable {
     /// On the same network.
     case proximal

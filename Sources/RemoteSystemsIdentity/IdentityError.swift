@@ -37,7 +37,8 @@ extension IdentityError {
             case noStateDirectory, permissions, wrongOwner, notAPlainFile, damaged, unsupportedFormat
             case notAllowed, diskFull, inputOutput, busy, wrongClock, cryptography
             case notAuthority, accountInUse, rejectedCertificate, tooManySystems, rootKeyWouldBeLost, accountLeft
-            case rootKeysUsedUp, conflictingRoots
+            case rootKeysUsedUp, conflictingRoots, revocationsLost, systemRevoked
+            case invalidLink, tooManyLinks, unknownLink
             case invitationMalformed, invitationExpired, invitationUsed, wrongSecret, wrongAccount, joinFailed
             case weakPassphrase, wrongPassphrase, recoveryDamaged, fileExists, fileMissing
         }
@@ -87,6 +88,18 @@ extension IdentityError {
         public static let rootKeysUsedUp = Code(kind: .rootKeysUsedUp)
         /// The account's root key was replaced twice, by different keys. Nothing was changed.
         public static let conflictingRoots = Code(kind: .conflictingRoots)
+        /// The account's revocation list is missing, or an older one is in its place. Systems that were revoked would
+        /// be trusted again, so the account is not used.
+        public static let revocationsLost = Code(kind: .revocationsLost)
+        /// This system was revoked from the account that it wanted to join with its old key.
+        public static let systemRevoked = Code(kind: .systemRevoked)
+        /// A link with another account, or its grants, break a rule that ``IdentityError/message`` states. Nothing was
+        /// changed.
+        public static let invalidLink = Code(kind: .invalidLink)
+        /// The account has the maximum number of links with other accounts (24), or their grants are too large.
+        public static let tooManyLinks = Code(kind: .tooManyLinks)
+        /// The account has no link in force with the named account.
+        public static let unknownLink = Code(kind: .unknownLink)
         /// This system left its account while the process was using it.
         public static let accountLeft = Code(kind: .accountLeft)
         /// The text is not an invitation.

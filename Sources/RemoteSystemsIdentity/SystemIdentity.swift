@@ -29,7 +29,9 @@ public struct SystemIdentity: Sendable {
     package let roots: RootChain
     /// The number of the root key that signed ``certificate``, from 1.
     package let root: Int
-    package let discoveryKey: DiscoveryKey
+    package private(set) var discoveryKey: DiscoveryKey
+    /// The discovery keys that the account had before, the newest first.
+    package internal(set) var formerDiscoveryKeys: [DiscoveryKey] = []
     package let systemKey: P256.Signing.PrivateKey
 
     /// Creates an identity and checks that its parts match. The certificate's validity period is not checked.
@@ -109,6 +111,22 @@ public struct SystemIdentity: Sendable {
     /// A trust store that holds only this system's own account.
     package func trustStore(revocations: RevocationList? = nil) -> TrustStore {
         TrustStore(self.trustedAccount(revocations: revocations))
+    }
+
+    /// The same identity with another discovery key of its account.
+    package func using(_ discoveryKey: DiscoveryKey) -> SystemIdentity {
+        guard discoveryKey != self.discoveryKey else { return self }
+        var identity = self
+        identity.formerDiscoveryKeys.insert(self.discoveryKey, at: 0)
+        identity.discoveryKey = discoveryKey
+        return identity
+    }
+
+    /// The same identity with these former discovery keys.
+    func after(_ keys: [DiscoveryKey]) -> SystemIdentity {
+        var identity = self
+        identity.formerDiscoveryKeys = keys
+        return identity
     }
 
     /// Makes a request for ``AccountAuthority/renew(_:for:now:)`` on the machine with the account's root key.

@@ -4,6 +4,8 @@
 package import NIOCore
 
 /// The limits of what this side accepts from its peer, and the timeouts of a connection.
+///
+/// The defaults are those of the public configuration. A test compares them.
 package struct ConnectionLimits: Sendable, Hashable {
     /// The maximum size of an accepted message, in bytes of its frame. Defaults to 1 MiB. Clamped to 1 KiB–16 MiB.
     package var messageBytes: Int {
@@ -27,7 +29,10 @@ package struct ConnectionLimits: Sendable, Hashable {
     /// The timeout after which a silent peer counts as lost. Defaults to 15 s.
     package var deadPeerTime = TimeAmount.seconds(15)
     /// The timeout for TLS and the hello together, from when the connection is accepted. Defaults to 1 s.
-    package var handshakeTimeout = TimeAmount.seconds(1)
+    package var helloTimeout = TimeAmount.seconds(1)
+    /// The time in which a frame must arrive whole, from its first byte. A long frame has more: the time that it takes
+    /// at 16 KiB a second. Defaults to 30 s.
+    package var frameTime = TimeAmount.seconds(30)
     /// The time for which a graceful close waits for outstanding work. Defaults to 5 s.
     package var drainTime = TimeAmount.seconds(5)
 

@@ -54,6 +54,9 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
     /// The failure code that the peer sent, or that this side sends to the peer; see ``FailureCode``.
     package var failureCode: String?
     package var wasSent: Bool
+    /// The notice that came with a refusal because the peer's account withdrew the link, and the account that the
+    /// peer's certificate proved. The notice is not verified.
+    package var withdrawal: (account: AccountID, notice: [UInt8])?
     package var cause: (any Error)?
     /// The sentence for the peer, if ``message`` would be wrong from the peer's point of view.
     private var peerMessage: String?

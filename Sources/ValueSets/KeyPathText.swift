@@ -17,8 +17,19 @@ enum KeyPathText {
         join("[\(index)]", path)
     }
 
+    /// The key in quotes, with escapes in place of control, invisible and line-breaking characters.
     static func quoted(_ key: String) -> String {
-        clipped(key).debugDescription
+        // `debugDescription` escapes the control characters of ASCII only. Terminals also interpret others, such as
+        // U+009B, and characters that change the direction of text.
+        var text = ""
+        for scalar in clipped(key).debugDescription.unicodeScalars {
+            if scalar.isControlCharacter {
+                text += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+            } else {
+                text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
     }
 
     private static func join(_ component: String, _ path: String) -> String {

@@ -25,6 +25,9 @@ package enum URIGrammar {
         return isAuthority(rest[..<end]) && has(rest[end...], only: Self.path)
     }
 
+    /// Whether the text is a URI scheme (RFC 3986, section 3.1).
+    package static func isScheme(_ text: some StringProtocol) -> Bool { isScheme(Array(text.utf8)[...]) }
+
     private typealias Bytes = ArraySlice<UInt8>
 
     // MARK: Parts

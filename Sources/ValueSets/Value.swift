@@ -11,7 +11,7 @@ public import FoundationEssentials
 /// let message: ValueSet = ["title": "Prelude", "track": 3, "paused": false]
 /// ```
 ///
-/// Two values are equal exactly if they have the same encoding (article "Wire profile"):
+/// Two values are equal exactly if they have the same encoding (article "The wire profile"):
 /// - An integer is equal to the same integer in ``unsigned(_:)``, and never to a ``double(_:)``.
 /// - Every NaN is equal to every other NaN; `-0.0` and `0.0` differ.
 /// - Strings and URLs are compared as UTF-8 bytes, not by Unicode's canonical equivalence.

@@ -5,7 +5,8 @@ import Glibc
 import IntegrationSupport
 import Testing
 
-/// Issue 2 §5: the daemon and its bus may be absent at the start, be killed and come back.
+/// Issue 2 §5: the daemon and its bus may be absent at the start, be killed and come back. Any local user could end the
+/// daemon: CVE-2007-3372, CVE-2021-3468, CVE-2021-3502, CVE-2021-36217, CVE-2023-1981.
 @Suite(
     .serialized,
     .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),

@@ -105,6 +105,7 @@ struct StrangersTests {
         ["v=" + String(repeating: "x", count: 200), "t=" + String(repeating: "\u{FE0F}", count: 60)],
     ]
 
+    /// CVE-2011-1002, CVE-2023-38469 to CVE-2023-38473: packets that stopped or ended Avahi.
     @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
     func `packets of random bytes and malformed records crash nothing`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in

@@ -82,6 +82,14 @@ import Testing
             "{\n\"id\": \"com.example.player\",\n\"id\": \"com.example.player\",\n\"start\": {\"exec\": [\"/a\"]}\n}",
             3, "there twice"
         ),
+        (
+            #"{"id": "com.example.player", "start": {"exec": ["/bin/true"], "\u0065xec": ["/tmp/other"]}}"#, 1,
+            "'exec' is there twice"
+        ),
+        (
+            "{\"st\\u0061rt\": {\"exec\": [\"/a\"]},\n\"id\": \"com.example.player\",\n\"start\": {}}",
+            3, "'start' is there twice"
+        ),
         ("{\n\"id\": \"com.example.player\",\n", 3, "not valid JSON: at line"),
         ("[1,\n2,,]", 2, "not valid JSON: at line"),
         ("[]", 1, "must be an object"),

@@ -54,6 +54,56 @@ import Testing
         }
     }
 
+    @Test(arguments: [("test.one.json", 0o664), ("test.one.json", 0o646), ("", 0o775), ("", 0o757), ("", 0o1777)])
+    func `a manifest that other users can change is not used until they cannot`(name: String, mode: Int) async throws {
+        try await Daemon.with { daemon in
+            try daemon.install("test.one", start: #"{"exec": ["/bin/true"]}"#)
+            let place = "\(daemon.directory)/data/remote-systems/applications"
+            let path = name.isEmpty ? place : "\(place)/\(name)"
+            func permit(_ mode: Int) throws {
+                try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+            }
+            try permit(mode)
+            let registry = ApplicationRegistry(environment: daemon.environment)
+            #expect(await registry.applications().isEmpty)
+            let problem = try #require(registry.problems.first)
+            #expect(problem.message.contains("can be changed by"))
+            #expect(problem.message.contains("chmod"))
+            try permit(name.isEmpty ? 0o755 : 0o644)
+            registry.reload()
+            #expect(await registry.applications().map(\.id) == ["test.one"])
+        }
+    }
+
+    @Test func `a manifest whose permissions were changed is read again`() async throws {
+        try await Daemon.with { daemon in
+            try daemon.install("test.one", start: #"{"exec": ["/bin/true"]}"#)
+            let path = "\(daemon.directory)/data/remote-systems/applications/test.one.json"
+            try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: path)
+            let registry = ApplicationRegistry(environment: daemon.environment)
+            #expect(await registry.applications().isEmpty)
+            let running = Task { try await registry.run() }
+            defer { running.cancel() }
+            var changes = registry.changes().makeAsyncIterator()
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+            #expect(await changes.next() != nil)
+            #expect(await registry.applications().map(\.id) == ["test.one"])
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "Only root can give files away."), arguments: ["test.one.json", ""])
+    func `a manifest of another user is not used`(name: String) async throws {
+        try await Daemon.with { daemon in
+            try daemon.install("test.one", start: #"{"exec": ["/bin/true"]}"#)
+            let place = "\(daemon.directory)/data/remote-systems/applications"
+            let path = name.isEmpty ? place : "\(place)/\(name)"
+            #expect(unsafe chown(path, 12_345, 0) == 0)
+            let registry = ApplicationRegistry(environment: daemon.environment)
+            #expect(await registry.applications().isEmpty)
+            #expect(registry.problems.first?.message.contains("belongs to another user (12345)") == true)
+        }
+    }
+
     @Test func `a start during the end of the previous program waits, and then starts a new one`() async throws {
         try await Daemon.with { daemon in
             let (starts, leave) = ("\(daemon.directory)/starts", "\(daemon.directory)/leave")

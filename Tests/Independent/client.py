@@ -781,6 +781,23 @@ def read_revocation_list(data, roots, now):
     """The number of a list and its ids, if an account with these root keys signed it."""
     if len(data) < 72 or (len(data) - 72) % 32 or len(data) > 72 + 4096 * 32:
         raise Broken("a length that no list has", "revocation-list-invalid")
+    body = signed_by_root(data, b"remote-systems/1 revoked", roots, now)
+    ids = [body[offset:offset + 32] for offset in range(8, len(body), 32)]
+    if any(a >= b for a, b in zip(ids, ids[1:])):
+        raise Broken("the ids are not in order, each once", "revocation-list-invalid")
+    return int.from_bytes(body[:8]), [base32(one) for one in ids]
+
+
+def read_discovery_key(data, roots, now):
+    """The number of the list that a signed discovery key belongs to, and the key."""
+    if len(data) != 104:
+        raise Broken("a length that no signed key has", "revocation-list-invalid")
+    body = signed_by_root(data, b"remote-systems/1 discovery", roots, now)
+    return int.from_bytes(body[:8]), body[8:]
+
+
+def signed_by_root(data, context, roots, now):
+    """What comes before the signature, if a root key that is not retired made it."""
     body, raw = data[:-64], data[-64:]
     numbers = b""
     for number in (raw[:32], raw[32:]):  # as DER, the form that openssl reads
@@ -788,14 +805,11 @@ def read_revocation_list(data, roots, now):
         number = b"\0" + number if number[0] & 0x80 else number
         numbers += bytes([2, len(number)]) + number
     signature = bytes([0x30, len(numbers)]) + numbers
-    signed = b"remote-systems/1 revoked" + from_base32(roots.id) + body
+    signed = context + from_base32(roots.id) + body
     root = roots.signer(lambda root: is_signature(root.spki, signature, signed))
     if not root or roots.is_retired(root, now):
         raise Broken("the signature does not hold", "revocation-list-invalid")
-    ids = [body[offset:offset + 32] for offset in range(8, len(body), 32)]
-    if any(a >= b for a, b in zip(ids, ids[1:])):
-        raise Broken("the ids are not in order, each once", "revocation-list-invalid")
-    return int.from_bytes(body[:8]), [base32(one) for one in ids]
+    return body
 
 
 def launch_scheme(text):
@@ -811,7 +825,8 @@ JOIN_PARTS = {
     0: {"nonce": (32, 32), "request": (1, 2048)}, 1: {"nonce": (32, 32), "certificate": (1, 4096), "root-certificate": (1, 7168)},
     2: {"code": (32, 32)}, 3: {"code": (32, 32), "certificate": (1, 4096), "discovery-key": (32, 32)}, 4: {},
 }
-JOIN_REASONS = {"expired", "already-used", "wrong-secret", "malformed", "failed"}
+JOIN_OPTIONAL = {3: {"signed-discovery-key": (104, 104), "revocations": (72, 131144)}}
+JOIN_REASONS = {"expired", "already-used", "wrong-secret", "malformed", "failed", "revoked"}
 
 
 def read_join_message(body):
@@ -822,10 +837,11 @@ def read_join_message(body):
     kind, map = array[:2]
     if kind == 4:
         return [4, {"reason": map["reason"] if map.get("reason") in JOIN_REASONS else "failed"}]
-    for name, (least, most) in JOIN_PARTS[kind].items():
+    parts = {**JOIN_PARTS[kind], **{name: size for name, size in JOIN_OPTIONAL.get(kind, {}).items() if name in map}}
+    for name, (least, most) in parts.items():
         if not isinstance(map.get(name), bytes) or not least <= len(map[name]) <= most:
             raise Broken(f"{name} is missing, or of another size")
-    return [kind, {name: map[name] for name in JOIN_PARTS[kind]}]
+    return [kind, {name: map[name] for name in parts}]
 
 
 def fields(*parts):
@@ -896,7 +912,7 @@ class Joining(Stream):
 
     def exchange(self, kind, map):
         self.send([kind, map])
-        array = read_join_message(self.receive_body(limit=8192))
+        array = read_join_message(self.receive_body(limit=8192 + 131144))
         if array[0] == 4:
             raise Refused(4, {"text": array[1]["reason"]})
         if array[0] != kind + 1:

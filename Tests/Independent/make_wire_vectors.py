@@ -359,6 +359,44 @@ def revocation_list(number, systems, account=ACCOUNT, signer=None, context=REVOC
     return body + (signer or account).signature(context + account.fingerprint + body)
 
 
+DISCOVERY = b"remote-systems/1 discovery"
+
+
+def signed_discovery_key(number, key=DISCOVERY_KEY, account=ACCOUNT, signer=None, context=DISCOVERY):
+    body = struct.pack(">Q", number) + key
+    return body + (signer or account).signature(context + account.fingerprint + body)
+
+
+def discovery_keys():
+    number, code = NOW * 1000, "revocation-list-invalid"
+    good = signed_discovery_key(number)
+
+    def valid(name, number, **more):
+        return {"name": name, "hex": signed_discovery_key(number, **more).hex(),
+                "json": {"number": number, "key": DISCOVERY_KEY.hex()}}
+
+    def refused(name, reason, data):
+        return {"name": name, "hex": data.hex(), "refused": reason, "code": code}
+
+    return [
+        valid("a key", number),
+        valid("the largest number", 2**64 - 1),
+        refused("signed by another account", "the signature does not hold", signed_discovery_key(number, signer=OTHER_ACCOUNT)),
+        refused("of another account", "the signature does not hold", signed_discovery_key(number, account=OTHER_ACCOUNT)),
+        refused("signed without its context", "the signature does not hold", signed_discovery_key(number, context=b"")),
+        refused("signed as a revocation list", "the signature does not hold", signed_discovery_key(number, context=REVOCATION)),
+        refused("a changed number", "the signature does not hold", good[:7] + bytes([good[7] ^ 1]) + good[8:]),
+        refused("a changed key", "the signature does not hold", good[:8] + bytes([good[8] ^ 1]) + good[9:]),
+        refused("cut off", "another length", good[:-1]),
+        refused("a byte behind it", "another length", good + b"\x00"),
+        refused("no bytes", "another length", b""),
+        {**valid("signed by the second root", number, signer=SECOND_ROOT), "links": [link().hex()]},
+        refused("signed by the second root, which is not known", "the signature does not hold",
+                signed_discovery_key(number, signer=SECOND_ROOT)),
+        {**refused("signed by a retired root", "the first root is retired", good), "links": [link(retirement=NOW).hex()]},
+    ]
+
+
 def revocation_lists():
     three = sorted([SYSTEM, OTHER_SYSTEM, THIRD_SYSTEM], key=lambda key: key.fingerprint)
     number = NOW * 1000
@@ -399,6 +437,94 @@ def revocation_lists():
                 revocation_list(number, [SYSTEM], signer=SECOND_ROOT)),
         {**refused("signed by a retired root", "the first root is retired", "revocation-list-invalid", good),
          "links": [link(retirement=NOW).hex()]},
+    ]
+
+
+# Links
+
+LINKS, WITHDRAWN = b"remote-systems/1 links", b"remote-systems/1 link withdrawn"
+
+
+def withdrawal(number, account=ACCOUNT, other=OTHER_ACCOUNT, signer=None, context=WITHDRAWN):
+    head = struct.pack(">Q", number)
+    return head + (signer or account).signature(context + account.fingerprint + other.fingerprint + head)
+
+
+def account_link(account=OTHER_ACCOUNT, **changes):
+    values = {"roots": root_certificate(account), "name": "Ada", "granted": {"services": ["com.example.volume"]}, "received": {},
+              "created": cbor2.CBORTag(1, NOW), "discovery-key": derive("link key", 32), "number": NOW * 1000,
+              "other-number": 1, **changes}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def link_list(links, number=NOW * 1000, signer=ACCOUNT, context=LINKS, **more):
+    body = encode({"number": number, "links": links, **more})
+    return body + signer.signature(context + ACCOUNT.fingerprint + body)
+
+
+def link_lists():
+    two = sorted([OTHER_ACCOUNT, THIRD_SYSTEM], key=lambda key: key.fingerprint)
+    number = NOW * 1000
+
+    def valid(name, entries, states=None, data=None, **more):
+        states = states or ["active"] * len(entries)
+        return {"name": name, "hex": (data or link_list(entries)).hex(), "json": {"number": number, "states": states}, **more}
+
+    def refused(name, reason, data):
+        return {"name": name, "hex": data.hex(), "refused": reason}
+
+    good = link_list([account_link()])
+    granted = {"services": ["a", "b"], "schemes": ["https"], "topics": ["t"], "end": cbor2.CBORTag(1, NOW + 86_400)}
+    return [
+        valid("no link", []),
+        valid("one link", [account_link()]),
+        valid("two links, in the order of the accounts", [account_link(key) for key in two]),
+        valid("all kinds of grants", [account_link(granted=granted, received=granted)]),
+        valid("grants that have ended", [account_link(granted={"end": cbor2.CBORTag(1, NOW - 1)})]),
+        valid("a withdrawn link", [account_link(granted={}, withdrawal=withdrawal(number))], ["withdrawn"]),
+        valid("unknown keys", [account_link(colour="blue")], data=link_list([account_link(colour="blue")], more=1)),
+        valid("signed by the second root", [account_link()], data=link_list([account_link()], signer=SECOND_ROOT),
+              links=[link().hex()]),
+        refused("signed by another account", "the signature does not hold", link_list([], signer=OTHER_ACCOUNT)),
+        refused("signed without its context", "the signature does not hold", link_list([], context=b"")),
+        refused("a changed byte", "the signature does not hold", good[:20] + bytes([good[20] ^ 1]) + good[21:]),
+        refused("out of order", "ascending order of the accounts", link_list([account_link(key) for key in two[::-1]])),
+        refused("an account twice", "each account once", link_list([account_link(), account_link()])),
+        refused("a link with the account itself", "another account", link_list([account_link(ACCOUNT)])),
+        refused("without a name", "a key is missing", link_list([account_link(name=None)])),
+        refused("a name with a line break", "no control characters", link_list([account_link(name="A\nB")])),
+        refused("a scheme in upper case", "schemes are in lower case", link_list([account_link(granted={"schemes": ["HTTPS"]})])),
+        refused("65 services", "at most 64", link_list([account_link(granted={"services": [f"s{n:02}" for n in range(65)]})])),
+        refused("a later number in a link", "no link is newer than the list", link_list([account_link(number=number + 1)])),
+        refused("a short discovery key", "32 bytes", link_list([account_link(**{"discovery-key": bytes(31)})])),
+        refused("a withdrawal that another account signed", "the signature does not hold",
+                link_list([account_link(withdrawal=withdrawal(number, signer=OTHER_ACCOUNT))])),
+        refused("cut off", "the signature does not hold", good[:-1]),
+        refused("no bytes", "no signature", b""),
+    ]
+
+
+def link_withdrawals():
+    number = NOW * 1000
+
+    def valid(name, number, data=None, **more):
+        return {"name": name, "hex": (data or withdrawal(number)).hex(), "json": {"number": number}, **more}
+
+    def refused(name, reason, data):
+        return {"name": name, "hex": data.hex(), "refused": reason}
+
+    good = withdrawal(number)
+    return [
+        valid("a withdrawal", number),
+        valid("the largest number", 2**64 - 1),
+        valid("signed by the second root", number, withdrawal(number, signer=SECOND_ROOT), links=[link().hex()]),
+        refused("signed by another account", "the signature does not hold", withdrawal(number, signer=OTHER_ACCOUNT)),
+        refused("of another link", "the signature does not hold", withdrawal(number, other=THIRD_SYSTEM)),
+        refused("signed without its context", "the signature does not hold", withdrawal(number, context=b"")),
+        refused("a changed number", "the signature does not hold", good[:7] + bytes([good[7] ^ 1]) + good[8:]),
+        refused("cut off", "another length", good[:-1]),
+        refused("a byte behind it", "another length", good + b"\x00"),
+        refused("no bytes", "another length", b""),
     ]
 
 
@@ -571,8 +697,14 @@ def join_messages():
         valid("challenge", 1, nonce=nonce, certificate=b"certificate", root_certificate=b"root"),
         valid("proof", 2, code=code),
         valid("accepted", 3, code=code, certificate=b"certificate", discovery_key=DISCOVERY_KEY),
+        valid("accepted after a revocation", 3, code=code, certificate=b"certificate", discovery_key=DISCOVERY_KEY,
+              signed_discovery_key=signed_discovery_key(NOW * 1000), revocations=revocation_list(NOW * 1000, [SYSTEM])),
+        refused("a signed discovery key of 103 bytes", "104 bytes", 3, code=code, certificate=b"certificate",
+                discovery_key=DISCOVERY_KEY, signed_discovery_key=bytes(103)),
+        refused("a revocation list of 71 bytes", "at least 72 bytes", 3, code=code, certificate=b"certificate",
+                discovery_key=DISCOVERY_KEY, revocations=bytes(71)),
         *(valid(f"refused: {reason}", 4, reason=reason)
-          for reason in ("expired", "already-used", "wrong-secret", "malformed", "failed")),
+          for reason in ("expired", "already-used", "wrong-secret", "malformed", "failed", "revoked")),
         newer("a key of a newer version", [2, {"code": code, "more": 1}], proof),
         newer("an element of a newer version", [2, {"code": code}, "more"], proof),
         newer("a reason that 1.0 does not know", [4, {"reason": "full-moon"}], [4, {"reason": "failed"}]),
@@ -674,6 +806,9 @@ def lists():
         "certificates": certificates(),
         "tags": tags(),
         "revocation-lists": revocation_lists(),
+        "discovery-keys": discovery_keys(),
+        "link-lists": link_lists(),
+        "link-withdrawals": link_withdrawals(),
         "invitations": invitations(),
         "join-messages": join_messages(),
         "joining": joining(),

@@ -130,6 +130,11 @@ def check_more(vectors):
                                                       moment(account["now"]))
         return {"number": number, "systems": systems}
 
+    def discovery_key(vector):
+        number, key = client.read_discovery_key(bytes.fromhex(vector["hex"]), root.extended(links(vector)),
+                                                moment(account["now"]))
+        return {"number": number, "key": key.hex()}
+
     def invitation(vector):
         read = client.Invitation.read(vector["text"])
         return {"account": read.account, "addresses": [{"host": host, "port": port} for host, port in read.addresses],
@@ -143,7 +148,8 @@ def check_more(vectors):
     readers = {
         "urls": lambda vector: {"$url": client.decode(bytes.fromhex(vector["hex"])).value},
         "launch-uris": lambda vector: {"scheme": client.launch_scheme(vector["text"])},
-        "certificates": certificate, "tags": tag, "revocation-lists": revocation_list, "invitations": invitation,
+        "certificates": certificate, "tags": tag, "revocation-lists": revocation_list,
+        "discovery-keys": discovery_key, "invitations": invitation,
         "join-messages": join_message,
     }
     for kind, read in readers.items():

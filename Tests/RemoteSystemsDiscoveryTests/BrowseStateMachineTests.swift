@@ -254,6 +254,7 @@ import Testing
         #expect(machine.seen(serviceInstance("c")) == .resolveOnce)
     }
 
+    /// Tables fed by peers grew without a bound (GHSA-qc2x-6f54-m6h9, GHSA-gcq9-qqwx-rgj3).
     @Test func `too many instances are reported as trouble, once`() {
         var machine = machine(instances: 1)
         #expect(machine.seen(serviceInstance("a")) == .resolve)

@@ -84,6 +84,7 @@ import Testing
         #expect(answers.map(\.addresses) == [[]])
     }
 
+    /// An empty packet made Avahi loop for ever (CVE-2011-1002).
     @Test func `packets that do not respond to the query are ignored`() {
         let records = records("abc")
         #expect(OneShotQueryMessage.answers(in: packet(id: 8, answers: records), to: 7).isEmpty)
@@ -101,6 +102,7 @@ import Testing
         )
     }
 
+    /// Lengths that exceed the packet ended Avahi (CVE-2023-38469 to CVE-2023-38473).
     @Test func `truncated or altered responses cause no crash and no invalid instance`() {
         let whole = packet(answers: records("abc"))
         for count in whole.indices {
@@ -123,5 +125,20 @@ import Testing
         let start = UInt8(packet(answers: []).count)
         let loop: [UInt8] = [0xC0, start, 0, 12, 0, 1, 0, 0, 0, 10, 0, 2, 0xC0, start]
         #expect(OneShotQueryMessage.answers(in: packet(answers: [loop]), to: 7).isEmpty)
+    }
+
+    /// Avahi followed such aliases until its stack overflowed (CVE-2026-24401).
+    @Test func `aliases that name each other are not followed`() {
+        let (one, two) = (["one", "local"], ["two", "local"])
+        let cname: UInt8 = 5
+        let aliases = [
+            record(one, cname, DomainName.encoded(two)), record(two, cname, DomainName.encoded(one)),
+            record(["abc"] + service, cname, DomainName.encoded(["abc"] + service)),
+            record(host, cname, DomainName.encoded(host)),
+        ]
+        #expect(OneShotQueryMessage.answers(in: packet(answers: aliases), to: 7).isEmpty)
+        // Beside them, a response counts as without them.
+        let whole = OneShotQueryMessage.answers(in: packet(answers: aliases + records("abc")), to: 7)
+        #expect(whole == [answer("abc")])
     }
 }

@@ -110,6 +110,53 @@ import Testing
         #expect(list.bytes == bytes)
     }
 
+    @Test(arguments: try WireVectors.list("discovery-keys"))
+    func `a signed discovery key is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
+        let account = try TestAccount()
+        let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.links(vector)))
+        let bytes = try vector.bytes
+        guard vector.isValid else {
+            #expect(throws: TrustError.self) { try known.discoveryKey(bytes, now: account.now) }
+            return
+        }
+        let key = try known.discoveryKey(bytes, now: account.now)
+        #expect(key.position?.number == vector["json"]?["number"]?.unsigned)
+        #expect(key.bytes == vector["json"]?["key"]?.bytes)
+        #expect(key.signedBytes == bytes)
+    }
+
+    @Test(arguments: try WireVectors.list("link-lists"))
+    func `a list of links is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
+        let account = try TestAccount()
+        let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.links(vector)))
+        let bytes = try vector.bytes
+        guard vector.isValid else {
+            #expect(throws: TrustError.self) { try known.linkList(bytes, now: account.now) }
+            return
+        }
+        let list = try known.linkList(bytes, now: account.now)
+        #expect(list.number == vector["json"]?["number"]?.unsigned)
+        #expect(list.links.map(\.state.rawValue) == vector["json"]?["states"]?.array?.map(\.string))
+        // The same links give the same bytes, but for unknown keys and the signature.
+        let key = try #require(account.keys["account"])
+        let own = try LinkList(number: list.number, list.links, of: account.id, root: 1, signing: key)
+        let isWhole = !vector.name.contains("unknown")
+        #expect((own.bytes.dropLast(64) == bytes.dropLast(64)) == isWhole)
+    }
+
+    @Test(arguments: try WireVectors.list("link-withdrawals"))
+    func `the notice of a withdrawal is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
+        let account = try TestAccount()
+        let roots = try RootChain(account.root).extended(by: Self.links(vector))
+        let other = try AccountID(of: #require(account.keys["another account"]).publicKey)
+        let bytes = try vector.bytes
+        guard vector.isValid else {
+            #expect(throws: TrustError.self) { try LinkWithdrawal(bytes, by: roots, of: other) }
+            return
+        }
+        #expect(try LinkWithdrawal(bytes, by: roots, of: other).number == vector["json"]?["number"]?.unsigned)
+    }
+
     @Test(arguments: try WireVectors.list("invitations"))
     func `an invitation is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
         let text = try vector.required("text", \.string)

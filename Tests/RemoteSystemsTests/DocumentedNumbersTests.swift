@@ -101,17 +101,37 @@ import ValueSets
         Statement(security, "| key of a request", bytes(IdempotencyKey.maxBytes)),
         Statement(
             security,
-            "that a host remembers for requests with a key",
-            "\(number(memory.requests)) requests",
-            "\(bytes(memory.bytes)) in all",
-            "\(bytes(memory.bytesEach)) each",
+            "| keys of requests that a host keeps |",
+            "\(number(memory.keysEach)) of one system",
+            "\(number(memory.keys)) in all",
             "\(memory.time.components.seconds / 60) minutes"
+        ),
+        Statement(
+            security,
+            "that a host remembers for requests with a key",
+            "\(bytes(memory.bytesEach)) of one system",
+            "\(bytes(memory.bytes)) in all",
+            "\(bytes(memory.responseBytes)) each"
         ),
         Statement(
             security,
             "| requests with a key that are executing |",
             "\(memory.inFlightEach) of one system",
-            "\(number(memory.requests)) in all"
+            "\(number(memory.inFlight)) in all"
+        ),
+        Statement(
+            security,
+            "| unfinished messages of a host |",
+            "\(bytes(ReceiveBudget.frameBytes)) in all",
+            "a quarter",
+            "longer than \(bytes(16 << 10))"
+        ),
+        Statement(security, "| time for a message to arrive whole |", "30 s"),
+        Statement(
+            security,
+            "| certificates that a process signs for other systems |",
+            "\(number(RenewedCertificates.Limits().systems)) in all",
+            "\(RenewedCertificates.Limits().time.components.seconds / 60) minutes"
         ),
         Statement(
             security,
@@ -250,6 +270,10 @@ import ValueSets
         for number in statement.numbers {
             #expect(lines.first?.contains(number) == true, "'\(number)' is not in: \(lines.first ?? "")")
         }
+    }
+
+    @Test func `the transport's default limits are those of the public configuration`() {
+        #expect(ConnectionLimits(Self.configuration) == Self.connection)
     }
 
     @Test func `numbers are formatted as in the documents`() {

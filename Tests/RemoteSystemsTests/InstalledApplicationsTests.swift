@@ -358,13 +358,26 @@ import Testing
         )
     }
 
-    @Test func `a service is for its own machine unless it declares otherwise (R-28)`() {
+    private func refusal(of application: InstalledApplication, to hello: Hello, isLocal: Bool) throws -> Refusal? {
+        let account = try #require(AuthorisationTests.account)
+        let subject = try AuthorisationTests.subject(
+            .sameAccount(account),
+            isLocal: isLocal,
+            application: hello.application
+        )
+        let authorisation = Authorisation(host: "test.host", allowsAnyoneNearby: false)
+        let target = application.target(of: hello)
+        guard case .refused(let reason) = authorisation.decide(subject, target) else { return nil }
+        return authorisation.refusal(of: subject, target, for: reason)
+    }
+
+    @Test func `a service is for its own machine unless it declares otherwise (R-28)`() throws {
         let local = Self.player(supportsRemote: false)
         #expect(InstalledApplication.Service("test.echo").supportsRemote == false)
-        let refusal = ApplicationReferral.refusal(of: local, to: self.hello("test.echo"), isLocal: false)
+        let refusal = try self.refusal(of: local, to: self.hello("test.echo"), isLocal: false)
         #expect(refusal?.status == .remoteSystemNotSupportedByApp)
-        #expect(ApplicationReferral.refusal(of: local, to: self.hello("test.echo"), isLocal: true) == nil)
-        #expect(ApplicationReferral.refusal(of: Self.player(), to: self.hello("test.echo"), isLocal: false) == nil)
+        #expect(try self.refusal(of: local, to: self.hello("test.echo"), isLocal: true) == nil)
+        #expect(try self.refusal(of: Self.player(), to: self.hello("test.echo"), isLocal: false) == nil)
         // Other machines do not see it in the description.
         #expect(local.description(isLocal: false).services.isEmpty)
         #expect(local.description(isLocal: true).services.count == 1)
@@ -379,20 +392,20 @@ import Testing
         callers: AppServiceCallers,
         caller: String,
         isAllowed: Bool
-    ) {
+    ) throws {
         let player = Self.player(callers: callers)
-        let refusal = ApplicationReferral.refusal(of: player, to: self.hello("test.echo", from: caller), isLocal: false)
+        let refusal = try self.refusal(of: player, to: self.hello("test.echo", from: caller), isLocal: false)
         #expect((refusal == nil) == isAllowed)
         #expect(refusal?.status ?? .remoteSystemNotSupportedByApp == .remoteSystemNotSupportedByApp)
     }
 
-    @Test func `a launch starts an application that opens URIs, and no other`() {
+    @Test func `a launch starts an application that opens URIs, and no other`() throws {
         var player = Self.player()
         let hello = self.hello("remote-systems.launch")
-        #expect(ApplicationReferral.refusal(of: player, to: hello, isLocal: false) == nil)
+        #expect(try self.refusal(of: player, to: hello, isLocal: false) == nil)
         player.uriSchemes = []
         #expect(
-            ApplicationReferral.refusal(of: player, to: hello, isLocal: false)?.status == .appServiceUnavailable
+            try self.refusal(of: player, to: hello, isLocal: false)?.status == .appServiceUnavailable
         )
     }
 }

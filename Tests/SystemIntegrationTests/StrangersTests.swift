@@ -110,6 +110,7 @@ extension SystemTests {
             }
         }
 
+        /// CVE-2025-54792: a forged announcement took over a known device.
         @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
         func `a copy of our advertisement under another address causes no listed system`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in

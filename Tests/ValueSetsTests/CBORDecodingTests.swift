@@ -153,4 +153,23 @@ struct Refusal: Sendable, CustomTestStringConvertible {
         #expect(error?.keyPath.contains("\n") == false)
         #expect(error?.keyPath.hasPrefix("…") == true)
     }
+
+    // Terminals interpret U+009B as the beginning of an escape sequence. U+202E reverses the direction of text.
+    @Test(arguments: ["\u{1B}[2J", "\u{9B}2J", "\u{202E}", "\u{2028}", "\u{7F}", "\u{AD}"])
+    func `a peer's key is shown with escapes in place of control and invisible characters`(key: String) {
+        let key = key + "a"
+        let bytes = [0xA1, 0x60 | UInt8(key.utf8.count)] + Array(key.utf8) + [0xF7]
+        let error = #expect(throws: ValueSetError.self) { try Value(encoded: bytes) }
+        var set = ValueSet()
+        set[key] = 1
+        let shown = "\(error.map { "\($0)" } ?? "") \(set)"
+        #expect(shown.contains("\\") && shown.contains("a\""))
+        let isUnsafe = shown.unicodeScalars.contains {
+            switch $0.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: true
+            default: false
+            }
+        }
+        #expect(!isUnsafe)
+    }
 }

@@ -7,8 +7,8 @@ import ValueSets
 
 // The fuzzer's findings and its seeds: see Tests/Fuzzing.
 @Suite struct CorpusTests {
-    @Test func `every input of the fuzzer's corpus is refused or reproduced byte for byte`() throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Fuzzing/Corpus")
+    @Test func `every input of the fuzzer's corpus of values is refused or reproduced byte for byte`() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Fuzzing/Corpus/values")
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         #expect(files.count > 50)
         for file in files {

@@ -41,7 +41,10 @@ struct PlayThere: AsyncParsableCommand {
             inputData: ["Second": .integer(Int64(self.second))]
         )
         guard result.status == .success else {
-            print("\(system.displayName) does not play it (\(result.status)): \(result.error?.message ?? "")")
+            let name = system.displayName
+            let isUnknown = result.error?.outcome == .unknown
+            let what = isUnknown ? "It is unknown whether \(name) plays it" : "\(name) does not play it"
+            print("\(what) (\(result.status)): \(result.error?.message ?? "")")
             throw ExitCode(1)
         }
         print("\(system.displayName) plays it.")

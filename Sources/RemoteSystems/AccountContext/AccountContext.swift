@@ -22,8 +22,13 @@ final class AccountContext: Sendable {
     let environment: RuntimeEnvironment
     /// The logger of the first application context, for messages about the account.
     let logger: Logger
+    /// Limits what is logged about peers.
+    private let incidents: IncidentLog
     /// The queue that runs the changes of the account's files.
     let accountQueue = AccountQueue()
+    let auditLog: AuditLog
+    /// The certificates that this process signed lately for other systems.
+    let renewed = Mutex(RenewedCertificates())
     private let stateDirectory: String?
     private let reach: NetworkReach
     private let remembersSystems: Bool
@@ -33,12 +38,17 @@ final class AccountContext: Sendable {
     /// The task that reads the files once for all concurrent connection attempts; `nil` while none runs.
     private let changeReading = Mutex<Task<Void, Never>?>(nil)
     private let follower: AccountObserver
+    let renewer = CertificateRenewer()
     private let lastBrowser = Mutex(WeakBrowser())
 
     private struct Loaded {
         var security: TransportSecurity
         /// The newest revocation list in use.
         var revocations: RevocationList?
+        /// The links with other accounts in use.
+        var links: AccountLinks
+        /// The name that the user chose for this system.
+        var systemName: String?
         /// The store's version when it was last read; `nil` for an identity outside a store.
         var version: AccountStore.Version?
         /// Whether this system has left the account. Never reset during the life of this object.
@@ -54,8 +64,10 @@ final class AccountContext: Sendable {
     /// The contents of the account's files.
     private struct Account {
         var identity: SystemIdentity
+        var systemName: String?
         var version: AccountStore.Version?
         var revocations: RevocationList?
+        var links = AccountLinks.none
     }
 
     init(_ configuration: RemoteSystemsConfiguration, sources: [any DiscoverySource]) {
@@ -63,6 +75,8 @@ final class AccountContext: Sendable {
         self.network = configuration.environment.network.limited(to: configuration.network.reach)
         self.environment = configuration.environment
         self.logger = configuration.logger
+        self.auditLog = AuditLog { [time = configuration.environment.time] in time.now }
+        self.incidents = IncidentLog(configuration.logger)
         self.stateDirectory = configuration.stateDirectory
         self.reach = configuration.network.reach
         // Remembered endpoints replace announcements. A program that has only configured peers must not connect to
@@ -113,12 +127,20 @@ final class AccountContext: Sendable {
                 }
                 try FileDescriptorBudget.check()
                 let account = try self.readAccount()
+                var trust = account.identity.trustStore(revocations: account.revocations)
+                trust.update(links: account.links.links)
                 let new = try TransportSecurity(
                     identity: account.identity,
-                    trust: account.identity.trustStore(revocations: account.revocations),
+                    trust: trust,
                     learned: { [weak self] in self?.keep(roots: $0) }
                 )
-                loaded = Loaded(security: new, revocations: account.revocations, version: account.version)
+                loaded = Loaded(
+                    security: new,
+                    revocations: account.revocations,
+                    links: account.links,
+                    systemName: account.systemName,
+                    version: account.version
+                )
                 return new
             }
         } catch {
@@ -128,23 +150,55 @@ final class AccountContext: Sendable {
 
     /// Reads the account, and creates one if there is none.
     private func readAccount() throws -> Account {
-        if let identity = self.environment.identity { return Account(identity: try identity()) }
+        if let identity = self.environment.identity {
+            return Account(
+                identity: try identity(),
+                links: AccountLinks(inMemory: try self.environment.links?() ?? [])
+            )
+        }
         let store = try self.store()
         return try self.readUnchanged(store) { version in
-            Account(identity: try store.identity(), version: version, revocations: try store.revocations())
+            Account(
+                identity: try store.identity(),
+                systemName: store.systemName(),
+                version: version,
+                revocations: try store.revocations(),
+                links: try store.links()
+            )
         }
     }
 
     /// Reads the account; returns `nil` if there is none.
-    private func readStoredAccount() throws -> Account? {
-        if let identity = self.environment.identity { return Account(identity: try identity()) }
+    ///
+    /// - Parameter known: what this process knows of the account. If a file was deleted, or replaced by an older one,
+    ///   it is repaired.
+    private func readStoredAccount(repairing known: TrustedAccount) throws -> Account? {
+        if let identity = self.environment.identity {
+            return Account(
+                identity: try identity(),
+                links: AccountLinks(inMemory: try self.environment.links?() ?? [])
+            )
+        }
         let store = try self.store()
         return try self.readUnchanged(store) { version in
-            try store.storedIdentity(now: Date()).map {
-                Account(identity: $0, version: version, revocations: try store.revocations())
+            guard let identity = try store.storedIdentity(now: Date()) else { return nil }
+            let links = try store.links()
+            guard identity.accountID == known.id else {
+                return Account(identity: identity, version: version, links: links)
             }
+            let revocations = try self.repair(store, identity, from: known)
+            return Account(
+                identity: identity,
+                systemName: store.systemName(),
+                version: version,
+                revocations: revocations,
+                links: links
+            )
         }
     }
+
+    /// The name that the user chose for this system; `nil` for the machine's own name.
+    var systemName: String? { self.loaded.withLock { $0?.systemName } }
 
     /// Reads until the store's version is the same before and after, so that the version belongs to the result.
     ///
@@ -164,6 +218,9 @@ final class AccountContext: Sendable {
 
     /// The newest revocation list in use; `nil` if no revocation is known.
     var revocations: RevocationList? { self.loaded.withLock { $0?.revocations } }
+
+    /// The links with other accounts in use.
+    var links: AccountLinks { self.loaded.withLock { $0?.links } ?? .none }
 
     func store() throws(IdentityError) -> AccountStore {
         guard self.environment.identity == nil else {
@@ -199,24 +256,30 @@ final class AccountContext: Sendable {
 
     /// Reads the account again, after this or another process changed it.
     ///
-    /// - Returns: whether the set of revoked systems changed, or this system has left the account.
+    /// - Returns: whether the revocations, the root keys, the discovery key, the links or this system's name changed,
+    ///   or this system has left the account.
     private func reload() throws -> Bool {
         _ = try self.security()
         // The lock is not held while files are read, so that other users do not wait.
         guard let present = self.loaded.withLock({ $0 }) else { return false }
         guard try !self.noticeLeaving(present) else { return true }
-        guard let account = try self.readStoredAccount() else {
+        guard let account = try self.readStoredAccount(repairing: present.security.trust.own) else {
             guard try !self.noticeLeaving(present) else { return true }
             // The files were removed by hand. The account in memory stays in use until the process ends.
             self.loaded.withLock { $0?.version = try? self.store().version() }
             return false
         }
         // The store may hold another account now. A process keeps the old one until it is restarted.
+        // An older list, for example from a backup, must not restore a withdrawn link.
+        let links = account.links.isOlder(than: present.links) ? present.links : account.links
         let isSameAccount = account.identity.accountID == present.security.identity.accountID
+        let isTrustChanged =
+            account.revocations != present.revocations || account.identity.roots != present.security.trust.own.roots
+            || account.identity.discoveryKey != present.security.identity.discoveryKey
+        let isRenamed = account.systemName != present.systemName
         let isChanged =
-            account.identity.certificateValidity != present.security.identity.certificateValidity
-            || account.revocations != present.revocations
-            || account.identity.roots != present.security.trust.own.roots
+            isTrustChanged || isRenamed || links != present.links
+            || account.identity.certificateValidity != present.security.identity.certificateValidity
         guard isSameAccount, isChanged else {
             self.loaded.withLock { loaded in
                 loaded?.version = account.version
@@ -229,12 +292,16 @@ final class AccountContext: Sendable {
             identity: account.identity,
             revocations: account.revocations
         )
+        if links != present.links { try present.security.update(links: links.links) }
         self.loaded.withLock { loaded in
             loaded?.version = account.version
-            loaded?.revocations = account.revocations
+            loaded?.systemName = account.systemName
+            loaded?.revocations = present.security.trust.own.revocations
+            loaded?.links = links
         }
         self.logger.debug("The account was reloaded")
-        return account.revocations != present.revocations
+        self.audit(links, after: present.links)
+        return isTrustChanged || isRenamed || links != present.links
     }
 
     // MARK: Leaving
@@ -276,48 +343,6 @@ final class AccountContext: Sendable {
         )
     }
 
-    // MARK: Revoked systems
-
-    /// Installs a revocation list that a peer sent, for this process immediately and for other processes of this
-    /// machine within about two seconds. Does nothing if the list holds no new revocation.
-    ///
-    /// - Throws: ``RemoteSystemError``.
-    func take(revocations bytes: [UInt8]) async throws {
-        let store = try self.store()
-        guard try !self.isKnown(bytes) else { return }
-        try await self.accountQueue.run {
-            // Verify the signature before the store locks its files, since any peer can send a list. Another connection
-            // may also have delivered the same list.
-            let security = try self.security()
-            let list = try security.trust.own.revocationList(bytes, now: Date())
-            guard try !self.isKnown(bytes, list) else { return }
-            // A root key that is not stored yet may have signed the list.
-            if list.root > security.identity.roots.count { try store.install(roots: security.trust.own.roots) }
-            _ = try store.install(revocations: bytes, now: Date())
-            self.reloadIdentity()
-        }
-    }
-
-    /// Whether a list adds no revocation to the list in use.
-    ///
-    /// - Parameter list: the decoded list, once its signature is verified. On the system with the account's root key,
-    ///   an older list may name a system that the newer one lacks, so comparing the numbers is not sufficient there.
-    private func isKnown(_ bytes: [UInt8], _ list: RevocationList? = nil) throws(RemoteSystemError) -> Bool {
-        guard let own = self.revocations else { return false }
-        if bytes == own.bytes { return true }
-        let security = try self.security()
-        if let list {
-            guard !list.isNewer(than: own) else { return false }
-        } else {
-            // Numbers are comparable only between lists of the same root key.
-            guard own.root == security.trust.own.roots.count, let number = RevocationList.number(in: bytes),
-                number <= own.number
-            else { return false }
-        }
-        guard security.identity.isAuthority else { return true }
-        return list.map { Set(own.systems).isSuperset(of: $0.systems) } ?? false
-    }
-
     // MARK: Root keys
 
     /// Stores root keys that a peer presented, for other processes of this machine and for later starts. If the queue
@@ -332,6 +357,10 @@ final class AccountContext: Sendable {
     /// Blocks while it waits for the lock on the files.
     private func store(roots: RootChain) {
         do {
+            guard try self.security().trust.own.id == roots.accountID else {
+                try self.store().learn(roots: roots)
+                return self.reloadIdentity()
+            }
             try self.store().install(roots: roots)
             self.reloadIdentity()
             // Peers receive the new root key, too.
@@ -395,7 +424,8 @@ final class AccountContext: Sendable {
     func connector(
         limits: ConnectionLimits,
         timeout: TimeAmount,
-        logger: Logger
+        logger: Logger,
+        incidents: IncidentLog? = nil
     ) async throws(RemoteSystemError) -> Connector {
         // New connections must use the current revocations and certificates. The files are read on another thread: the
         // caller may be on an event loop, and another process may hold the lock on the files.
@@ -407,6 +437,7 @@ final class AccountContext: Sendable {
             logger: logger,
             network: self.network
         )
+        connector.incidents = incidents ?? self.incidents
         connector.opened = { self.observeAccount(whileOpen: $0) }
         return connector
     }

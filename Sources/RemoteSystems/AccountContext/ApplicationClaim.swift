@@ -6,6 +6,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import ValueSets
 
 /// Assigns application ids to the hosts of one system: an id to one host, or to several hosts that all share it.
 package protocol ApplicationClaims: Sendable {

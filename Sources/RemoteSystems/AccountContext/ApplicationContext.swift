@@ -13,9 +13,14 @@ internal import Synchronization
 /// A watcher and the systems it lists share one application context; so do a host and its connections.
 final class ApplicationContext: Sendable {
     let configuration: RemoteSystemsConfiguration
+    /// Limits what this application logs about peers.
+    let incidents: IncidentLog
     private let lookedUp = Mutex<AccountContext?>(nil)
 
-    init(_ configuration: RemoteSystemsConfiguration) { self.configuration = configuration }
+    init(_ configuration: RemoteSystemsConfiguration) {
+        self.configuration = configuration
+        self.incidents = IncidentLog(configuration.logger)
+    }
 
     /// The account context, looked up on first use. It does not change during the life of this object, even when the
     /// account's files do.
@@ -30,6 +35,16 @@ final class ApplicationContext: Sendable {
 
     var logger: Logger { self.configuration.logger }
     var environment: RuntimeEnvironment { self.configuration.environment }
+
+    /// Records a decision about a peer in the log.
+    func audit(
+        _ decision: Authorisation.Decision,
+        about subject: Authorisation.Subject,
+        _ target: Authorisation.Target
+    ) {
+        if case .allowed = decision, self.logger.logLevel > .debug { return }
+        self.account.auditLog.write(AuditEvent(decision, about: subject, target), to: self.logger)
+    }
 
     /// Checks the configuration and returns the identity, prepared for TLS.
     func security() throws(RemoteSystemError) -> TransportSecurity {
@@ -51,20 +66,12 @@ final class ApplicationContext: Sendable {
         return try await self.account.connector(
             limits: limits ?? self.limits,
             timeout: TimeAmount(self.configuration.transport.connectTimeout),
-            logger: self.logger
+            logger: self.logger,
+            incidents: self.incidents
         )
     }
 
-    var limits: ConnectionLimits {
-        var limits = ConnectionLimits(messageBytes: self.configuration.limits.messageBytes)
-        limits.window = self.configuration.limits.concurrentRequests
-        limits.concurrentRequests = limits.window
-        if let bytes = self.configuration.limits.concurrentRequestBytes { limits.windowBytes = bytes }
-        limits.deadPeerTime = TimeAmount(self.configuration.transport.deadPeerTime)
-        limits.handshakeTimeout = TimeAmount(self.configuration.transport.helloTimeout)
-        limits.drainTime = TimeAmount(self.configuration.transport.drainTimeout)
-        return limits
-    }
+    var limits: ConnectionLimits { ConnectionLimits(self.configuration) }
 
     func hello(service: String, targetApplication: String?, limits: ConnectionLimits) -> Hello {
         Hello(
@@ -95,5 +102,17 @@ extension RemoteSystemsConfiguration.Network {
         case .loopback: .machine
         case .interfaces(let names): .interfaces(names)
         }
+    }
+}
+
+extension ConnectionLimits {
+    init(_ configuration: RemoteSystemsConfiguration) {
+        self.init(messageBytes: configuration.limits.messageBytes)
+        self.window = configuration.limits.concurrentRequests
+        self.concurrentRequests = self.window
+        if let bytes = configuration.limits.concurrentRequestBytes { self.windowBytes = bytes }
+        self.deadPeerTime = TimeAmount(configuration.transport.deadPeerTime)
+        self.helloTimeout = TimeAmount(configuration.transport.helloTimeout)
+        self.drainTime = TimeAmount(configuration.transport.drainTimeout)
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsTransport
+internal import ValueSets
 
 /// An error of the user's code in the form in which it is logged: its type and its description, on one line of limited
 /// length.

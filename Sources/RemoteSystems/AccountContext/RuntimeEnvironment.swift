@@ -10,6 +10,8 @@ package struct RuntimeEnvironment: Sendable {
     package var network = TransportNetwork.sockets
     /// A closure that returns an identity held only in memory; `nil` for the identity in the account's directory.
     package var identity: (@Sendable () throws -> SystemIdentity)?
+    /// A closure that returns the links of an identity that is held only in memory; `nil` for none.
+    package var links: (@Sendable () throws -> [AccountLink])?
     /// The assignment of application ids to hosts; `nil` for the lock files of the account's directory.
     package var applicationClaims: (any ApplicationClaims)?
     /// The properties of the machine; `nil` for those of the real one.

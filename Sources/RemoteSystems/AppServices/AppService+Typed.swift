@@ -14,8 +14,8 @@ extension AppService {
     ///
     /// The schemas are derived from the types (``AllowedValueSchema/init(decoding:)``,
     /// ``AllowedValueSchema/init(encoding:)``) and published, so that callers in any language detect an invalid message
-    /// before they send it. A message that satisfies the schema but cannot be decoded fails with an error that names
-    /// the key.
+    /// before they send it. If a message satisfies the schema but cannot be decoded, its request fails with an error
+    /// that names the key.
     ///
     /// - Parameters:
     ///   - name: the service's name, in reverse-DNS form. Valid length: 1–256 bytes of UTF-8, without control,
@@ -58,8 +58,8 @@ extension AppService {
     /// key.
     ///
     /// The schemas are derived from the types (``AllowedValueSchema/init(decoding:)``,
-    /// ``AllowedValueSchema/init(encoding:)``) and published. A message that satisfies the schema but cannot be decoded
-    /// fails with an error that names the key.
+    /// ``AllowedValueSchema/init(encoding:)``) and published. If a message satisfies the schema but cannot be decoded,
+    /// its request fails with an error that names the key.
     ///
     /// - Parameters:
     ///   - name: the service's name, in reverse-DNS form. Valid length: 1–256 bytes of UTF-8, without control,
@@ -97,8 +97,8 @@ extension AppService {
 }
 
 extension AppServiceConnection {
-    /// Creates a handler of the service's own requests (``RequestHandler``) whose messages are values of your own
-    /// types.
+    /// Creates a handler (``RequestHandler``) for the requests that the service sends to this caller, with messages of
+    /// your own types.
     ///
     /// ```swift
     /// let connection = AppServiceConnection(
@@ -112,8 +112,8 @@ extension AppServiceConnection {
     /// - Parameter handler: responds to a message; its second argument is the request. Runs on the connection's event
     ///   loop, which it must not block. Its task is cancelled when the service cancels the request or stops waiting, or
     ///   when the connection ends.
-    /// - Returns: a handler for `onRequest`. A message that cannot be decoded fails at the service with an error that
-    ///   names the key.
+    /// - Returns: a handler for `onRequest`. If it cannot decode a message, it does not call `handler`, and the service
+    ///   receives a failure whose reason names the key.
     public static func requestHandler<Message: Decodable & SendableMetatype, Response: Encodable & SendableMetatype>(
         _ handler: @escaping @Sendable (Message, AppServiceRequest) async throws -> Response
     ) -> RequestHandler {

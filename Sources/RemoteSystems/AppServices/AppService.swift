@@ -7,8 +7,8 @@ public import ValueSets
 public protocol AppServiceProvider: Sendable {
     /// Responds to a request.
     ///
-    /// ``AppService/Execution`` decides where the method runs. Its task is cancelled when the caller cancels the
-    /// request, stops waiting or disconnects.
+    /// ``AppService/Execution`` decides where the method runs. The method's task is cancelled when the caller cancels
+    /// the request, stops waiting or disconnects.
     ///
     /// - Parameter request: the request, whose message satisfies the service's request schema.
     /// - Returns: the response. If it does not satisfy the service's response schema, the request fails.

@@ -1,11 +1,11 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import RemoteSystemsTransport
-
 /// The callers that may use an app service. Other callers of the account are refused with
 /// ``AppServiceConnectionStatus/remoteSystemNotSupportedByApp``, systems of other accounts with
 /// ``AppServiceConnectionStatus/notAuthorized``.
+///
+/// Callers of a linked account are treated as callers of the account, for the services that are granted to them.
 ///
 /// The calling *system* is proved by its certificate. The calling *application* is only claimed by the caller.
 /// ``sameApplication`` and ``applications(_:)`` therefore separate well-behaved applications of your own systems; they
@@ -50,36 +50,5 @@ public struct AppServiceCallers: Sendable, Hashable {
         case .applications(let ids): ids.contains(application)
         case .account, .anyoneNearby: true
         }
-    }
-}
-
-extension AppService {
-    /// Whether systems of other accounts may call the service on a host that allows it.
-    var isForAnyone: Bool { self.callers == .anyoneNearby && self.supportsRemote }
-
-    /// Returns why the caller may not use the service; `nil` if it may. Runs before the service receives anything from
-    /// the caller.
-    ///
-    /// - Parameters:
-    ///   - application: the id that the caller claims for its application.
-    ///   - isLocal: whether the caller runs on the same system.
-    ///   - host: the application that offers the service.
-    func refusal(application: String, isLocal: Bool, host: String) -> Refusal? {
-        guard self.supportsRemote || isLocal else {
-            return Refusal(
-                .remoteSystemNotSupportedByApp,
-                code: .callerNotLocal,
-                "The application \(host) offers the service \(self.name) only to programs on the same system."
-            )
-        }
-        guard self.callers.include(application, of: host) else {
-            return Refusal(
-                .remoteSystemNotSupportedByApp,
-                code: .callerNotListed,
-                "The application \(host) does not offer the service \(self.name) to the application "
-                    + "\(application.isEmpty ? "that gives no id" : application). Its owner decides which may call it."
-            )
-        }
-        return nil
     }
 }

@@ -16,11 +16,12 @@ extension AppServiceConnection {
     /// When the calling task is cancelled, the method throws, and the service is notified. The service then cancels its
     /// handler, unless the request has an idempotency key.
     ///
-    /// An idempotency key makes it safe to repeat a request when no response arrived. A host executes requests of one
-    /// system to one service with the same key once, and sends the first response to all of these requests, also over
-    /// other connections. Such a request continues until its deadline, even when it is cancelled or its connection is
-    /// lost. The host remembers the response for five minutes, or less when its cache is full. It does not remember a
-    /// response that permits a retry. An older host that does not support keys executes every request.
+    /// An idempotency key makes it safe to repeat a request when no response arrived. A host executes only the first of
+    /// the requests that one system sends to one service with the same key. It sends the response to all of these
+    /// requests, even over other connections. The first request continues until its deadline, even when it is cancelled
+    /// or its connection is lost. The host remembers the key and the response for five minutes. While it remembers as
+    /// many keys as it can, it refuses requests with new keys. It does not remember a response that permits a retry. An
+    /// older host that does not support keys executes every request.
     ///
     /// - Parameters:
     ///   - message: the message. It must satisfy the service's request schema.
@@ -34,7 +35,8 @@ extension AppServiceConnection {
     ///   - ``AppServiceResponseStatus/unknown`` after a lost connection or an expired deadline: it cannot be known
     ///     whether the request was executed,
     ///   - ``AppServiceResponseStatus/resourceLimitsExceeded`` when the request could not be sent before the deadline,
-    ///     because the maximum number of requests was running, or when 65 536 requests are already waiting,
+    ///     because the maximum number of requests was running, when 65 536 requests are already waiting, or when the
+    ///     host accepts no further idempotency key for now,
     ///   - ``AppServiceResponseStatus/messageTooLarge`` when the message or the response is larger than its receiver
     ///     accepts,
     ///   - ``AppServiceResponseStatus/connectionClosed`` when the connection was closed before the request was sent.

@@ -191,8 +191,8 @@ public final class AppServiceConnection: Sendable {
     /// the task is cancelled, the attempt is abandoned and the connection can be opened again.
     ///
     /// - Parameter request: the system, application or address to connect to.
-    /// - Returns: the result. For any status but success, ``openError`` explains it, and the connection can be opened
-    ///   again.
+    /// - Returns: the result. For any status but success, ``openError`` explains the status, and the connection can be
+    ///   opened again.
     /// - Throws: ``RemoteSystemError``:
     ///   - ``RemoteSystemError/Code/misuse`` when the connection is being opened, is open or was closed, or when the
     ///     address is outside ``RemoteSystemsConfiguration/network``,

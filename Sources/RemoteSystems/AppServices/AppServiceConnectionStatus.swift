@@ -15,7 +15,7 @@ public struct AppServiceConnectionStatus: FramedStatus {
 
     /// The connection is open.
     public static let success = AppServiceConnectionStatus(rawValue: 0)
-    /// The system has no such application.
+    /// The application that the request names is not installed on the system.
     public static let appNotInstalled = AppServiceConnectionStatus(rawValue: 1)
     /// The application cannot accept connections now. Try again later.
     public static let appUnavailable = AppServiceConnectionStatus(rawValue: 2)
@@ -23,11 +23,11 @@ public struct AppServiceConnectionStatus: FramedStatus {
     public static let appServiceUnavailable = AppServiceConnectionStatus(rawValue: 3)
     /// Opening failed for another reason, which ``AppServiceConnection/openError`` explains.
     public static let unknown = AppServiceConnectionStatus(rawValue: 4)
-    /// The system cannot be reached, or has the maximum number of connections. Try again later.
+    /// The system cannot be reached, or has its maximum number of connections. Try again later.
     public static let remoteSystemUnavailable = AppServiceConnectionStatus(rawValue: 5)
     /// The application does not offer this service to the calling system or application.
     public static let remoteSystemNotSupportedByApp = AppServiceConnectionStatus(rawValue: 6)
-    /// The system refuses this system, or this system does not trust it.
+    /// The other system refuses this system, or this system does not trust the other one.
     public static let notAuthorized = AppServiceConnectionStatus(rawValue: 7)
 
     typealias Wire = OpenStatus

@@ -16,13 +16,15 @@ public struct AppServiceRequest: Sendable {
     public var metadata: RequestMetadata
     /// The sender of the request. Its system was authenticated before the message was decoded.
     public let caller: AppServiceCaller
-    /// The time at which the caller stops waiting, when the handler's task is cancelled.
+    /// The time at which the caller stops waiting. The handler's task is then cancelled.
     ///
     /// A handler that runs without a task of its own (``AppService``) is not interrupted.
     public let deadline: ContinuousClock.Instant
-    /// The key by which the caller identifies the operation when it may repeat the request; `nil` if it sent none.
+    /// The caller's idempotency key for the operation. Repeats of a request have the same key. `nil` if the caller sent
+    /// none.
     ///
-    /// The host ensures that a request with a key is executed once
+    /// The handler runs once for all requests of one system to this service with the same key, as long as the host
+    /// remembers the response: at most five minutes, and not after a restart
     /// (``AppServiceConnection/send(_:timeout:idempotencyKey:metadata:)``).
     public let idempotencyKey: IdempotencyKey?
     /// The connection that the request arrived over. The service uses it to send requests to the caller.
@@ -51,11 +53,13 @@ public struct AppServiceCaller: Sendable, Hashable {
     public let systemID: SystemID
     /// The relation of the peer's system to this system.
     package let standing: Standing
-    /// The account of the peer's system, if proved. It is then this system's own account.
+    /// The account of the peer's system, if proved: this system's own account, or a linked account.
     ///
     /// `nil` for an anonymous peer, since the account that it names is not proved.
     public var accountID: AccountID? { self.standing.accountID }
-    /// The relation of the peer's system to this system's account: the same account, or anonymous.
+    /// The relation of the peer's system to this system's account: the same account, a linked account, or anonymous.
+    ///
+    /// Callers of a linked account reach only the services that are granted to that account.
     ///
     /// Anonymous callers reach only services offered to ``AppServiceCallers/anyoneNearby``, on hosts that set
     /// ``RemoteSystemHost/Options/allowsAnyoneNearby``.

@@ -9,10 +9,10 @@ internal import ValueSets
 extension RemoteSystemApplication {
     /// A text that identifies this application and its addresses, to connect to it later without discovery.
     ///
-    /// Pass the text to ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)``, also
+    /// Pass the text to ``RemoteSystemConnectionRequest/init(connectionToken:allowsAnyoneNearby:configuration:)``, even
     /// after a restart of this program. It holds the ids of the system and the application, their present addresses,
-    /// and whether the system belongs to another account. It contains no secret and grants no access: a system that
-    /// connects with it is authenticated as for any connection.
+    /// and whether the system belongs to another account than this system, linked or not. It contains no secret and
+    /// grants no access: a system that connects with it is authenticated as for any connection.
     ///
     /// A token becomes useless when the system gets another address or the application another port. Discover the
     /// application again and store its new token.
@@ -100,7 +100,11 @@ struct ConnectionToken: Sendable, Hashable {
                 }
             ),
         ]
-        if !self.standing.isAccountProved { message["Anonymous"] = true }
+        switch self.standing {
+        case .sameAccount: break
+        case .linked: message["Linked"] = true
+        case .anonymous: message["Anonymous"] = true
+        }
         // Strings and small integers can always be encoded.
         let encoded = Data((try? message.encoded()) ?? []).base64EncodedString()
         let url = encoded.prefix { $0 != "=" }.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 }
@@ -134,7 +138,14 @@ struct ConnectionToken: Sendable, Hashable {
             endpoint.trust = .system(systemID)
             endpoints.append(endpoint)
         }
-        let standing: Standing.Kind = message["Anonymous"]?.bool ?? false ? .anonymous : .sameAccount
+        let standing: Standing.Kind =
+            if message["Anonymous"]?.bool ?? false {
+                .anonymous
+            } else if message["Linked"]?.bool ?? false {
+                .linked
+            } else {
+                .sameAccount
+            }
         // A watcher would not list a system of another account that is not nearby, so a token cannot name one either.
         guard standing.isAccountProved || endpoints.allSatisfy(network.isProximal) else {
             throw Self.invalid("it names a system of another account that is not nearby")

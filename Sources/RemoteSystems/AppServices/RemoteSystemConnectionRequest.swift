@@ -65,9 +65,9 @@ public struct RemoteSystemConnectionRequest: Sendable {
     /// - Parameters:
     ///   - connectionToken: a value of ``RemoteSystemApplication/connectionToken`` or
     ///     ``AppServiceCaller/connectionToken``, of any age.
-    ///   - allowsAnyoneNearby: whether the token may name a system of another account, as watchers list them for
-    ///     ``RemoteSystemAuthorizationKind/anonymous``. Such a token connects only to the system that it names, at
-    ///     addresses nearby. Defaults to `false`, since the author of a token chooses the peer.
+    ///   - allowsAnyoneNearby: whether the token may name a system of another account, like those that watchers list
+    ///     with a filter for ``RemoteSystemAuthorizationKind/anonymous``. Such a token connects only to the system that
+    ///     it names, at addresses nearby. Defaults to `false`, since the author of a token chooses the peer.
     ///   - configuration: this application's configuration.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidConnectionToken`` when the text is not a
     ///   valid token, or names a system of another account and `allowsAnyoneNearby` is `false`. A retry cannot succeed.

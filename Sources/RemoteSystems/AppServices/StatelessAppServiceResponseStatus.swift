@@ -13,17 +13,17 @@ public struct StatelessAppServiceResponseStatus: NumberedEnumeration {
 
     /// The service responded.
     public static let success = StatelessAppServiceResponseStatus(rawValue: 0)
-    /// The system has no such application.
+    /// The application that the request names is not installed on the system.
     public static let appNotInstalled = StatelessAppServiceResponseStatus(rawValue: 1)
     /// The application cannot accept messages now. Try again later.
     public static let appUnavailable = StatelessAppServiceResponseStatus(rawValue: 2)
     /// The application does not offer the service.
     public static let appServiceUnavailable = StatelessAppServiceResponseStatus(rawValue: 3)
-    /// The system cannot be reached, or has the maximum number of connections. Try again later.
+    /// The system cannot be reached, or has its maximum number of connections. Try again later.
     public static let remoteSystemUnavailable = StatelessAppServiceResponseStatus(rawValue: 4)
     /// The application does not offer this service to the calling system or application.
     public static let remoteSystemNotSupportedByApp = StatelessAppServiceResponseStatus(rawValue: 5)
-    /// The system refuses this system, or this system does not trust it.
+    /// The other system refuses this system, or this system does not trust the other one.
     public static let notAuthorized = StatelessAppServiceResponseStatus(rawValue: 6)
     /// The peer has no capacity for the request.
     public static let resourceLimitsExceeded = StatelessAppServiceResponseStatus(rawValue: 7)

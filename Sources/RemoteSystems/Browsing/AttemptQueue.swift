@@ -1,43 +1,301 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Limits how many attempts to connect a browser makes at the same time. Further attempts wait in order.
+/// Decides when a browser's attempts to connect start, whatever caused them. Further attempts wait.
 ///
 /// A handshake needs about a millisecond of processor time on each side. Without a limit, a browser that finds 1 000
 /// systems at once processes all handshakes in turns, and hundreds of them exceed the host's timeout of 1 s
 /// (``RemoteSystemsConfiguration/Transport/helloTimeout``).
 ///
-/// An attempt that takes long stops counting (``BrowserTimes/slowAttempt``), so that systems that do not respond do not
-/// delay the others.
+/// Other machines cause most attempts, and choose their addresses. So attempts at addresses that were not authenticated
+/// never take all places, machines take turns, and each attempt takes *tokens* (``TokenBucket``) that return over time.
+/// An attempt that finds a process of the account returns its tokens, so a network with many systems is listed at full
+/// speed, and an address that has no such process is tried a few times a second at most.
+///
+/// A value type without I/O; times are arguments.
 struct AttemptQueue {
+    typealias Instant = ContinuousClock.Instant
+
+    /// Why a browser connects, which decides when.
+    enum Cause: Sendable, Hashable {
+        /// The connection to a listed system was lost. The system stays listed for a short time only, so nothing but
+        /// ``maxOpen`` delays the attempt.
+        case loss
+        /// The process was authenticated before, or this machine's owner configured its address.
+        case known
+        /// Only an advertisement names the address.
+        case hint
+        /// A host named the process.
+        case referral(SystemID)
+
+        /// Whether another machine chooses how many of these attempts there are.
+        fileprivate var isForeign: Bool {
+            switch self {
+            case .loss, .known: false
+            case .hint, .referral: true
+            }
+        }
+    }
+
     struct Attempt: Sendable {
         var instance: String
         var number: Int
         var endpoints: [Endpoint]
+        var cause = Cause.known
+        /// Whether the attempt must end early, because many others wait. Set by ``next(now:)``.
+        var isHurried = false
     }
 
-    /// The maximum number of attempts that count at the same time.
+    /// The maximum number of attempts that count at the same time. An attempt that takes long stops counting
+    /// (``BrowserTimes/slowAttempt``), so that systems that do not respond do not delay the others.
     static let limit = 32
+    /// The maximum number of counting attempts at addresses that were not authenticated.
+    static let foreignLimit = 24
+    /// The maximum number of attempts at the same time, slow ones included.
+    static let maxOpen = 1024
+    /// The maximum number of attempts at the same time at addresses that were not authenticated, slow ones included.
+    static let maxForeignOpen = 192
+    /// The number of waiting attempts from which on attempts are hurried.
+    static let crowd = 64
+    /// The connections that can be attempted at once, and in a second.
+    static let burst = 256.0
+    static let rate = 64.0
+    /// The connections to one machine that can be attempted at once, and in a second.
+    static let burstToMachine = 64.0
+    static let rateToMachine = 4.0
 
-    private var waiting: ArraySlice<Attempt> = []
-    private var running: Set<Int> = []
+    /// The keys of machines that take turns.
+    private enum Lane: Hashable {
+        case machine(PeerKey)
+        case referrer(SystemID)
+    }
+
+    private struct Running {
+        var attempt: Attempt
+        var counts = true
+    }
+
+    private var waiting: [Int: Attempt] = [:]
+    /// Attempts of each lane in order. Numbers that are not in ``waiting`` are removed from time to time.
+    private var known: ArraySlice<Int> = []
+    private var lanes: [Lane: ArraySlice<Int>] = [:]
+    private var turns: ArraySlice<Lane> = []
+    /// Lanes without tokens, with the time at which they have one.
+    private var parked: [Lane: Instant] = [:]
+    private var unparksAt: Instant?
+    private var running: [Int: Running] = [:]
+    /// The number of cancelled attempts since ``compact()``.
+    private var cancelled = 0
+    private var counting = 0
+    private var foreignCounting = 0
+    private var foreignOpen = 0
+    private var tokens: TokenBucket
+    private var machines = KeyedTokenBuckets<PeerKey>(capacity: Self.burstToMachine, rate: Self.rateToMachine)
+    /// What attempts of ``Cause/known`` take from instead, so that advertisements of their addresses do not delay them.
+    private var knownTokens: TokenBucket
+    private var knownMachines = KeyedTokenBuckets<PeerKey>(capacity: Self.burstToMachine, rate: Self.rateToMachine)
+    /// The findings of each system that return tokens.
+    private var findings = KeyedTokenBuckets<SystemID>(capacity: Self.burstToMachine, rate: 1)
+
+    /// The time at which ``next(now:)`` may return an attempt again, if none ends before.
+    private(set) var nextTime: Instant?
+
+    init(now: Instant) {
+        self.tokens = TokenBucket(capacity: Self.burst, rate: Self.rate, now: now)
+        self.knownTokens = self.tokens
+    }
+
+    /// The number of attempts that wait.
+    var waitingCount: Int { self.waiting.count }
+    var openCount: Int { self.running.count }
+    /// The number of stored numbers of waiting attempts, including cancelled ones.
+    var storedCount: Int { self.known.count + self.lanes.values.reduce(0) { $0 + $1.count } }
+
+    // MARK: Waiting
 
     mutating func add(_ attempt: Attempt) {
-        self.waiting.append(attempt)
+        guard self.waiting.updateValue(attempt, forKey: attempt.number) == nil else { return }
+        guard let lane = Self.lane(of: attempt) else {
+            self.known.append(attempt.number)
+            return
+        }
+        if self.lanes[lane] == nil { self.turns.append(lane) }
+        self.lanes[lane, default: []].append(attempt.number)
     }
 
-    /// Removes and returns the next attempt to start; `nil` if none waits or the limit is reached.
-    mutating func next() -> Attempt? {
-        guard self.running.count < Self.limit, let next = self.waiting.popFirst() else { return nil }
-        self.running.insert(next.number)
+    /// Removes an attempt that waits.
+    mutating func cancel(_ number: Int) {
+        guard self.waiting.removeValue(forKey: number) != nil else { return }
+        // Numbers of cancelled attempts must not accumulate. This costs constant time for each on average.
+        self.cancelled += 1
+        if self.cancelled > 256, self.cancelled > self.waiting.count { self.compact() }
+    }
+
+    private mutating func compact() {
+        self.cancelled = 0
+        self.known = self.known.filter { self.waiting[$0] != nil }[...]
+        self.lanes = self.lanes.compactMapValues { numbers in
+            let left = numbers.filter { self.waiting[$0] != nil }
+            return left.isEmpty ? nil : left[...]
+        }
+        self.turns = self.turns.filter { self.lanes[$0] != nil }[...]
+        self.parked = self.parked.filter { self.lanes[$0.key] != nil }
+    }
+
+    private static func lane(of attempt: Attempt) -> Lane? {
+        switch attempt.cause {
+        case .loss, .known: nil
+        case .referral(let system): .referrer(system)
+        case .hint: .machine(PeerKey(attempt.endpoints.first ?? Endpoint(host: "", port: 0)))
+        }
+    }
+
+    // MARK: Starting
+
+    /// Removes and returns the next attempt to start; `nil` if none may start now.
+    mutating func next(now: Instant) -> Attempt? {
+        self.nextTime = nil
+        guard let next = self.nextKnown(now: now) ?? self.nextForeign(now: now) else { return nil }
+        self.start(next, now: now)
         return next
     }
 
-    /// Stops counting an attempt, because it has ended or takes long.
+    /// Counts an attempt after a loss, which does not wait. Returns whether it may start.
+    mutating func startAtOnce(_ attempt: Attempt, now: Instant) -> Bool {
+        guard self.running.count < Self.maxOpen else { return false }
+        self.start(attempt, now: now, counts: false)
+        return true
+    }
+
+    private mutating func nextKnown(now: Instant) -> Attempt? {
+        guard self.counting < Self.limit, self.running.count < Self.maxOpen else { return nil }
+        guard self.knownTokens.permits(at: now) else {
+            self.noteTime(self.knownTokens.nextTime(after: now), if: !self.known.isEmpty)
+            return nil
+        }
+        var postponed: [Int] = []
+        defer { self.known = postponed[...] + self.known }
+        while let number = self.known.popFirst() {
+            guard let attempt = self.waiting[number] else { continue }
+            if let time = self.delay(attempt.endpoints, self.knownMachines, now: now) {
+                postponed.append(number)
+                self.noteTime(time)
+                continue
+            }
+            self.waiting[number] = nil
+            return attempt
+        }
+        return nil
+    }
+
+    private mutating func nextForeign(now: Instant) -> Attempt? {
+        guard self.counting < Self.limit, self.foreignCounting < Self.foreignLimit,
+            self.running.count < Self.maxOpen, self.foreignOpen < Self.maxForeignOpen
+        else { return nil }
+        self.unpark(now: now)
+        guard self.tokens.permits(at: now) else {
+            self.noteTime(self.tokens.nextTime(after: now), if: !self.turns.isEmpty)
+            return nil
+        }
+        while let lane = self.turns.popFirst() {
+            guard var numbers = self.lanes[lane] else { continue }
+            while let first = numbers.first, self.waiting[first] == nil { numbers.removeFirst() }
+            guard let number = numbers.first, var attempt = self.waiting[number] else {
+                self.lanes[lane] = nil
+                continue
+            }
+            if let time = self.delay(attempt.endpoints, self.machines, now: now) {
+                self.lanes[lane] = numbers
+                self.parked[lane] = time
+                self.unparksAt = self.unparksAt.map { min($0, time) } ?? time
+                continue
+            }
+            numbers.removeFirst()
+            self.waiting[number] = nil
+            self.lanes[lane] = numbers.isEmpty ? nil : numbers
+            if !numbers.isEmpty { self.turns.append(lane) }
+            attempt.isHurried = self.turns.count > Self.crowd
+            return attempt
+        }
+        if let unparksAt { self.noteTime(unparksAt) }
+        return nil
+    }
+
+    private mutating func unpark(now: Instant) {
+        guard let unparksAt, unparksAt <= now else { return }
+        let due = self.parked.filter { $0.value <= now }.keys
+        for lane in due {
+            self.parked[lane] = nil
+            self.turns.append(lane)
+        }
+        self.unparksAt = self.parked.values.min()
+    }
+
+    /// The time at which a connection to each of the endpoints may be attempted; `nil` for now.
+    private func delay(_ endpoints: [Endpoint], _ buckets: KeyedTokenBuckets<PeerKey>, now: Instant) -> Instant? {
+        let times = Self.machines(endpoints).keys.map { buckets.nextTime(of: $0, after: now) }
+        return times.max().flatMap { $0 > now ? $0 : nil }
+    }
+
+    /// The machines at the endpoints, with the number of endpoints of each. Loopback is not limited: only programs of
+    /// this machine can advertise or be reached there.
+    private static func machines(_ endpoints: [Endpoint]) -> [PeerKey: Int] {
+        endpoints.lazy.filter { !$0.isLoopback }.reduce(into: [:]) { $0[PeerKey($1), default: 0] += 1 }
+    }
+
+    private mutating func noteTime(_ time: Instant, if isNeeded: Bool = true) {
+        guard isNeeded else { return }
+        self.nextTime = self.nextTime.map { min($0, time) } ?? time
+    }
+
+    private mutating func start(_ attempt: Attempt, now: Instant, counts: Bool = true) {
+        self.running[attempt.number] = Running(attempt: attempt, counts: counts)
+        if counts { self.counting += 1 }
+        if attempt.cause.isForeign {
+            self.foreignOpen += 1
+            self.foreignCounting += 1
+            self.tokens.take(Double(max(attempt.endpoints.count, 1)), at: now)
+            for (key, count) in Self.machines(attempt.endpoints) { self.machines.take(Double(count), of: key, at: now) }
+        } else {
+            self.knownTokens.take(Double(max(attempt.endpoints.count, 1)), at: now)
+            for (key, count) in Self.machines(attempt.endpoints) {
+                self.knownMachines.take(Double(count), of: key, at: now)
+            }
+        }
+    }
+
+    // MARK: Ending
+
+    /// Stops counting an attempt that takes long.
     mutating func release(_ number: Int) {
-        self.running.remove(number)
+        guard let running = self.running[number], running.counts else { return }
+        self.running[number]?.counts = false
+        self.counting -= 1
+        if running.attempt.cause.isForeign { self.foreignCounting -= 1 }
+    }
+
+    /// Handles the end of an attempt.
+    ///
+    /// - Parameter system: the system of the account that was found; `nil` if the attempt failed.
+    mutating func ended(_ number: Int, found system: SystemID? = nil, now: Instant) {
+        self.release(number)
+        guard let attempt = self.running.removeValue(forKey: number)?.attempt else { return }
+        if attempt.cause.isForeign { self.foreignOpen -= 1 }
+        guard let system, self.findings.tryTake(system, at: now) else { return }
+        if attempt.cause.isForeign {
+            self.tokens.putBack(Double(max(attempt.endpoints.count, 1)), at: now)
+            for (key, count) in Self.machines(attempt.endpoints) {
+                self.machines.putBack(Double(count), of: key, at: now)
+            }
+        } else {
+            self.knownTokens.putBack(Double(max(attempt.endpoints.count, 1)), at: now)
+            for (key, count) in Self.machines(attempt.endpoints) {
+                self.knownMachines.putBack(Double(count), of: key, at: now)
+            }
+        }
     }
 }
 
@@ -45,29 +303,58 @@ struct AttemptQueue {
 extension SystemBrowser {
     /// Starts an attempt to connect, or queues it.
     func start(attempt number: Int, to instance: String, _ endpoints: [Endpoint]) {
-        guard !self.machine.isReconnecting(instance) else {
-            // A lost system stays listed for a short time only.
-            return self.add(.presence(instance: instance, attempt: number, endpoints: endpoints))
+        let attempt = AttemptQueue.Attempt(
+            instance: instance,
+            number: number,
+            endpoints: endpoints,
+            cause: self.machine.cause(of: instance)
+        )
+        if case .loss = attempt.cause, self.attemptQueue.startAtOnce(attempt, now: self.time.now) {
+            return self.add(.presence(attempt))
         }
-        self.attemptQueue.add(AttemptQueue.Attempt(instance: instance, number: number, endpoints: endpoints))
-        self.startAttempts()
+        self.attemptQueue.add(attempt)
     }
 
-    private func startAttempts() {
-        while let next = self.attemptQueue.next() {
-            guard let instance = self.instance(of: next.number, next.instance) else {
+    /// Starts the attempts that may start now.
+    func startAttempts() {
+        while let next = self.attemptQueue.next(now: self.time.now) {
+            guard self.instance(of: next.number, next.instance) != nil else {
                 // The instance is gone.
-                self.attemptQueue.release(next.number)
+                self.attemptQueue.ended(next.number, now: self.time.now)
                 continue
             }
-            self.add(.presence(instance: instance, attempt: next.number, endpoints: next.endpoints))
+            self.add(.presence(next))
             self.add(.releaseSlowAttempt(next.number))
         }
+        self.armWakeUp()
     }
 
-    /// Stops counting an attempt, because it has ended or takes long.
+    /// Stops counting an attempt that takes long.
     func release(_ attempt: Int) {
         self.attemptQueue.release(attempt)
         self.startAttempts()
+    }
+
+    /// Handles the end of an attempt.
+    ///
+    /// - Parameter connection: the connection that was opened; `nil` if the attempt failed.
+    func ended(_ attempt: Int, _ connection: Connection?) {
+        let system = connection.flatMap { $0.isWithinAccount ? $0.peer.systemID : nil }
+        self.attemptQueue.ended(attempt, found: system, now: self.time.now)
+        self.startAttempts()
+    }
+}
+
+extension SystemBrowserStateMachine {
+    /// Why an attempt to connect to an instance is made.
+    func cause(of name: String) -> AttemptQueue.Cause {
+        guard let instance = self.instances[name] else { return .hint }
+        if case .reconnecting = instance.phase { return .loss }
+        if let referral = instance.referral { return .referral(referral.system) }
+        // An instance that was authenticated may be advertised at other addresses later.
+        let isKnown =
+            instance.isConfigured || instance.isRemembered
+            || instance.authenticated.map { instance.endpoints.contains($0) } ?? false
+        return isKnown ? .known : .hint
     }
 }

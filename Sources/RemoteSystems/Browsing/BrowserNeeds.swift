@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import NIOCore
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 /// The combined needs of all watchers of an account context: the shortest silence time, the longest timeouts and the
@@ -9,12 +10,15 @@ internal import RemoteSystemsTransport
 struct BrowserNeeds: Sendable {
     /// The application id sent in presence connections: that of the watcher registered first.
     var application = ""
-    /// Whether any watcher wants systems of other accounts.
-    var wantsAnonymous = false
+    /// The relations of the systems that any watcher wants.
+    var wanted: Set<Standing.Kind> = [.sameAccount]
     /// The time without traffic after which a system counts as gone.
     var silenceTime = TimeAmount.hours(1)
     var connectTimeout = TimeAmount.zero
     var limits = ConnectionLimits()
+
+    /// Whether any watcher wants systems of accounts that are not linked.
+    var wantsAnonymous: Bool { self.wanted.contains(.anonymous) }
 
     init(_ runs: [WatcherRun]) {
         for run in runs {
@@ -23,14 +27,14 @@ struct BrowserNeeds: Sendable {
                 self.application = run.context.configuration.applicationID
                 self.limits = own
             }
-            self.wantsAnonymous = self.wantsAnonymous || run.filters.wantAnonymous
+            self.wanted.formUnion(run.filters.wanted)
             self.silenceTime = min(self.silenceTime, TimeAmount(run.options.silenceTime))
             self.connectTimeout = max(
                 self.connectTimeout,
                 TimeAmount(run.context.configuration.transport.connectTimeout)
             )
             self.limits.messageBytes = max(self.limits.messageBytes, own.messageBytes)
-            self.limits.handshakeTimeout = max(self.limits.handshakeTimeout, own.handshakeTimeout)
+            self.limits.helloTimeout = max(self.limits.helloTimeout, own.helloTimeout)
             self.limits.drainTime = max(self.limits.drainTime, own.drainTime)
         }
         self.limits.deadPeerTime = self.silenceTime

@@ -35,6 +35,24 @@ struct KnownEndpoints: Sendable, Equatable {
         private static let maxHostBytes = 64
     }
 
+    /// What is known of a system that was met.
+    struct Meeting: Sendable, Hashable, Codable {
+        /// The name under which the system described itself.
+        var name: String
+        /// The end of the certificate that it presented, in seconds since 1970.
+        var certificateEnd: Int
+        /// In seconds since 1970.
+        var time: Int
+
+        /// Whether the values are within their valid ranges.
+        var isValid: Bool { self.name.isName && self.certificateEnd >= 0 }
+    }
+
+    /// The maximum number of systems that are remembered by name.
+    static let maxMeetings = 512
+    /// The time for which a system is remembered by name, in seconds: 400 days.
+    static let maxMeetingAge = 400 * 24 * 3600
+
     static let maxSystems = 1024
     static let maxEndpointsOfSystem = 8
     /// The maximum number of endpoints of all systems. It keeps the file below 1 MiB.
@@ -48,6 +66,8 @@ struct KnownEndpoints: Sendable, Equatable {
 
     /// A random value that is part of each network's hash, so that the hashes cannot be looked up in a table.
     private(set) var salt: [UInt8]
+    /// The latest description of each system that was met, for a person who lists the account's systems.
+    private(set) var met: [SystemID: Meeting] = [:]
     /// The entries of each system, the newest first.
     private(set) var systems: [SystemID: [Entry]] = [:]
 
@@ -87,6 +107,26 @@ struct KnownEndpoints: Sendable, Equatable {
         return true
     }
 
+    /// Records that a system was met. Returns whether the change is worth storing.
+    @discardableResult
+    mutating func met(_ system: SystemID, _ meeting: Meeting) -> Bool {
+        guard meeting.isValid else { return false }
+        if let known = self.met[system], known.name == meeting.name, known.certificateEnd == meeting.certificateEnd,
+            abs(meeting.time - known.time) < Self.refreshAge
+        {
+            return false
+        }
+        self.met[system] = meeting
+        self.trimMeetings()
+        return true
+    }
+
+    private mutating func trimMeetings() {
+        guard self.met.count > Self.maxMeetings else { return }
+        let newest = self.met.sorted { $1.value.time < $0.value.time }.prefix(Self.maxMeetings)
+        self.met = Dictionary(newest.map { ($0.key, $0.value) }) { first, _ in first }
+    }
+
     /// Removes systems. Returns whether any was known.
     @discardableResult
     mutating func forget(_ systems: some Collection<SystemID>) -> Bool {
@@ -107,6 +147,8 @@ struct KnownEndpoints: Sendable, Equatable {
     /// - Parameter now: in seconds since 1970.
     mutating func dropOld(now: Int) {
         let valid = (now - Self.maxAge)...(now + Self.refreshAge)
+        let meetings = (now - Self.maxMeetingAge)...(now + Self.refreshAge)
+        self.met = self.met.filter { meetings.contains($0.value.time) }
         self.systems = self.systems.compactMapValues { entries in
             let kept = entries.filter { valid.contains($0.met) }
             return kept.isEmpty ? nil : kept
@@ -178,6 +220,8 @@ extension KnownEndpoints {
         var version: Int
         var salt: Data
         var systems: [String: [Entry]]
+        /// `nil` in files of earlier versions.
+        var met: [String: Meeting]?
     }
 
     /// The version of the file, which decides how to read the rest.
@@ -210,6 +254,10 @@ extension KnownEndpoints {
             if !valid.isEmpty { self.systems[system] = Array(valid) }
         }
         self.trim()
+        for (id, meeting) in contents.met ?? [:] where meeting.isValid {
+            if let system = SystemID(id) { self.met[system] = meeting }
+        }
+        self.trimMeetings()
     }
 
     /// An empty value with a random salt.
@@ -226,7 +274,8 @@ extension KnownEndpoints {
                 Contents(
                     version: Self.version,
                     salt: Data(self.salt),
-                    systems: Dictionary(systems) { first, _ in first }
+                    systems: Dictionary(systems) { first, _ in first },
+                    met: Dictionary(self.met.map { ("\($0.key)", $0.value) }) { first, _ in first }
                 )
             )
         )

@@ -14,6 +14,7 @@ internal import Synchronization
 final class KnownSystems: Sendable {
     private enum Change: Hashable {
         case met(SystemID, host: String, port: Int, network: String)
+        case described(SystemID, name: String, certificateEnd: Int)
         case forgotten(SystemID)
         case endpointForgotten(SystemID, host: String, port: Int)
     }
@@ -78,6 +79,15 @@ final class KnownSystems: Sendable {
         return processes ?? []
     }
 
+    /// All processes that were met on the networks of the last recall, the newest first.
+    func recallAgain() -> [KnownProcess] {
+        self.state.withLock { state in
+            guard let networks = state.networks else { return [] }
+            state.recalled = []
+            return self.newProcesses(networks, &state)
+        }
+    }
+
     private func newProcesses(_ present: PresentNetworks, _ state: inout State) -> [KnownProcess] {
         var identities: Set<String> = []
         let processes = state.known?.processes { host in
@@ -125,6 +135,19 @@ final class KnownSystems: Sendable {
                 state.known?.met(system, host: host, port: port, on: network.identity, at: Self.now) ?? false
             else { return false }
             return Self.add(.met(system, host: host, port: port, network: network.identity), to: &state)
+        }
+    }
+
+    /// Records the name of a system that was met and the end of its certificate.
+    ///
+    /// - Returns: whether ``save()`` must be called, since nothing else waits to be stored.
+    func met(_ system: SystemID, named name: String, certificateEnd: Date) -> Bool {
+        guard system != self.ownSystem else { return false }
+        let end = Int(min(max(certificateEnd.timeIntervalSince1970, 0), 1e11))
+        let meeting = KnownEndpoints.Meeting(name: name, certificateEnd: end, time: Self.now)
+        return self.state.withLock { state in
+            guard state.known?.met(system, meeting) ?? false else { return false }
+            return Self.add(.described(system, name: name, certificateEnd: end), to: &state)
         }
     }
 
@@ -198,6 +221,8 @@ final class KnownSystems: Sendable {
             switch change {
             case .met(let system, let host, let port, let network):
                 known.met(system, host: host, port: port, on: network, at: time)
+            case .described(let system, let name, let end):
+                known.met(system, KnownEndpoints.Meeting(name: name, certificateEnd: end, time: time))
             case .forgotten(let system): known.forget([system])
             case .endpointForgotten(let system, let host, let port): known.forget(system, host: host, port: port)
             }

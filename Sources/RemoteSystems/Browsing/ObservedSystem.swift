@@ -15,6 +15,8 @@ struct ObservedSystem: Sendable, Hashable {
         var discoveryType: RemoteSystemDiscoveryType
         /// The relation of the process's system to this system.
         var standing: Standing.Kind
+        /// The account of the process's system, if proved.
+        var account: AccountID?
 
         init(
             name: String,
@@ -26,6 +28,7 @@ struct ObservedSystem: Sendable, Hashable {
             self.endpoints = instance.endpoints
             self.discoveryType = instance.discoveryType
             self.standing = instance.standing
+            self.account = instance.account
         }
 
         /// The order in which processes determine the system's name: the host daemon first, then by application id. The
@@ -45,13 +48,14 @@ extension RemoteSystem {
     /// Creates the system that a watcher lists; `nil` if no process remains.
     ///
     /// - Parameters:
-    ///   - includesAnonymous: whether the watcher wants systems of other accounts.
+    ///   - wanted: the relations of the systems that the watcher wants.
     ///   - origin: the application context of connections to the system.
-    init?(_ observed: ObservedSystem, includesAnonymous: Bool, ownSystem: SystemID, origin: ApplicationContext) {
-        var parts = observed.parts
-        // A system of our account is described only by processes whose account is proved.
-        if !includesAnonymous || parts.contains(where: \.standing.isAccountProved) {
-            parts.removeAll { !$0.standing.isAccountProved }
+    init?(_ observed: ObservedSystem, wanted: Set<Standing.Kind>, ownSystem: SystemID, origin: ApplicationContext) {
+        var parts = observed.parts.filter { wanted.contains($0.standing) }
+        // A system of our account is described only by processes of our account, and a system of a linked account only
+        // by processes whose account is proved.
+        for standing in [Standing.Kind.sameAccount, .linked] where parts.contains(where: { $0.standing == standing }) {
+            parts.removeAll { $0.standing != standing }
         }
         guard let first = parts.first else { return nil }
         var applications: [String: RemoteSystemApplication] = [:]
@@ -102,8 +106,21 @@ extension RemoteSystem {
             authorizationKind: RemoteSystemAuthorizationKind(first.standing),
             isLocal: observed.id == ownSystem,
             applications: applications.values.sorted { $0.id < $1.id },
+            accountID: first.accountID(origin),
+            accountName: first.standing == .linked
+                ? first.account.flatMap { origin.account.links[$0]?.name } : nil,
             origin: origin
         )
+    }
+}
+
+extension ObservedSystem.Part {
+    fileprivate func accountID(_ origin: ApplicationContext) -> AccountID? {
+        switch self.standing {
+        case .sameAccount: try? origin.security().identity.accountID
+        case .linked: self.account
+        case .anonymous: nil
+        }
     }
 }
 

@@ -58,24 +58,36 @@ extension SystemBrowser {
         switch event {
         case .appeared(let hint), .changed(let hint):
             self.strangers["\(name)/\(hint.id)"] = self.stranger(hint, from: source)
-            let isOurs = self.isOurs(hint, from: source)
-            var endpoints = hint.endpoints.map { Endpoint($0, by: source, isOurs: isOurs) }
+            let standing = self.standing(of: hint, from: source)
+            let isOurs = standing.isAccountProved
+            self.noteUnrecognised(
+                "\(name)/\(hint.id)",
+                hint,
+                isOurs: isOurs,
+                at: hint.endpoints.filter(\.isOnLink).map { Endpoint($0, by: source, isOurs: false) }
+                    .filter { self.account.network.isProximal($0) }
+            )
+            guard isOurs || self.isOfAnyone(hint) else { return }
+            var endpoints = self.permitted(hint, from: source).map { Endpoint($0, by: source, isOurs: isOurs) }
             if !isOurs {
                 // An unauthenticated system must not make this process connect to addresses that are not nearby.
                 endpoints.removeAll { !self.account.network.isProximal($0) }
-                guard self.isOfAnyone(hint), !endpoints.isEmpty else { return }
             }
+            guard !endpoints.isEmpty else { return }
             self.perform(
                 self.machine.seen(
                     "\(name)/\(hint.id)",
                     endpoints: endpoints,
                     by: RemoteSystemDiscoveryType(endpoints),
-                    standing: isOurs ? .sameAccount : .anonymous
+                    standing: standing,
+                    isConfigured: source.origin == .configured
                 )
             )
         case .vanished(let id):
             let instance = "\(name)/\(id)"
             self.strangers[instance] = nil
+            self.unrecognised.remove(instance)
+            self.distantHints[instance] = nil
             self.perform(self.machine.unseen(instance))
             self.forgetIfGone(instance)
         case .settled:
@@ -86,10 +98,14 @@ extension SystemBrowser {
                 "\(trouble.message) \(trouble.advice)",
                 recoversByItself: trouble.recoversByItself
             )
-            self.errors["\(name)/\(trouble.code)"] = error
+            if self.errors.updateValue(error, forKey: "\(name)/\(trouble.code)") == nil, trouble.code.hidesSystems {
+                self.flooding.change { $0 += 1 }
+            }
             self.report(error)
         case .recovered(let code):
-            self.errors["\(name)/\(code)"] = nil
+            if self.errors.removeValue(forKey: "\(name)/\(code)") != nil, code.hidesSystems {
+                self.flooding.change { $0 -= 1 }
+            }
         }
     }
 
@@ -97,11 +113,14 @@ extension SystemBrowser {
     /// may have many.
     private func events(of source: any DiscoverySource) -> DiscoveryEvents {
         guard !self.needs.wantsAnonymous else { return source.browse() }
-        return source.browse { [security] hint in Self.carriesTag(of: security.identity, hint) }
+        let keys = self.linkKeys
+        return source.browse { [security] hint in
+            Self.carriesTag(of: security.identity, hint) || Self.carriesTag(of: keys, hint)
+        }
     }
 
     private func stranger(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Stranger? {
-        guard !self.isOurs(hint, from: source) else { return nil }
+        guard self.standing(of: hint, from: source) == .anonymous else { return nil }
         let version = hint.properties[Presence.versionProperty] ?? []
         return version.elementsEqual(Presence.version.utf8) ? .otherAccount : .otherVersion
     }
@@ -122,9 +141,68 @@ extension SystemBrowser {
         )
     }
 
-    /// Whether a hint justifies a connection: it carries this account's tag, or comes from the configuration.
-    private func isOurs(_ hint: DiscoveryHint, from source: any DiscoverySource) -> Bool {
-        source.origin == .configured || Self.carriesTag(of: self.security.identity, hint)
+    /// The endpoints of a hint that this system connects to. An announcement proves nothing, so it must not make this
+    /// system connect to machines beyond the link on which it can have arrived.
+    private func permitted(_ hint: DiscoveryHint, from source: any DiscoverySource) -> [DiscoveryEndpoint] {
+        guard source.origin == .announced, source.discoveryType == .proximal else { return hint.endpoints }
+        let near = hint.endpoints.filter(\.isOnLink)
+        let name = "\(source.name)/\(hint.id)"
+        if near.count == hint.endpoints.count {
+            self.distantHints[name] = nil
+        } else if self.distantHints[name] != nil || self.distantHints.count < BrowserLimits.distantHints {
+            self.distantHints[name] = (hint, source)
+        }
+        return Array(near.prefix(BrowserLimits.endpointsOfHint))
+    }
+
+    /// Handles the hints with addresses on other networks again, after this machine's networks have changed.
+    func reviewDistantHints() {
+        for (hint, source) in self.distantHints.values { self.take(.changed(hint), from: source) }
+    }
+
+    /// The relation of the hint's system to this one, as far as the hint shows it. A hint with this account's tag or
+    /// that of a wanted link, or from the configuration, justifies a connection.
+    private func standing(of hint: DiscoveryHint, from source: any DiscoverySource) -> Standing.Kind {
+        if source.origin == .configured || Self.carriesTag(of: self.security.identity, hint) { return .sameAccount }
+        return Self.carriesTag(of: self.linkKeys, hint) ? .linked : .anonymous
+    }
+
+    /// The standings to accept from the system that a hint leads to. Remembered and configured endpoints do not show
+    /// whether the system is of this account or a linked one.
+    func accepted(for standing: Standing.Kind) -> Set<Standing.Kind> {
+        switch standing {
+        case .sameAccount, .linked: self.needs.wanted.subtracting([.anonymous])
+        case .anonymous: [.sameAccount, .anonymous]
+        }
+    }
+
+    /// Browses again with the changed links.
+    func linksChanged() {
+        let keys = self.linkKeys
+        guard keys != self.browsedKeys else { return }
+        self.browsedKeys = keys
+        guard self.needs.wanted.contains(.linked) else { return }
+        self.machine.browsesAnew(sources: self.account.sources.count)
+        self.browsing.change { $0 += 1 }
+    }
+
+    /// The discovery keys of the links whose systems a watcher wants.
+    private var linkKeys: [DiscoveryKey] {
+        guard self.needs.wanted.contains(.linked) else { return [] }
+        return self.security.trust.linked.values.compactMap(\.account.discoveryKey).sorted {
+            $0.bytes.lexicographicallyPrecedes($1.bytes)
+        }
+    }
+
+    private static func carriesTag(of keys: [DiscoveryKey], _ hint: DiscoveryHint) -> Bool {
+        guard !keys.isEmpty, let version = hint.properties[Presence.versionProperty],
+            version.elementsEqual(Presence.version.utf8), let tags = hint.properties[Presence.linkTagsProperty],
+            tags.count <= Presence.maxLinkTagBytes
+        else { return false }
+        let presented = stride(from: 0, to: tags.count, by: DiscoveryKey.tagByteCount)
+            .map { Array(tags[$0..<min($0 + DiscoveryKey.tagByteCount, tags.count)]) }
+        // One tag for each key, whatever the number of tags in the hint.
+        return keys.contains { key in presented.contains(key.discoveryTag(instance: hint.instance)) }
     }
 
     private static func carriesTag(of identity: SystemIdentity, _ hint: DiscoveryHint) -> Bool {
@@ -141,5 +219,12 @@ extension SystemBrowser {
             version.elementsEqual(Presence.version.utf8), let key = hint.properties[Presence.anonymousProperty]
         else { return false }
         return key.elementsEqual("1".utf8)
+    }
+}
+
+extension DiscoveryProblem.Code {
+    /// Whether discovery misses systems because of what others advertise.
+    fileprivate var hidesSystems: Bool {
+        self == .cacheLimit || self == .announcementFlood || self == .tooManyHints
     }
 }

@@ -18,10 +18,14 @@ extension SystemBrowserStateMachine {
         _ host: String,
         from before: SystemDescription?,
         to description: SystemDescription,
-        on system: SystemID
+        on system: SystemID,
+        now: Instant
     ) -> [Action] {
-        // Referrals are not transitive.
-        guard let known = self.instances[host], known.standing == .sameAccount, known.referral == nil else { return [] }
+        // Referrals are not transitive. They lead to the address that was authenticated, whatever is advertised now.
+        guard let known = self.instances[host], known.standing == .sameAccount, known.referral == nil,
+            let endpoint = known.authenticated
+        else { return [] }
+        self.deferredReferrals[host] = nil
         let advertised = self.advertised(on: system)
         var actions = self.letGo(of: advertised, on: system)
         var unnamed = Set(self.referrals(by: host))
@@ -29,14 +33,19 @@ extension SystemBrowserStateMachine {
             let referral = Referral(host: host, system: system, application: application)
             unnamed.remove(referral.instance)
             let isNew = !self.knows(referral.instance)
+            if isNew, !self.referralBudget.tryTake(system, at: now) {
+                self.deferredReferrals[host] = self.referralBudget.nextTime(of: system, after: now)
+                continue
+            }
             actions += self.seen(
                 referral.instance,
-                endpoints: known.endpoints,
+                endpoints: [endpoint],
                 by: known.discoveryType,
-                isReferral: true
+                referral: referral
             )
-            self.instances[referral.instance]?.referral = referral
-            if isNew, let program = before?.programs.first(where: { $0.application.id == application }) {
+            if isNew, self.knows(referral.instance),
+                let program = before?.programs.first(where: { $0.application.id == application })
+            {
                 self.instances[referral.instance]?.phase = .reconnecting(system, description.described(program))
             }
         }
@@ -50,18 +59,28 @@ extension SystemBrowserStateMachine {
         return actions + self.unsee(unnamed.subtracting(described).sorted())
     }
 
+    /// Continues with the referrals that were beyond the rate of their system.
+    mutating func followDeferred(now: Instant) -> [Action] {
+        let due = self.deferredReferrals.filter { $0.value <= now }.keys.sorted()
+        return due.flatMap { host -> [Action] in
+            self.deferredReferrals[host] = nil
+            guard case .connected(let system, let description?) = self.instances[host]?.phase else { return [] }
+            return self.follow(host, from: nil, to: description, on: system, now: now)
+        }
+    }
+
     /// The instance names of the processes to which the browser connects through the host.
     func referrals(by host: String) -> [String] {
-        self.instances.filter { $0.value.referral?.host == host && $0.value.referral?.isDirect == false }.keys.sorted()
+        self.instances.names(referredBy: host).filter { self.instances[$0]?.referral?.isDirect == false }.sorted()
     }
 
     // MARK: Processes that a host describes
 
     /// Whether a host of the system describes the application of another process.
     func isDescribed(_ application: String, on system: SystemID, beside instance: String) -> Bool {
-        self.instances.contains { name, other in
-            guard name != instance, other.standing.isAccountProved, other.referral == nil,
-                case .connected(system, let description?) = other.phase
+        self.instances.names(on: system).contains { name in
+            guard name != instance, let other = self.instances[name], other.standing.isAccountProved,
+                other.referral == nil, case .connected(system, let description?) = other.phase
             else { return false }
             return description.programs.contains { $0.application.id == application }
         }
@@ -69,12 +88,14 @@ extension SystemBrowserStateMachine {
 
     /// Ends the connections to processes that a host now describes and that discovery no longer finds.
     mutating func dropDescribed(on system: SystemID) -> [Action] {
-        let spare = self.instances.filter { name, instance in
-            guard !instance.isHinted, case .connected(system, let description?) = instance.phase else { return false }
+        let spare = self.instances.names(on: system).filter { name in
+            guard let instance = self.instances[name], !instance.isHinted,
+                case .connected(system, let description?) = instance.phase
+            else { return false }
             return self.isDescribed(description.application.id, on: system, beside: name)
         }
-        for name in spare.keys { self.instances[name] = nil }
-        return spare.keys.sorted().map { .disconnect(instance: $0) }
+        for name in spare { self.instances[name] = nil }
+        return spare.sorted().map { .disconnect(instance: $0) }
     }
 
     /// Connects directly to the processes that a lost host has described. The processes stay listed: they may still
@@ -96,18 +117,20 @@ extension SystemBrowserStateMachine {
             (system, description) = (id, described)
         default: return []
         }
+        // Only the address of the lost connection was authenticated.
+        guard let authenticated = known.authenticated else { return [] }
         let present = self.advertised(on: system)
         var actions: [Action] = []
         for program in description.programs where !present.contains(program.application.id) {
             // The host may have another connection, for example at a new port.
             guard !self.isDescribed(program.application.id, on: system, beside: host) else { continue }
             let referral = Referral(host: host, system: system, application: program.application.id, isDirect: true)
-            guard self.instances[referral.instance] == nil, self.instances.count < Self.maxInstances else { continue }
-            var endpoints: [Endpoint] = []
-            for var endpoint in known.endpoints {
-                endpoint.port = program.port
-                if !endpoints.contains(endpoint) { endpoints.append(endpoint) }
-            }
+            guard self.instances[referral.instance] == nil, self.instances.count < Self.maxInstances,
+                self.referralBudget.tryTake(system, at: now)
+            else { continue }
+            var endpoint = authenticated
+            endpoint.port = program.port
+            let endpoints = [endpoint]
             var instance = Instance(endpoints: endpoints, discoveryType: known.discoveryType)
             instance.isHinted = false
             instance.isFirstAttempt = false
@@ -130,7 +153,9 @@ extension SystemBrowserStateMachine {
     /// The applications of the system's processes to which the browser connects without a referral.
     private func advertised(on system: SystemID) -> Set<String> {
         var advertised: Set<String> = []
-        for instance in self.instances.values where instance.referral == nil && instance.standing.isAccountProved {
+        for name in self.instances.names(on: system) {
+            guard let instance = self.instances[name], instance.referral == nil, instance.standing.isAccountProved
+            else { continue }
             switch instance.phase {
             case .connected(system, let description?), .reconnecting(system, let description?):
                 advertised.insert(description.application.id)
@@ -141,7 +166,8 @@ extension SystemBrowserStateMachine {
     }
 
     private mutating func letGo(of applications: Set<String>, on system: SystemID) -> [Action] {
-        let spare = self.instances.values.compactMap(\.referral)
+        guard !applications.isEmpty else { return [] }
+        let spare = self.instances.referred.compactMap { self.instances[$0]?.referral }
             .filter { $0.system == system && applications.contains($0.application) }
         for referral in spare { self.instances[referral.instance] = nil }
         return spare.map { .disconnect(instance: $0.instance) }

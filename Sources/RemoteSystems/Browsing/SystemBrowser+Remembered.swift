@@ -27,14 +27,13 @@ extension SystemBrowserStateMachine {
     /// Stops waiting for the attempts to connect to remembered processes before ``Action/settled``. They continue.
     mutating func recallEnds() -> [Action] {
         self.awaitsRecall = false
-        for (name, instance) in self.instances where instance.isRemembered {
-            self.instances[name]?.isFirstAttempt = false
-        }
+        for name in self.instances.remembered { self.instances[name]?.isFirstAttempt = false }
         return self.checkSettled()
     }
 
     mutating func tryRemembered(isFirstAttempt: Bool = true) -> [Action] {
-        var running = self.instances.values.count { $0.isRemembered && !$0.hasConnected }
+        guard !self.recalling.isEmpty else { return [] }
+        var running = self.instances.remembered.count { self.instances[$0]?.hasConnected == false }
         var actions: [Action] = []
         while running < Self.maxRememberedAttempts, let process = self.recalling.popFirst() {
             guard !self.knows(process.instance), self.instances.count < Self.maxInstances else { continue }
@@ -58,14 +57,15 @@ extension SystemBrowserStateMachine {
     }
 
     private func discovered(at endpoints: [Endpoint]) -> String? {
-        self.instances.first { $0.value.canTakeOver && !Set($0.value.endpoints).isDisjoint(with: endpoints) }?.key
+        self.instances.names(at: endpoints).first { self.instances[$0]?.canTakeOver ?? false }
     }
 
     // MARK: Taking over
 
     /// The remembered instance at one of the endpoints, whose connection a discovered instance takes over.
     func remembered(at endpoints: [Endpoint]) -> String? {
-        self.instances.first { $0.value.isRemembered && !Set($0.value.endpoints).isDisjoint(with: endpoints) }?.key
+        guard !self.instances.remembered.isEmpty else { return nil }
+        return self.instances.names(at: endpoints).first { self.instances[$0]?.isRemembered ?? false }
     }
 
     /// Replaces a remembered instance by the discovered one of the same process, which gets its connection or attempt.
@@ -75,6 +75,7 @@ extension SystemBrowserStateMachine {
         taken.endpoints = new.endpoints
         taken.discoveryType = new.discoveryType
         taken.isHinted = new.isHinted
+        taken.isConfigured = new.isConfigured
         let hasAttempt = self.instances[discovered].map { !$0.phase.isIdle } ?? false
         var actions: [Action] = hasAttempt ? [.disconnect(instance: discovered)] : []
         actions.append(.rename(instance: remembered, to: discovered))
@@ -92,7 +93,8 @@ extension SystemBrowserStateMachine {
     }
 
     private mutating func redirectReferrals(of host: String, to other: String) -> [Action] {
-        self.referrals(by: host).compactMap { name in
+        if let time = self.deferredReferrals.removeValue(forKey: host) { self.deferredReferrals[other] = time }
+        return self.referrals(by: host).compactMap { name in
             guard var instance = self.instances.removeValue(forKey: name), let old = instance.referral else {
                 return nil
             }
@@ -122,25 +124,40 @@ extension SystemBrowserStateMachine {
             }
         }
         if instance.isRemembered {
-            guard let other = self.instances.first(where: { $0.value.canTakeOver && isSame($0.value) }) else {
+            guard let (other, found) = self.first(on: system, where: { $0.canTakeOver && isSame($0) }) else {
                 return nil
             }
-            if case .reconnecting = other.value.phase { return self.takeOver(name, as: other.key, other.value) }
+            if case .reconnecting = found.phase { return self.takeOver(name, as: other, found) }
             self.instances[name] = nil
-            return [.disconnect(instance: name)] + self.redirectReferrals(of: name, to: other.key)
+            return [.disconnect(instance: name)] + self.redirectReferrals(of: name, to: other)
         }
         guard instance.canTakeOver,
-            let other = self.instances.first(where: { $0.value.isRemembered && isSame($0.value) })
+            let (other, found) = self.first(on: system, where: { $0.isRemembered && isSame($0) })
         else { return nil }
-        if case .connected = other.value.phase { return self.takeOver(other.key, as: name, instance) }
-        self.instances[other.key] = nil
-        return [.disconnect(instance: other.key)] + self.redirectReferrals(of: other.key, to: name)
+        if case .connected = found.phase { return self.takeOver(other, as: name, instance) }
+        self.instances[other] = nil
+        return [.disconnect(instance: other)] + self.redirectReferrals(of: other, to: name)
+    }
+
+    private func first(on system: SystemID, where isWanted: (Instance) -> Bool) -> (String, Instance)? {
+        for name in self.instances.names(on: system) {
+            if let instance = self.instances[name], isWanted(instance) { return (name, instance) }
+        }
+        return nil
     }
 }
 
 extension SystemBrowserStateMachine.Instance {
     /// Whether the instance is known only by its remembered endpoints, not by discovery.
     var isRemembered: Bool { self.expected != nil && !self.isHinted }
+
+    /// Whether no system has been authenticated at the instance's endpoints, which another machine chose.
+    var isUnproved: Bool {
+        !self.hasConnected && !self.isConfigured && self.referral == nil && self.expected == nil && self.isHinted
+    }
+
+    /// The key of the machine at the first endpoint.
+    var key: PeerKey { PeerKey(self.endpoints.first ?? Endpoint(host: "", port: 0)) }
 
     /// Whether the instance may be the same process as a remembered one.
     var canTakeOver: Bool {

@@ -16,12 +16,23 @@ extension SystemBrowser {
                 await self.endRecall()
             }
             for await networks in PresentNetworks.changes() {
-                let revoked = self.account.revocations?.systems ?? []
+                let revoked = self.account.revocations?.allSystems ?? []
                 let processes = await known.recall(on: networks, revoked: revoked)
                 self.perform(self.machine.recalled(processes))
+                self.reviewDistantHints()
                 // Systems may have been met before the network was known.
                 self.rememberPresentSystems()
             }
+        }
+    }
+
+    /// Tries the processes of known systems again and again while discovery misses systems, until cancelled.
+    func keepRecallingWhileFlooded(_ known: KnownSystems) async {
+        while !Task.isCancelled {
+            await self.flooding.becomes { $0 > 0 }
+            guard !Task.isCancelled else { return }
+            self.perform(self.machine.recalled(Array(known.recallAgain().prefix(BrowserLimits.recalls))))
+            try? await self.time.sleep(for: BrowserTimes.recallInterval)
         }
     }
 
@@ -29,9 +40,18 @@ extension SystemBrowser {
 
     /// Remembers the endpoint at which a process that has described itself was reached.
     func remember(_ instance: String, over connection: Connection) {
+        self.rememberName(of: instance, over: connection)
         guard let knownSystems, connection.isWithinAccount, self.machine.isMemorable(instance),
             let endpoint = connection.channel.transportPeer.endpoint,
             knownSystems.met(connection.peer.systemID, at: endpoint)
+        else { return }
+        self.add(.saveKnownSystems(knownSystems))
+    }
+
+    private func rememberName(of instance: String, over connection: Connection) {
+        guard let knownSystems, connection.isWithinAccount,
+            case .connected(let system, let description?) = self.machine.instances[instance]?.phase,
+            knownSystems.met(system, named: description.displayName, certificateEnd: connection.peer.expiry)
         else { return }
         self.add(.saveKnownSystems(knownSystems))
     }
@@ -43,7 +63,7 @@ extension SystemBrowser {
     }
 
     func forgetRevokedSystems() {
-        guard let knownSystems, knownSystems.forget(self.account.revocations?.systems ?? []) else { return }
+        guard let knownSystems, knownSystems.forget(self.account.revocations?.allSystems ?? []) else { return }
         self.add(.saveKnownSystems(knownSystems))
     }
 

@@ -44,11 +44,18 @@ struct SystemBrowserStateMachine {
         var attempts = 0
         var phase = Phase.connecting
         var isFirstAttempt = true
+        /// Whether this machine's owner configured the endpoints. Otherwise another machine chose them.
+        var isConfigured = false
         /// Whether the process was connected at any time.
         var hasConnected = false
+        /// The endpoint of the last connection over which the process was authenticated.
+        var authenticated: Endpoint?
+        var lastConnect: Instant?
         var lastLoss: Instant?
         /// The relation of the system to this one: by its advertisement before the connection, then by its certificate.
         var standing = Standing.Kind.sameAccount
+        /// The account that the certificate proved.
+        var account: AccountID?
         /// The host that this process is reached through, if it is not advertised itself.
         var referral: Referral?
         /// The system that the attempts must reach, if they are for remembered endpoints.
@@ -87,6 +94,11 @@ struct SystemBrowserStateMachine {
             default: false
             }
         }
+
+        /// The end of the delay before the next attempt, if there is a delay.
+        var waitsUntil: Instant? {
+            if case .waiting(let until) = self { until } else { nil }
+        }
     }
 
     /// The maximum number of instances. Limits the memory that the network can make this process use (design target: 1
@@ -97,7 +109,14 @@ struct SystemBrowserStateMachine {
     /// The maximum number of attempts to connect to an instance of another account for each of its advertisements.
     static var maxAnonymousAttempts: Int { 3 }
 
-    var instances: [String: Instance] = [:]
+    var instances = InstanceTable()
+    /// The referrals that each system may cause.
+    var referralBudget = KeyedTokenBuckets<SystemID>(
+        capacity: BrowserLimits.referrals,
+        rate: BrowserLimits.referralRate
+    )
+    /// The hosts with referrals that are not followed yet, and when to continue.
+    var deferredReferrals: [String: Instant] = [:]
     /// The last reported description of each present system.
     private(set) var systems: [SystemID: ObservedSystem] = [:]
     private var unsettledSources: Int
@@ -107,7 +126,8 @@ struct SystemBrowserStateMachine {
     var recalling: ArraySlice<KnownProcess> = []
     /// Whether ``Action/settled`` was emitted.
     private(set) var isSettled = false
-    private var hasRefused = false
+    /// Whether it was reported that instances are ignored.
+    var hasRefused = false
 
     /// Creates the state of a browser that starts.
     ///
@@ -125,12 +145,12 @@ struct SystemBrowserStateMachine {
         self.isSettled = false
     }
 
-    /// Removes the systems of other accounts, after the last watcher that wanted them stopped.
-    mutating func dropAnonymous() -> [Action] {
-        let anonymous = self.instances.filter { !$0.value.standing.isAccountProved }
-        for name in anonymous.keys { self.instances[name] = nil }
-        return anonymous.keys.sorted().map { .disconnect(instance: $0) }
-            + anonymous.values.flatMap { self.relist($0.phase) } + self.checkSettled()
+    /// Removes the systems with these standings, after the last watcher that wanted them stopped.
+    mutating func drop(_ unwanted: Set<Standing.Kind>) -> [Action] {
+        let dropped = self.instances.filter { unwanted.contains($0.value.standing) }
+        for (name, _) in dropped { self.instances[name] = nil }
+        return dropped.map(\.key).sorted().map { .disconnect(instance: $0) }
+            + dropped.flatMap { self.relist($0.value.phase) } + self.checkSettled()
     }
 
     /// Whether the instance's connection was just lost and an attempt to reconnect is in progress.
@@ -184,23 +204,21 @@ struct SystemBrowserStateMachine {
         endpoints: [Endpoint],
         by type: RemoteSystemDiscoveryType,
         standing: Standing.Kind = .sameAccount,
-        isReferral: Bool = false
+        isConfigured: Bool = false,
+        referral: Referral? = nil
     ) -> [Action] {
-        let new = Instance(endpoints: endpoints, discoveryType: type, standing: standing)
-        if !isReferral, new.canTakeOver, self.instances[instance]?.phase.isIdle ?? true {
+        var new = Instance(endpoints: endpoints, discoveryType: type, standing: standing)
+        new.isConfigured = isConfigured
+        new.referral = referral
+        if referral == nil, new.canTakeOver, self.instances[instance]?.phase.isIdle ?? true {
             if let remembered = self.remembered(at: endpoints) { return self.takeOver(remembered, as: instance, new) }
         }
         guard var known = self.instances[instance] else {
-            guard self.instances.count < Self.maxInstances else { return self.refuse() }
             // Further anonymous instances are ignored without an error: the user could do nothing about it.
-            let anonymous = standing.isAccountProved ? 0 : self.instances.values.count { !$0.standing.isAccountProved }
-            guard anonymous < Self.maxAnonymous else { return [] }
-            self.instances[instance] = Instance(
-                endpoints: endpoints,
-                discoveryType: type,
-                standing: standing
-            )
-            return [.connect(instance: instance, endpoints: endpoints)]
+            guard standing.isAccountProved || self.instances.anonymousCount < Self.maxAnonymous else { return [] }
+            guard let actions = self.makeRoom(for: new) else { return self.refuse() }
+            self.instances[instance] = new
+            return actions + [.connect(instance: instance, endpoints: endpoints)]
         }
         let isNew = known.endpoints != endpoints || !known.isHinted
         let isElsewhere = Set(self.reported(known)).isDisjoint(with: endpoints)
@@ -225,15 +243,6 @@ struct SystemBrowserStateMachine {
         let parts = self.systems[system]?.parts.filter { $0.description.application.id == description.application.id }
         guard let parts, !parts.isEmpty else { return instance.endpoints }
         return parts.flatMap(\.endpoints)
-    }
-
-    /// Reports once that the limit was reached, so that instances are not ignored silently.
-    private mutating func refuse() -> [Action] {
-        guard !self.hasRefused else { return [] }
-        self.hasRefused = true
-        let text =
-            "More than \(Self.maxInstances) processes of this account are advertised here; the others are ignored."
-        return [.report(RemoteSystemWatcherError(.discoveryHampered, text, recoversByItself: false))]
     }
 
     mutating func unseen(_ instance: String) -> [Action] {
@@ -270,10 +279,10 @@ struct SystemBrowserStateMachine {
         _ system: SystemID,
         _ description: SystemDescription
     ) -> Bool {
-        self.instances.contains { otherName, other in
-            guard otherName != name, other.isHinted, case .connected(system, let otherDescription?) = other.phase else {
-                return false
-            }
+        self.instances.names(on: system).contains { otherName in
+            guard otherName != name, let other = self.instances[otherName], other.isHinted,
+                case .connected(system, let otherDescription?) = other.phase
+            else { return false }
             return otherDescription.application.id == description.application.id
                 && !Set(other.endpoints).isDisjoint(with: instance.endpoints)
         }
@@ -292,16 +301,29 @@ struct SystemBrowserStateMachine {
     mutating func connected(
         _ instance: String,
         to system: SystemID,
-        at endpoint: Endpoint? = nil,
-        standing: Standing.Kind = .sameAccount
+        at endpoint: Endpoint?,
+        standing: Standing.Kind = .sameAccount,
+        account: AccountID? = nil,
+        now: Instant
     ) -> [Action] {
         guard var known = self.instances[instance] else { return [] }
+        let others = self.instances.names(on: system).subtracting([instance])
+        guard others.count < BrowserLimits.processes else {
+            // The instance stays known, so that the same advertisement causes no further attempt for a while.
+            let before = known.phase
+            known.phase = .waiting(until: now.advanced(by: BrowserTimes.surplus))
+            known.isFirstAttempt = false
+            self.instances[instance] = known
+            return [.disconnect(instance: instance)] + self.relist(before) + self.checkSettled()
+        }
         known.standing = standing
+        known.account = account
         known.hasConnected = true
+        known.authenticated = endpoint?.withOptions(of: known.endpoints)
+        known.lastConnect = now
         if known.isHinted { known.expected = nil }
         // The process may have left its other remembered endpoints since.
         if known.isRemembered, let endpoint { known.endpoints = [endpoint] }
-        if standing.isAccountProved { known.attempts = 0 }
         let before = known.phase
         if case .reconnecting(system, let description) = before {
             known.phase = .connected(system, description)
@@ -313,7 +335,7 @@ struct SystemBrowserStateMachine {
         return self.relist(before) + self.tryRemembered(isFirstAttempt: false)
     }
 
-    mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {
+    mutating func described(_ instance: String, _ description: SystemDescription, now: Instant) -> [Action] {
         guard var known = self.instances[instance], case .connected(let system, let before) = known.phase else {
             return []
         }
@@ -324,8 +346,14 @@ struct SystemBrowserStateMachine {
         known.refusal = nil
         self.instances[instance] = known
         if let merged = self.merge(instance) { return merged + self.checkSettled() }
+        if before == nil, self.isSurplus(instance, on: system) {
+            // Many names lead to one process.
+            self.instances[instance]?.phase = .waiting(until: now.advanced(by: BrowserTimes.surplus))
+            return [.disconnect(instance: instance)] + self.checkSettled()
+        }
         let referred =
-            self.follow(instance, from: before, to: description, on: system) + self.dropDescribed(on: system)
+            self.follow(instance, from: before, to: description, on: system, now: now)
+            + self.dropDescribed(on: system)
         return referred + self.relist(system) + self.checkSettled()
     }
 
@@ -361,6 +389,8 @@ struct SystemBrowserStateMachine {
         let before = known.phase
         let taken = self.takeOver(from: instance, known, lost: lost, now: now)
         known.isFirstAttempt = false
+        // Connections that end soon count like failed attempts.
+        known.forgetFailures(now: now)
         // A text of an anonymous system is not shown to the user.
         known.refusal = known.standing.isAccountProved ? refusal : nil
         let mayReturn = known.isRemembered && known.hasConnected && known.attempts < Self.maxReturns && isAuthentic
@@ -399,6 +429,7 @@ struct SystemBrowserStateMachine {
         // A system of this account that accepts connections and drops them could also cause an endless series of
         // reconnects.
         let isAgain = known.lastLoss.map { $0.duration(to: now) < BrowserTimes.stable } ?? false
+        known.forgetFailures(now: now)
         known.lastLoss = now
         known.phase = .reconnecting(system, description)
         self.instances[instance] = known
@@ -409,15 +440,12 @@ struct SystemBrowserStateMachine {
     // MARK: Time
 
     var nextWakeUp: Instant? {
-        var next: Instant?
-        for case .waiting(let until) in self.instances.values.lazy.map(\.phase) {
-            next = next.map { min($0, until) } ?? until
-        }
-        return next
+        [self.instances.nextWait, self.deferredReferrals.values.min()].compactMap(\.self).min()
     }
 
     mutating func tick(now: Instant) -> [Action] {
-        var actions: [Action] = []
+        var actions = self.followDeferred(now: now)
+        guard self.instances.nextWait.map({ $0 <= now }) ?? false else { return actions }
         for (name, instance) in self.instances {
             guard case .waiting(let until) = instance.phase, until <= now else { continue }
             self.instances[name]?.phase = .connecting
@@ -430,12 +458,12 @@ struct SystemBrowserStateMachine {
 
     mutating func checkSettled() -> [Action] {
         guard !self.isSettled, self.unsettledSources <= 0, !self.awaitsRecall else { return [] }
-        guard !self.instances.values.contains(where: \.isFirstAttempt) else { return [] }
+        guard self.instances.firstAttempts == 0 else { return [] }
         self.isSettled = true
         return [.settled]
     }
 
-    private mutating func relist(_ phase: Phase) -> [Action] {
+    mutating func relist(_ phase: Phase) -> [Action] {
         switch phase {
         case .connected(let system, _), .reconnecting(let system, _): self.relist(system)
         case .connecting, .waiting, .abandoned: []
@@ -443,7 +471,7 @@ struct SystemBrowserStateMachine {
     }
 
     /// Emits a change if the system's description differs from the last reported one.
-    private mutating func relist(_ id: SystemID) -> [Action] {
+    mutating func relist(_ id: SystemID) -> [Action] {
         let new = self.observed(id)
         guard new != self.systems[id] ?? ObservedSystem(id: id, parts: []) else { return [] }
         self.systems[id] = new.parts.isEmpty ? nil : new
@@ -452,7 +480,8 @@ struct SystemBrowserStateMachine {
 
     private func observed(_ id: SystemID) -> ObservedSystem {
         var parts: [ObservedSystem.Part] = []
-        for (name, instance) in self.instances {
+        for name in self.instances.names(on: id) {
+            guard let instance = self.instances[name] else { continue }
             switch instance.phase {
             // A diagnosis advertises itself briefly, to be found by its name. It must not appear as a system that comes
             // and goes.

@@ -16,7 +16,7 @@ actor SystemBrowser {
     /// A piece of work that runs in a task of its own while the browser runs.
     enum Job: Sendable {
         case browse(any DiscoverySource)
-        case presence(instance: String, attempt: Int, endpoints: [Endpoint])
+        case presence(AttemptQueue.Attempt)
         case followPresence(Connection, instance: String, attempt: Int)
         case followTrust(Connection)
         /// Stops counting an attempt that takes long.
@@ -25,8 +25,14 @@ actor SystemBrowser {
         case expectDescription(Connection, instance: String, attempt: Int)
         case observeAccount
         case renew
+        /// Tries advertisements without the present tag.
+        case tryUnrecognised
         /// Tries the processes of known systems on each network that appears.
         case recall(KnownSystems)
+        /// Tries the processes of known systems while discovery misses systems.
+        case recallWhileFlooded(KnownSystems)
+        /// Reviews hints when this machine's networks change.
+        case reviewHints
         /// Stores what was learned of known systems, after a while in which more may be learned.
         case saveKnownSystems(KnownSystems)
     }
@@ -53,22 +59,39 @@ actor SystemBrowser {
     var machine: SystemBrowserStateMachine
     var attempts: [String: (number: Int, connection: Connection?)] = [:]
     private var nextAttempt = 0
-    var attemptQueue = AttemptQueue()
+    var attemptQueue: AttemptQueue
+    /// The attempts whose descriptions have arrived and wait for ``descriptionBudget``.
+    var delayedDescriptions: Set<Int> = []
+    /// Limits the time that descriptions take.
+    var descriptionBudget: DescriptionBudget
     private var wakeUp: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
     private var addJob: AsyncStream<Job>.Continuation?
     /// A counter that is incremented when the sources must browse again.
     let browsing = ObservableValue(0)
-    var isRenewing = false
+    /// The advertisements without the present tag.
+    var unrecognised = UnrecognisedHints()
+    /// Whether the job ``Job/tryUnrecognised`` runs.
+    var triesUnrecognised = false
+    /// The discovery key that the present browses use.
+    var browsedKey: DiscoveryKey
+    /// The discovery keys of the links that the sources browse for.
+    var browsedKeys: [DiscoveryKey] = []
+    /// The number of problems of discovery because of which it misses systems.
+    let flooding = ObservableValue(0)
     /// The earliest time of the next attempt to connect to an instance of another account.
     private var nextTurn: ContinuousClock.Instant
     /// The description received from each instance. Kept while reconnecting, so that only changes are sent again.
-    private var descriptions: [String: (system: SystemID, subscriber: StateSubscriber)] = [:]
+    var descriptions: [String: (system: SystemID, subscriber: StateSubscriber)] = [:]
+    /// Limits how fast long descriptions arrive.
+    let descriptionPace = StatePace()
     /// The publisher of this system's state (the topic `trust`) on its presence connections.
     let publisher = StatePublisher()
     let trust: TrustPublication
     /// The advertisements of other accounts or versions, by source and id. The sources limit their number.
     var strangers: [String: Stranger] = [:]
     var errors: [String: RemoteSystemWatcherError] = [:]
+    /// Announced hints with addresses on networks that this machine is not attached to, by source and id.
+    var distantHints: [String: (hint: DiscoveryHint, source: any DiscoverySource)] = [:]
 
     /// The reason why an advertisement is counted but not connected to.
     enum Stranger {
@@ -76,12 +99,15 @@ actor SystemBrowser {
     }
 
     init(account: AccountContext, security: TransportSecurity) throws(TransportError) {
-        self.trust = try TrustPublication(on: self.publisher)
+        self.trust = try TrustPublication(on: self.publisher, security)
+        self.browsedKey = security.identity.discoveryKey
         self.account = account
         self.security = security
         self.time = account.environment.time
         self.knownSystems = account.knownSystems(of: security.systemID)
         self.nextTurn = self.time.now
+        self.attemptQueue = AttemptQueue(now: self.time.now)
+        self.descriptionBudget = DescriptionBudget(now: self.time.now)
         self.needs = BrowserNeeds([])
         self.machine = SystemBrowserStateMachine(sources: account.sources.count)
     }
@@ -131,10 +157,10 @@ actor SystemBrowser {
                 connection.update(deadPeerTime: self.needs.silenceTime)
             }
         }
-        guard self.needs.wantsAnonymous != before.wantsAnonymous else { return }
+        guard self.needs.wanted != before.wanted else { return }
         self.machine.browsesAnew(sources: self.account.sources.count)
         self.browsing.change { $0 += 1 }
-        if !self.needs.wantsAnonymous { self.perform(self.machine.dropAnonymous()) }
+        self.perform(self.machine.drop(before.wanted.subtracting(self.needs.wanted)))
     }
 
     private func begin() {
@@ -142,9 +168,14 @@ actor SystemBrowser {
             sources: self.account.sources.count,
             awaitsRecall: self.knownSystems != nil
         )
-        self.attemptQueue = AttemptQueue()
+        self.attemptQueue = AttemptQueue(now: self.time.now)
+        self.descriptionBudget = DescriptionBudget(now: self.time.now)
         self.strangers = [:]
+        self.distantHints = [:]
         self.errors = [:]
+        self.unrecognised.removeAll()
+        self.triesUnrecognised = false
+        self.flooding.change { $0 = 0 }
         // A job waits only until the loop in `run(_:)` starts it. A job of an ended instance returns at once, and the
         // machine limits the number of instances.
         let (jobs, addJob) = AsyncStream<Job>.makeStream()
@@ -153,7 +184,12 @@ actor SystemBrowser {
     }
 
     private func run(_ jobs: AsyncStream<Job>) async {
-        if let knownSystems { self.add(.recall(knownSystems)) }
+        if let knownSystems {
+            self.add(.recall(knownSystems))
+            self.add(.recallWhileFlooded(knownSystems))
+        } else if self.account.environment.isReal, self.account.sources.contains(where: { $0.origin == .announced }) {
+            self.add(.reviewHints)
+        }
         for source in self.account.sources { self.add(.browse(source)) }
         self.add(.observeAccount)
         self.publishTrust()
@@ -181,21 +217,20 @@ actor SystemBrowser {
     private func perform(_ job: Job) async {
         switch job {
         case .browse(let source): await self.keepBrowsing(source)
-        case .presence(let instance, let attempt, let endpoints):
-            await self.keepPresence(instance, attempt: attempt, endpoints: endpoints)
+        case .presence(let attempt): await self.keepPresence(attempt)
         case .releaseSlowAttempt(let attempt):
             guard (try? await self.time.sleep(for: BrowserTimes.slowAttempt)) != nil else { return }
             self.release(attempt)
         case .expectDescription(let connection, let instance, let attempt):
             try? await self.time.sleep(for: BrowserTimes.description)
-            guard let instance = self.instance(of: attempt, instance), !self.machine.isDescribed(instance) else {
-                return
-            }
+            guard let instance = self.instance(of: attempt, instance), !self.machine.isDescribed(instance),
+                !self.delayedDescriptions.contains(attempt)
+            else { return }
             connection.abort()
         case .observeAccount:
             await self.account.observeAccount {
-                self.publishTrust()
-                self.forgetRevokedSystems()
+                self.trustChanged()
+                self.linksChanged()
             }
             self.endIfLeft()
         case .followPresence(let connection, let instance, let attempt):
@@ -205,10 +240,14 @@ actor SystemBrowser {
         case .renew:
             while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
                 await self.account.reloadIdentityInBackground()
-                for connection in self.connections { self.renewIfDue(over: connection) }
+                self.renewIfDue()
                 self.rememberPresentSystems()
             }
+        case .tryUnrecognised: await self.tryUnrecognised()
         case .recall(let known): await self.keepRecalling(known)
+        case .recallWhileFlooded(let known): await self.keepRecallingWhileFlooded(known)
+        case .reviewHints:
+            for await _ in PresentNetworks.changes() { self.reviewDistantHints() }
         case .saveKnownSystems(let known):
             guard (try? await self.time.sleep(for: BrowserTimes.saving)) != nil else { return }
             await known.save()
@@ -233,10 +272,15 @@ actor SystemBrowser {
             switch action {
             case .connect(let instance, let endpoints):
                 self.nextAttempt += 1
-                self.attempts[instance] = (self.nextAttempt, nil)
+                if let old = self.attempts.updateValue((self.nextAttempt, nil), forKey: instance) {
+                    self.attemptQueue.cancel(old.number)
+                }
                 self.start(attempt: self.nextAttempt, to: instance, endpoints)
             case .disconnect(let instance):
-                self.attempts.removeValue(forKey: instance)?.connection?.abort()
+                if let attempt = self.attempts.removeValue(forKey: instance) {
+                    self.attemptQueue.cancel(attempt.number)
+                    attempt.connection?.abort()
+                }
                 self.forgetIfGone(instance)
             case .rename(let old, let new):
                 self.attempts[new] = self.attempts.removeValue(forKey: old)
@@ -251,11 +295,13 @@ actor SystemBrowser {
                 self.report(error)
             }
         }
-        self.armWakeUp()
+        self.machine.instances.refreshWait()
+        self.startAttempts()
     }
 
-    private func armWakeUp() {
-        let times = self.users.compactMap(\.list.enumerationEnds) + [self.machine.nextWakeUp].compactMap(\.self)
+    func armWakeUp() {
+        let next = [self.machine.nextWakeUp, self.attemptQueue.nextTime].compactMap(\.self)
+        let times = self.users.compactMap(\.list.enumerationEnds) + next
         guard !self.isOver, let next = times.min(), self.wakeUp.map({ next < $0.time }) ?? true else { return }
         self.wakeUp?.task.cancel()
         let task = Task(executorPreference: self.account.environment.taskExecutor) { [time = self.time] in
@@ -282,19 +328,20 @@ actor SystemBrowser {
     }
 
     /// Connects to an instance, and returns when the connection has ended.
-    private func keepPresence(_ name: String, attempt: Int, endpoints: [Endpoint]) async {
+    private func keepPresence(_ queued: AttemptQueue.Attempt) async {
+        let (name, attempt, endpoints) = (queued.instance, queued.number, queued.endpoints)
         let connection: Connection
-        defer { self.release(attempt) }
         do {
             let started = self.time.now
             // In a child task, whose stack is freed when it ends. A task keeps the memory of its deepest call, and this
             // one lasts as long as the connection.
-            async let connecting = self.connect(name, endpoints: endpoints)
+            async let connecting = self.connect(name, endpoints: endpoints, isHurried: queued.isHurried)
             connection = try await connecting
             let duration = self.time.now - started
             for user in self.users { user.run.metrics.connected(after: duration) }
-            self.release(attempt)
+            self.ended(attempt, connection)
         } catch {
+            self.ended(attempt, nil)
             guard let instance = self.instance(of: attempt, name), !Task.isCancelled else { return }
             self.attemptFailed(instance, endpoints, error)
             let error = error as? TransportError
@@ -312,8 +359,10 @@ actor SystemBrowser {
         }
         guard let instance = self.instance(of: attempt, name) else { return connection.leave() }
         self.noteConnected(connection, instance: instance)
+        // The machine may have enough connections to the process or its system.
+        guard self.attempts[instance]?.number == attempt else { return }
         self.add(.followPresence(connection, instance: instance, attempt: attempt))
-        if connection.isWithinAccount { self.add(.followTrust(connection)) }
+        if connection.exchangesTrust { self.add(.followTrust(connection)) }
         self.add(.expectDescription(connection, instance: instance, attempt: attempt))
         let status = await withTaskCancellationHandler {
             await connection.waitUntilClosed()
@@ -328,7 +377,7 @@ actor SystemBrowser {
     /// Removes the state of an instance that is gone. Instance names change daily, so the state would accumulate.
     func forgetIfGone(_ instance: String) {
         guard !self.machine.knows(instance) else { return }
-        self.attempts[instance] = nil
+        if let attempt = self.attempts.removeValue(forKey: instance) { self.attemptQueue.cancel(attempt.number) }
         self.descriptions[instance] = nil
     }
 
@@ -337,11 +386,12 @@ actor SystemBrowser {
             // Systems that were met before are often absent, and another one may have their address.
             return self.forgetIfReplaced(expected, at: endpoints, error)
         }
+        if let notice = (error as? TransportError)?.withdrawal { self.account.learnWithdrawal(notice) }
         for user in self.users { user.run.metrics.connectionFailed(error) }
         self.report(error, from: self.machine.standing(of: instance))
     }
 
-    private func connect(_ instance: String, endpoints: [Endpoint]) async throws -> Connection {
+    private func connect(_ instance: String, endpoints: [Endpoint], isHurried: Bool) async throws -> Connection {
         // The instance may get another name at any suspension.
         let standing = self.machine.standing(of: instance)
         let referral = self.machine.referral(of: instance)
@@ -354,12 +404,13 @@ actor SystemBrowser {
             timeout: self.needs.connectTimeout,
             logger: self.logger
         )
-        connector.accepted = [.sameAccount, standing]
+        connector.accepted = self.accepted(for: standing)
         connector.opened = { [publisher = self.publisher, opened = connector.opened] connection in
             opened(connection)
-            guard let connection = connection as? Connection, connection.isWithinAccount else { return }
+            guard let connection = connection as? Connection, connection.exchangesTrust else { return }
             connection.publish(publisher)
         }
+        if isHurried { connector.timeoutLimit = BrowserTimes.hurried }
         if isReconnecting { connector.timeoutLimit = BrowserTimes.reconnect }
         var endpoints = endpoints
         if let referral, referral.isDirect, referral.system == self.security.systemID {
@@ -374,8 +425,9 @@ actor SystemBrowser {
                 targetApplication: referral?.application,
                 application: self.needs.application,
                 limits: limits.peerLimits
-            )
-        ) { _, _ in .requestUnknown }
+            ),
+            handler: self.requestHandler()
+        )
         return connection
     }
 
@@ -390,57 +442,6 @@ actor SystemBrowser {
         if turn > now { try await self.time.sleep(until: turn) }
     }
 
-    /// Receives the description of a process until the connection ends.
-    private func followPresence(of name: String, attempt: Int, over connection: Connection) async {
-        guard let instance = self.instance(of: attempt, name) else { return }
-        var end = try? await self.follow(instance, attempt: attempt, over: connection)
-        if end == nil {
-            // The subscriber of an earlier connection to the instance has not ended yet. Use a new one.
-            guard let instance = self.instance(of: attempt, name) else { return }
-            self.descriptions[instance] = nil
-            end = try? await self.follow(instance, attempt: attempt, over: connection)
-        }
-        switch end {
-        case .unsubscribed, .connectionEnded: break
-        case nil, .publisher, .rulesBroken:
-            self.logger.debug(
-                "A system stopped describing itself",
-                metadata: ["system": "\(connection.peer.systemID.short)", "reason": "\(end.map { "\($0)" } ?? "?")"]
-            )
-            // Changes of the system would be missed. Reconnect, with a delay if this repeats.
-            connection.abort()
-        }
-    }
-
-    private func follow(_ instance: String, attempt: Int, over connection: Connection) async throws -> StateEnd {
-        let subscriber = self.subscriber(of: instance, on: connection.peer.systemID)
-        return try await subscriber.follow(over: connection) { _ in
-            self.described(subscriber.records, instance: instance, attempt: attempt, by: connection)
-        }
-    }
-
-    private func subscriber(of instance: String, on system: SystemID) -> StateSubscriber {
-        if let known = self.descriptions[instance], known.system == system { return known.subscriber }
-        let new = StateSubscriber(PresenceTopic.schema)
-        self.descriptions[instance] = (system, new)
-        return new
-    }
-
-    private func described(
-        _ records: [StateKey: ValueSet],
-        instance name: String,
-        attempt: Int,
-        by connection: Connection
-    ) {
-        guard let instance = self.instance(of: attempt, name), let description = SystemDescription(records) else {
-            return
-        }
-        let isFirst = !self.machine.isDescribed(instance)
-        self.perform(self.machine.described(instance, description))
-        if isFirst { self.remember(self.instance(of: attempt, name) ?? name, over: connection) }
-        if description.isAuthority, connection.isWithinAccount { self.renewIfDue(over: connection) }
-    }
-
     private func noteConnected(_ connection: Connection, instance: String) {
         guard self.attempts[instance]?.connection == nil else { return }
         self.attempts[instance]?.connection = connection
@@ -451,12 +452,14 @@ actor SystemBrowser {
                 instance,
                 to: connection.peer.systemID,
                 at: connection.channel.transportPeer.endpoint,
-                standing: connection.peer.standing.kind
+                standing: connection.peer.standing.kind,
+                account: connection.peer.standing.accountID,
+                now: self.time.now
             )
         )
     }
 
-    private func report(_ error: any Error, from standing: Standing.Kind) {
+    func report(_ error: any Error, from standing: Standing.Kind) {
         guard let error = error as? TransportError, standing.isAccountProved,
             error.code == .peerNotTrusted || error.openStatus == .notAuthorized
         else { return }

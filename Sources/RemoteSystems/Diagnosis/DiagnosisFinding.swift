@@ -5,7 +5,10 @@ internal import RemoteSystemsDiscovery
 
 /// One result of a diagnosis: what was found, why it matters, and what to do.
 public struct DiagnosisFinding: Sendable, Hashable, Codable {
-    /// The subject of a finding. Codes are stable; later versions may add codes.
+    /// The subject of a finding: the question that the diagnosis examines. ``DiagnosisFinding/status`` holds the
+    /// result.
+    ///
+    /// Codes are stable; later versions may add codes.
     public struct Code: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
         /// The code's name, in lower case with hyphens.
         public var rawValue: String
@@ -16,7 +19,7 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
 
         /// Whether the machine's clock can be right.
         public static let clock = Code(rawValue: "clock")
-        /// Whether the account can be used, and this system belongs to it.
+        /// Whether the account can be used, and whether this system belongs to it.
         public static let account = Code(rawValue: "account")
         /// Whether this system's certificate is valid, and for how long.
         public static let certificate = Code(rawValue: "certificate")

@@ -5,10 +5,19 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
-/// The open connections of systems of other accounts.
+/// The open connections of systems of other accounts, which have limits of their own.
+protocol ForeignConnections: Sendable {
+    /// - Parameter account: the linked account of the system; `nil` for a system of an account that is not linked.
+    func hasCapacity(for system: SystemID, of account: AccountID?) -> Bool
+    /// Records a connection. Returns `nil` when it was recorded, else the status with which to close it.
+    func enter(_ connection: any AuthenticatedConnection) -> CloseStatus?
+    func leave(_ id: ObjectIdentifier)
+}
+
+/// The open connections of systems of accounts that are not linked.
 ///
 /// They have a limit of their own, so that they cannot take the places of the account's own systems.
-final class AnonymousConnections: Sendable {
+final class AnonymousConnections: ForeignConnections {
     /// The maximum numbers of connections: in total, per system, and per peer key. One machine can claim any number of
     /// system ids.
     static let maxConnections = 16
@@ -23,7 +32,7 @@ final class AnonymousConnections: Sendable {
 
     private let state = Mutex(State())
 
-    func hasCapacity(for system: SystemID) -> Bool {
+    func hasCapacity(for system: SystemID, of account: AccountID? = nil) -> Bool {
         self.state.withLock { $0.systems.capacity(for: system) == .free }
     }
 
@@ -32,7 +41,7 @@ final class AnonymousConnections: Sendable {
     /// The limit is checked again here, because several connections may have been admitted at the same time.
     ///
     /// - Returns: `nil` when the connection was recorded, else the status with which to close it.
-    func enter(_ connection: Connection) -> CloseStatus? {
+    func enter(_ connection: any AuthenticatedConnection) -> CloseStatus? {
         let isIn = self.enter(
             ObjectIdentifier(connection),
             system: connection.peer.systemID,

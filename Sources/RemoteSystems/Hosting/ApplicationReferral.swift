@@ -15,37 +15,6 @@ struct ApplicationReferral: Sendable {
     /// every port.
     let isOnLoopback: Bool
 
-    /// The reason why a caller may not start the application; `nil` when it may.
-    static func refusal(
-        of application: InstalledApplication,
-        to hello: Hello,
-        isLocal: Bool
-    ) -> Refusal? {
-        if hello.service == Launch.service, !application.uriSchemes.isEmpty { return nil }
-        guard let service = application.services.first(where: { $0.name == hello.service }) else {
-            let callable = application.services.filter {
-                ($0.supportsRemote || isLocal) && $0.callers.include(hello.application, of: application.id)
-            }
-            return Refusal(noService: hello.service, in: application.id, callable: callable.map(\.name))
-        }
-        guard service.supportsRemote || isLocal else {
-            return Refusal(
-                .remoteSystemNotSupportedByApp,
-                code: .callerNotLocal,
-                "The application \(application.id) offers the service \(service.name) to its own machine only."
-            )
-        }
-        guard service.callers.include(hello.application, of: application.id) else {
-            return Refusal(
-                .remoteSystemNotSupportedByApp,
-                code: .callerNotListed,
-                "The application \(application.id) offers the service \(service.name) to certain applications only, "
-                    + "and \(hello.application) is not one of them."
-            )
-        }
-        return nil
-    }
-
     /// Redirects a caller to the port of a running application.
     static func redirect(to application: String, port: Int) -> Refusal {
         Refusal(
@@ -93,10 +62,31 @@ struct ApplicationReferral: Sendable {
     }
 
     /// Responds to a hello for an installed application, once the application runs or has failed to start.
-    func refer(_ hello: Hello, to application: InstalledApplication, isLocal: Bool) async -> Refusal {
+    ///
+    /// - Parameter audit: records the decision whether the application may be started.
+    func refer(
+        _ hello: Hello,
+        _ subject: Authorisation.Subject,
+        to application: InstalledApplication,
+        _ authorisation: Authorisation,
+        audit: (Authorisation.Decision, Authorisation.Subject, Authorisation.Target) -> Void
+    ) async -> Refusal {
+        let isLocal = subject.isLocal
         // A running application checks the caller itself.
         if let response = self.referToRunning(application.id, isLocal: isLocal) { return response }
-        if let refusal = Self.refusal(of: application, to: hello, isLocal: isLocal) { return refusal }
+        let authorisation = Authorisation(
+            host: application.id,
+            allowsAnyoneNearby: authorisation.allowsAnyoneNearby
+        )
+        let target = application.target(of: hello)
+        let decision = authorisation.decide(subject, target)
+        audit(decision, subject, target)
+        if case .refused(let reason) = decision {
+            let services = application.services.map {
+                (name: $0.name, offer: Authorisation.ServiceOffer($0, of: application.id))
+            }
+            return authorisation.refusal(of: subject, target, for: reason, services: services)
+        }
         switch await self.starter.bringUp(application.id) {
         case .running(let port):
             return self.referToRunning(application.id, isLocal: isLocal)
@@ -135,7 +125,33 @@ extension ApplicationReferral {
     }
 }
 
+extension ApplicationReferral {
+    /// What a system of another account wants to use in an application that is not installed: a service or a scheme
+    /// that the application registered with this process.
+    func target(of hello: Hello, in id: String) -> Authorisation.Target {
+        let programs = self.programs(isLocal: false).map(\.application).filter { $0.id == id }
+        if hello.service == Launch.service, programs.contains(where: { !$0.uriSchemes.isEmpty }) { return .launching }
+        guard programs.contains(where: { $0.services.contains { $0.name == hello.service } }) else {
+            return .application(id)
+        }
+        // The application decides again, and knows which callers it admits.
+        return .service(
+            hello.service,
+            Authorisation.ServiceOffer(application: id, supportsRemote: true, callers: .account)
+        )
+    }
+}
+
 extension InstalledApplication {
+    /// What a caller wants to use in the application.
+    func target(of hello: Hello) -> Authorisation.Target {
+        if hello.service == Launch.service, !self.uriSchemes.isEmpty { return .launching }
+        return .service(
+            hello.service,
+            self.services.first { $0.name == hello.service }.map { Authorisation.ServiceOffer($0, of: self.id) }
+        )
+    }
+
     /// The description that other systems receive. Systems other than this one get only the services that they may
     /// call.
     func description(isLocal: Bool) -> SystemDescription.Application {

@@ -8,20 +8,157 @@ internal import RemoteSystemsTransport
 /// Decides which connections a host accepts, and what handles their requests.
 extension HostCore {
     func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
-        let admission: Admission =
-            switch peer.standing {
-            case .sameAccount: await self.admitSystem(hello, peer: peer, own: own)
-            case .linked(_, let grants): self.admitLinked(hello, peer: peer, granted: grants, own: own)
-            case .anonymous: self.admitAnonymous(hello, peer: peer, own: own)
-            }
+        let subject = Authorisation.Subject(peer, application: hello.application, own: own)
+        let admission = await self.admit(hello, subject, peer: peer, own: own)
         let connections = self.connections
         let enter = { @Sendable (connection: any AuthenticatedConnection) in
             connections.enter(connection, isOwn: peer.systemID == own)
         }
         switch admission {
-        case .accept(let accepted): return .accept(accepted.entering(enter, leaving: connections.leave))
+        case .accept(var accepted):
+            accepted.receiveBudget = self.receiveBudget
+            return .accept(accepted.entering(enter, leaving: connections.leave))
         case .acceptStream(let stream): return .acceptStream(stream.entering(enter, leaving: connections.leave))
         case .refuse: return admission
+        }
+    }
+
+    /// What a hello leads to.
+    private enum Destination {
+        case presence
+        case stream
+        case builtIn(BuiltInService, Authorisation.Target)
+        case service(AppService)
+        /// A service that no application here offers.
+        case unknownService
+        /// An installed application, which may have to be started.
+        case installed(InstalledApplication, ApplicationReferral)
+        /// An application that is not installed. It may run nevertheless.
+        case uninstalled(String, ApplicationReferral)
+        /// An application that is not here.
+        case absent(String)
+    }
+
+    private func destination(of hello: Hello) -> Destination {
+        if let target = hello.targetApplication, target != self.application.id {
+            guard let referral else { return .absent(target) }
+            guard let application = self.installed.first(where: { $0.id == target }) else {
+                return .uninstalled(target, referral)
+            }
+            return .installed(application, referral)
+        }
+        if hello.service == Presence.service { return .presence }
+        if hello.service == StreamClaim.service { return .stream }
+        if let builtIn = self.builtIns[hello.service] {
+            return .builtIn(builtIn, hello.service == Launch.service ? .launching : .diagnosis)
+        }
+        if let service = self.services[hello.service] { return .service(service) }
+        guard let referral, hello.targetApplication == nil,
+            let application = self.installed.first(offering: hello.service)
+        else { return .unknownService }
+        return .installed(application, referral)
+    }
+
+    /// What the peer wants to use, for the decision.
+    private func target(_ destination: Destination, _ hello: Hello, _ subject: Authorisation.Subject)
+        -> Authorisation.Target
+    {
+        switch destination {
+        case .presence: return .presence
+        case .stream: return .stream
+        case .builtIn(_, let target): return target
+        case .service(let service):
+            return .service(service.name, Authorisation.ServiceOffer(service, of: self.application.id))
+        case .unknownService: return .service(hello.service, nil)
+        case .installed(let application, _):
+            switch subject.standing {
+            // A running application may offer other services than its manifest states, so it decides. Anonymous systems
+            // are refused.
+            case .sameAccount, .anonymous: return .application(application.id)
+            case .linked: return application.target(of: hello)
+            }
+        case .uninstalled(let id, let referral):
+            switch subject.standing {
+            case .sameAccount, .anonymous: return .application(id)
+            case .linked: return referral.target(of: hello, in: id)
+            }
+        case .absent(let id): return .application(id)
+        }
+    }
+
+    private func admit(
+        _ hello: Hello,
+        _ subject: Authorisation.Subject,
+        peer: PeerIdentity,
+        own: SystemID
+    ) async -> Admission {
+        let isLocal = subject.isLocal
+        // Other systems do not learn that the host is full before they are authorised.
+        if case .sameAccount = peer.standing, let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
+        let destination = self.destination(of: hello)
+        let target = self.target(destination, hello, subject)
+        let decision = self.authorisation.decide(subject, target)
+        self.context.audit(decision, about: subject, target)
+        if case .refused(let reason) = decision {
+            let services = self.services.values.map {
+                (name: $0.name, offer: Authorisation.ServiceOffer($0, of: self.application.id))
+            }
+            return .refuse(self.authorisation.refusal(of: subject, target, for: reason, services: services))
+        }
+        let admission: Admission =
+            switch destination {
+            case .presence: .accept(self.presence(subject, peer: peer, own: own))
+            case .stream:
+                self.streamTickets.admission(
+                    of: hello,
+                    from: peer,
+                    application: self.application.id,
+                    limits: StreamLimits(self.context.limits)
+                )
+            case .builtIn(let builtIn, _): .accept(self.accept(builtIn))
+            case .service(let service): .accept(self.accept(service, own: own, within: self.limits(for: peer)))
+            // Refused above.
+            case .unknownService: .refuse(AnonymousConnections.refusal)
+            case .installed(let application, let referral):
+                .refuse(await self.refer(hello, subject, to: application, referral))
+            case .uninstalled(let id, let referral): .refuse(referral.refer(to: id, isLocal: isLocal))
+            case .absent(let id):
+                .refuse(
+                    Refusal(
+                        .appNotInstalled,
+                        code: .applicationNotFound,
+                        "The application \(id) does not run here; this is \(self.application.id)."
+                    )
+                )
+            }
+        return self.limited(admission, peer: peer, own: own)
+    }
+
+    /// Applies the limits for peers of other accounts to an admission.
+    private func limited(_ admission: Admission, peer: PeerIdentity, own: SystemID) -> Admission {
+        let foreign: any ForeignConnections
+        let account: AccountID?
+        switch peer.standing {
+        case .sameAccount: return admission
+        case .linked(let id, _): (foreign, account) = (self.linkedConnections, id)
+        case .anonymous:
+            guard let anonymousConnections else { return .refuse(AnonymousConnections.refusal) }
+            (foreign, account) = (anonymousConnections, nil)
+        }
+        if case .refuse = admission { return admission }
+        if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
+        guard foreign.hasCapacity(for: peer.systemID, of: account) else { return .refuse(AnonymousConnections.full) }
+        switch admission {
+        case .accept(let accepted): return .accept(accepted.entering(foreign.enter, leaving: foreign.leave))
+        case .acceptStream(let stream): return .acceptStream(stream.entering(foreign.enter, leaving: foreign.leave))
+        case .refuse: return admission
+        }
+    }
+
+    private func limits(for peer: PeerIdentity) -> ConnectionLimits? {
+        switch peer.standing {
+        case .sameAccount, .linked: nil
+        case .anonymous: self.context.limits.forAnonymous
         }
     }
 
@@ -38,100 +175,17 @@ extension HostCore {
         return self.connections.refusal(to: peer.systemID, isOwn: peer.systemID == own)
     }
 
-    private func admitSystem(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
-        if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
-        if let targetApplication = hello.targetApplication, targetApplication != self.application.id {
-            if let referral {
-                guard let application = self.installed.first(where: { $0.id == targetApplication }) else {
-                    return .refuse(referral.refer(to: targetApplication, isLocal: peer.systemID == own))
-                }
-                return .refuse(await self.refer(hello, to: application, referral, isLocal: peer.systemID == own))
-            }
-            return .refuse(
-                Refusal(
-                    .appNotInstalled,
-                    code: .applicationNotFound,
-                    "The application \(targetApplication) does not run here; this is \(self.application.id)."
-                )
-            )
-        }
-        if hello.service == Presence.service { return .accept(self.presence(peer: peer, own: own)) }
-        if hello.service == StreamClaim.service {
-            return self.streamTickets.admission(
-                of: hello,
-                from: peer,
-                application: self.application.id,
-                limits: StreamLimits(self.context.limits)
-            )
-        }
-        if let builtIn = self.builtIns[hello.service] { return .accept(self.accept(builtIn)) }
-        guard let service = self.services[hello.service] else {
-            if let referral, hello.targetApplication == nil,
-                let application = self.installed.first(offering: hello.service)
-            {
-                return .refuse(await self.refer(hello, to: application, referral, isLocal: peer.systemID == own))
-            }
-            return .refuse(self.unknownService(hello, isLocal: peer.systemID == own))
-        }
-        let isLocal = peer.systemID == own
-        let host = self.application.id
-        if let refusal = service.refusal(application: hello.application, isLocal: isLocal, host: host) {
-            return .refuse(refusal)
-        }
-        return .accept(self.accept(service, own: own))
-    }
-
     /// Refers a caller to another application, which may be started first. That reads files and starts processes, so it
     /// does not run on the event loop of the handshake.
     private func refer(
         _ hello: Hello,
+        _ subject: Authorisation.Subject,
         to application: InstalledApplication,
-        _ referral: ApplicationReferral,
-        isLocal: Bool
+        _ referral: ApplicationReferral
     ) async -> Refusal {
         await withTaskExecutorPreference(self.context.environment.taskExecutor ?? globalConcurrentExecutor) {
-            await referral.refer(hello, to: application, isLocal: isLocal)
+            await referral.refer(hello, subject, to: application, self.authorisation, audit: self.context.audit)
         }
-    }
-
-    /// The refusal of an unknown service. It names only the services that the caller may call.
-    private func unknownService(_ hello: Hello, isLocal: Bool) -> Refusal {
-        let host = self.application.id
-        let callable = self.services.values.filter {
-            $0.refusal(application: hello.application, isLocal: isLocal, host: host) == nil
-        }
-        return Refusal(noService: hello.service, in: host, callable: callable.map(\.name))
-    }
-
-    /// Admits a system of a linked account to the services that were granted to that account. Any other service or
-    /// application gets the same refusal, so that the caller does not learn which of them exist.
-    private func admitLinked(_ hello: Hello, peer: PeerIdentity, granted: Grants, own: SystemID) -> Admission {
-        guard hello.targetApplication == nil || hello.targetApplication == self.application.id,
-            granted.services.contains(hello.service), let service = self.services[hello.service],
-            service.refusal(application: hello.application, isLocal: false, host: self.application.id) == nil
-        else { return .refuse(AnonymousConnections.refusal) }
-        if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
-        return .accept(self.accept(service, own: own))
-    }
-
-    /// Admits a system of another account to the services that are offered to anyone. Any other service or application
-    /// gets the same refusal, so that the caller does not learn which of them exist.
-    private func admitAnonymous(_ hello: Hello, peer: PeerIdentity, own: SystemID) -> Admission {
-        guard let anonymousConnections, hello.targetApplication == nil || hello.targetApplication == self.application.id
-        else {
-            return .refuse(AnonymousConnections.refusal)
-        }
-        let accepted: EstablishedConnection
-        if hello.service == Presence.service {
-            accepted = self.anonymousPresence()
-        } else if let service = self.services[hello.service], service.isForAnyone {
-            accepted = self.accept(service, own: own, within: self.context.limits.forAnonymous)
-        } else {
-            return .refuse(AnonymousConnections.refusal)
-        }
-        if let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
-        guard anonymousConnections.hasCapacity(for: peer.systemID) else { return .refuse(AnonymousConnections.full) }
-        return .accept(accepted.entering(anonymousConnections.enter, leaving: anonymousConnections.leave))
     }
 
     private func accept(

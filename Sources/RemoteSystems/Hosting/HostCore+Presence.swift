@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Logging
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
@@ -9,38 +10,57 @@ internal import RemoteSystemsTransport
 extension HostCore {
     /// Starts publishing the host's description. Watchers receive nothing before this call.
     func begin() throws {
-        self.publications = try HostPublications(allowsAnonymous: self.anonymousConnections != nil)
-        self.publish()
-        self.publishTrust()
+        self.publications = try HostPublications(
+            allowsAnonymous: self.anonymousConnections != nil,
+            self.context.security()
+        )
+        self.accountChanged()
     }
 
-    func presence(peer: PeerIdentity, own: SystemID) -> EstablishedConnection {
+    /// Accepts a watcher's connection. Publishes to a system of another account only what is offered to it.
+    func presence(_ subject: Authorisation.Subject, peer: PeerIdentity, own: SystemID) -> EstablishedConnection {
+        switch peer.standing {
+        case .sameAccount:
+            return self.presence(to: peer.systemID == own ? .local : .account, renewal: self.renewal)
+        case .linked(let account, _):
+            return self.presence(to: .linked(account), renewal: nil)
+        case .anonymous:
+            let limits = self.context.limits.forAnonymous
+            return EstablishedConnection(
+                acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
+                limits: limits,
+                handler: { _, _ in .requestUnknown },
+                opened: { [publications] connection in publications?.publish(to: .anonymous, on: connection) }
+            )
+        }
+    }
+
+    private var watcherLimits: ConnectionLimits {
         var limits = self.context.limits
         limits.window = min(limits.window, 8)
         // A side that subscribes must accept state frames of `minLimit` bytes, even if messages are limited to fewer.
         limits.messageBytes = max(limits.messageBytes, StateLimits.minLimit)
-        return EstablishedConnection(
-            acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
-            limits: limits,
-            handler: RequestHandler(self.renewal.respond),
-            opened: { [publications, context] connection in
-                publications?.publish(to: peer.systemID == own ? .local : .account, on: connection)
-                Task(executorPreference: context.environment.taskExecutor) {
-                    await self.watched(by: connection)
-                    await context.account.followTrust(over: connection, logger: context.logger)
-                }
-            }
-        )
+        return limits
     }
 
-    /// Publishes to a system of another account only what is offered to it.
-    func anonymousPresence() -> EstablishedConnection {
-        let limits = self.context.limits.forAnonymous
+    /// Accepts a connection on which trust is exchanged.
+    private func presence(to group: HostPublications.Group, renewal: BuiltInService?) -> EstablishedConnection {
+        let limits = self.watcherLimits
+        let handle: RequestHandler.Handle =
+            if let renewal { renewal.respond } else { { _, _ in .requestUnknown } }
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
-            handler: { _, _ in .requestUnknown },
-            opened: { [publications] connection in publications?.publish(to: .anonymous, on: connection) }
+            handler: RequestHandler(handle),
+            opened: { [publications, context] connection in
+                publications?.publish(to: group, on: connection)
+                Task(executorPreference: context.environment.taskExecutor) {
+                    await self.watched(by: connection)
+                    async let renewing: Void = self.renewIfDue(over: [connection])
+                    await context.account.followTrust(over: connection, logger: context.logger)
+                    await renewing
+                }
+            }
         )
     }
 
@@ -94,20 +114,34 @@ extension HostCore {
         self.publish()
     }
 
-    /// Publishes the revocation list and the account's root keys.
-    func publishTrust() {
+    /// Requests a new certificate from the watchers that are connected, if it is due and one of them holds the root
+    /// key.
+    func renewIfDue() async {
+        await self.renewIfDue(over: Array(self.watchers.values))
+    }
+
+    private func renewIfDue(over connections: [Connection]) async {
+        let account = self.context.account
+        await account.renewer.renewIfDue(of: account, over: connections, logger: self.context.logger)
+    }
+
+    /// Publishes what has changed in the account: the linked accounts, the trust, and the name of this system.
+    func accountChanged() {
         do {
-            let roots = try self.context.security().trust.own.roots
-            try self.publications?.update(self.context.account.revocations, roots: roots)
+            let account = self.context.account
+            let trust = try self.context.security().trust
+            try self.publications?.update(linked: Set(trust.linked.keys))
+            try self.publications?.update(trust.own, links: account.links.list)
         } catch {
-            self.context.logger.warning("The revocation list could not be published", metadata: ["reason": "\(error)"])
+            self.context.logger.warning("The account's trust could not be published", metadata: ["reason": "\(error)"])
         }
+        self.publish()
     }
 
     private func description(for group: HostPublications.Group) -> SystemDescription {
         let identity = try? self.context.security().identity
         var description = SystemDescription(
-            displayName: self.systemDisplayName ?? self.facts.displayName,
+            displayName: self.systemDisplayName ?? self.context.account.systemName ?? self.facts.displayName,
             kind: self.facts.kind,
             platform: .linux,
             manufacturer: self.facts.manufacturer,
@@ -115,15 +149,28 @@ extension HostCore {
             isAuthority: identity?.isAuthority ?? false,
             application: self.application
         )
-        guard group != .anonymous else {
-            return description.forAnyone(self.services.values.filter(\.isForAnyone).map(\.name))
+        let isLocal: Bool
+        switch group {
+        case .local: isLocal = true
+        case .account, .linked: isLocal = false
+        case .anonymous:
+            return description.forAnyone(self.servicesForAnyone)
         }
-        let isLocal = group == .local
         let running = self.referral?.running(beside: self.application.id, isLocal: isLocal) ?? []
         description.running = Array(running.prefix(SystemDescription.maxRunning))
         description.programs = self.referral?.programs(isLocal: isLocal) ?? []
         description.installed = self.installed.prefix(SystemDescription.maxInstalled)
             .map { $0.description(isLocal: isLocal) }
+        if case .linked(let account) = group {
+            let grants = try? self.context.security().trust.linked[account]?.grants.inForce(at: Date())
+            let others = self.anonymousConnections == nil ? [] : self.servicesForAnyone
+            return description.granted(grants ?? Grants(), beside: others, offered: self.services)
+        }
         return description
+    }
+
+    /// The names of the services that are offered to anyone nearby.
+    private var servicesForAnyone: [String] {
+        self.services.values.filter { Authorisation.ServiceOffer($0, of: self.application.id).isForAnyone }.map(\.name)
     }
 }

@@ -25,6 +25,8 @@ actor HostCore {
     let facts: MachineFacts
     /// Every open connection, recorded the moment it opens, so that a shutdown closes all of them.
     nonisolated let connections: HostConnections
+    /// The memory that all connections share for messages that have arrived in part.
+    let receiveBudget: ReceiveBudget
     /// The streams that this host offers to other systems.
     nonisolated let streamTickets: StreamTickets
     var watchers: [ObjectIdentifier: Connection] = [:]
@@ -32,6 +34,8 @@ actor HostCore {
     var publications: HostPublications?
     /// The connections of systems of other accounts; `nil` where none are accepted.
     let anonymousConnections: AnonymousConnections?
+    let linkedConnections: LinkedConnections
+    let authorisation: Authorisation
     nonisolated let referral: ApplicationReferral?
     var installed: [InstalledApplication] = []
     var systemDisplayName: String?
@@ -52,6 +56,8 @@ actor HostCore {
     ) {
         self.referral = referral
         self.anonymousConnections = allowsAnonymous ? AnonymousConnections() : nil
+        self.linkedConnections = LinkedConnections()
+        self.authorisation = Authorisation(host: application.id, allowsAnyoneNearby: allowsAnonymous)
         self.systemDisplayName = context.configuration.systemDisplayName
         self.context = context
         self.connections = HostConnections(
@@ -61,8 +67,9 @@ actor HostCore {
             ),
             logger: context.logger
         )
+        self.receiveBudget = ReceiveBudget(messageBytes: context.limits.messageBytes)
         self.streamTickets = StreamTickets(network: context.account.network)
-        self.responses = IdempotencyCache(context.environment)
+        self.responses = IdempotencyCache(context.environment, incidents: context.incidents)
         self.facts = context.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
         self.hasDuplicate = self.services.count < services.count

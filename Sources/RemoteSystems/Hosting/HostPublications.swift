@@ -3,19 +3,22 @@
 
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import Synchronization
 
 /// The state that a host publishes on presence connections: its description and the revocation list.
 ///
 /// There is one publisher for each group of peers that receives the same state, so that a change is encoded once per
 /// group.
-struct HostPublications: Sendable {
+final class HostPublications: Sendable {
     /// The groups of peers that receive different state.
-    enum Group: CaseIterable {
+    enum Group: Hashable {
         /// Systems of the account.
         case account
         /// Programs of the host's own system.
         case local
-        /// Systems of other accounts.
+        /// Systems of a linked account.
+        case linked(AccountID)
+        /// Systems of accounts that are not linked.
         case anonymous
     }
 
@@ -24,35 +27,62 @@ struct HostPublications: Sendable {
         let presence: PublishedTopic
         /// `nil` for the anonymous group.
         let trust: TrustPublication?
+
+        init(to group: Group, _ security: TransportSecurity) throws(TransportError) {
+            let limits: StateLimits =
+                switch group {
+                case .account, .local: StateLimits()
+                case .linked: .forLinked
+                case .anonymous: .forAnonymous
+                }
+            self.publisher = StatePublisher(limits: limits)
+            let topic = PresenceTopic.schema.name
+            self.presence = try self.publisher.open(
+                PresenceTopic.schema,
+                for: TopicAudience(view: { Authorisation.view(of: topic, for: $0.standing) })
+            )
+            self.trust = group == .anonymous ? nil : try TrustPublication(on: self.publisher, security)
+        }
     }
 
-    private let publications: [Group: Publication]
+    private let security: TransportSecurity
+    private let publications: Mutex<[Group: Publication]>
 
-    init(allowsAnonymous: Bool) throws(TransportError) {
+    init(allowsAnonymous: Bool, _ security: TransportSecurity) throws(TransportError) {
         var publications: [Group: Publication] = [:]
-        for group in Group.allCases where group != .anonymous || allowsAnonymous {
-            let publisher = StatePublisher(limits: group == .anonymous ? .forAnonymous : StateLimits())
-            let audience = group == .anonymous ? TopicAudience(view: { _ in .anonymous }) : .sameAccount
-            publications[group] = Publication(
-                publisher: publisher,
-                presence: try publisher.open(PresenceTopic.schema, for: audience),
-                trust: group == .anonymous ? nil : try TrustPublication(on: publisher)
-            )
+        for group in [Group.account, .local] + (allowsAnonymous ? [.anonymous] : []) {
+            publications[group] = try Publication(to: group, security)
         }
-        self.publications = publications
+        self.security = security
+        self.publications = Mutex(publications)
     }
 
     /// Publishes the topics of a group on a connection. Call it when the connection opens, on its event loop.
     func publish(to group: Group, on connection: Connection) {
-        if let publication = self.publications[group] { connection.publish(publication.publisher) }
+        if let publication = self.publications.withLock({ $0[group] }) { connection.publish(publication.publisher) }
     }
+
+    /// Publishes to the systems of these linked accounts, and of no others. An account that is added receives nothing
+    /// before the next updates.
+    func update(linked accounts: Set<AccountID>) throws(TransportError) {
+        try self.publications.withLock { publications throws(TransportError) in
+            for case .linked(let account) in publications.keys where !accounts.contains(account) {
+                publications[.linked(account)] = nil
+            }
+            for account in accounts where publications[.linked(account)] == nil {
+                publications[.linked(account)] = try Publication(to: .linked(account), self.security)
+            }
+        }
+    }
+
+    private var all: [Group: Publication] { self.publications.withLock { $0 } }
 
     /// Updates the description that each group receives.
     ///
     /// - Returns: whether every description could be published completely.
     func update(_ description: (Group) -> SystemDescription) throws(TransportError) -> Bool {
         var isComplete = true
-        for (group, publication) in self.publications {
+        for (group, publication) in self.all {
             let (records, isWhole) = description(group).records
             try publication.presence.replace(by: records)
             isComplete = isComplete && isWhole
@@ -60,16 +90,31 @@ struct HostPublications: Sendable {
         return isComplete
     }
 
-    /// Publishes a new revocation list and new root keys, and checks the rights of subscribers again.
-    func update(_ revocations: RevocationList?, roots: RootChain) throws(TransportError) {
-        for publication in self.publications.values {
-            try publication.trust?.update(revocations, roots: roots)
+    /// Checks the rights of subscribers again, and publishes new revocations, root keys, discovery keys and links.
+    func update(_ trust: TrustedAccount, links: LinkList?) throws(TransportError) {
+        for (group, publication) in self.all {
             publication.publisher.reviewRights()
+            // What is for systems of the account is not even given to the other publishers.
+            let isWithinAccount = group == .account || group == .local
+            try publication.trust?.update(
+                isWithinAccount ? trust : trust.forOthers,
+                links: isWithinAccount ? links : nil
+            )
         }
     }
 }
 
 extension StateLimits {
+    /// The limits for systems of a linked account: two topics, and as many subscriptions as they may have connections.
+    fileprivate static var forLinked: StateLimits {
+        var limits = StateLimits()
+        limits.topics = 2
+        limits.subscriptionsPerConnection = 2
+        limits.subscriptionsPerPeer = 2 * LinkedConnections.maxPerSystem
+        limits.subscriptions = 2 * LinkedConnections.maxPerAccount
+        return limits
+    }
+
     /// The limits for systems of other accounts: one topic, one subscription per connection, and as many subscriptions
     /// as they may have connections.
     fileprivate static var forAnonymous: StateLimits {

@@ -19,16 +19,24 @@ struct IdempotencyCacheStateMachine<Work> {
         var key: [UInt8]
     }
 
-    /// The limits of the cache. When a limit is exceeded, the oldest response of the system that uses the most is
-    /// removed first.
+    /// The limits of the cache.
+    ///
+    /// A kept key is never removed before its time, because its request could then be executed twice. When a limit is
+    /// reached, new keys are refused, or responses are not kept. The fuller the cache is, the less one holder may use.
     struct Limits {
+        /// The time for which a key and its response are kept after the request was executed.
         var time = Duration.seconds(300)
-        var requests = 1024
-        /// The maximum number of running requests of one system.
+        /// The maximum number of keys, running or kept: in all, and of one holder.
+        var keys = 65_536
+        var keysEach = 8_192
+        /// The maximum number of running requests: in all, and of one holder.
+        var inFlight = 1_024
         var inFlightEach = 128
-        var bytes = 4 << 20
+        /// The maximum size of the kept responses: in all, and of one holder.
+        var bytes = 32 << 20
+        var bytesEach = 4 << 20
         /// The maximum size of a single response that is kept.
-        var bytesEach = 1 << 20
+        var responseBytes = 1 << 20
     }
 
     /// What to do with a request that has a key.
@@ -43,66 +51,86 @@ struct IdempotencyCacheStateMachine<Work> {
     private struct Entry {
         enum State {
             case running(Work)
-            case done(HandlerOutcome, bytes: Int, until: Instant)
+            case done(HandlerOutcome, bytes: Int)
         }
 
         /// The hash of the message. A key that is used for two different messages is an error of the caller, which must
         /// be reported.
         var fingerprint: Int
         var execution: UInt64
+        var holder: QuotaHolder
         var state: State
     }
 
-    /// The requests of one system.
-    private struct Holder {
-        var inFlight = 0
-        /// The finished requests, oldest first.
-        var done = CircularBuffer<Name>()
-        var bytes = 0
-
-        var count: Int { self.inFlight + self.done.count }
+    /// The end of a kept key's time. It is void if the entry belongs to another execution by then.
+    private struct End {
+        var name: Name
+        var execution: UInt64
+        var time: Instant
     }
 
     private let limits: Limits
     private var entries: [Name: Entry] = [:]
-    private var holders: [SystemID: Holder] = [:]
+    private var keys: KeyedLimiter<QuotaHolder>
+    private var inFlight: KeyedLimiter<QuotaHolder>
+    private var responseBytes: KeyedLimiter<QuotaHolder>
     private var lastExecution: UInt64 = 0
-    /// A time no later than the first expiry of an outcome; `nil` if none is kept.
-    private var nextEnd: Instant?
-    private(set) var bytes = 0
+    /// The ends of the kept keys, and of forgotten ones. Earliest first, because all keys are kept for the same time.
+    private var ends = CircularBuffer<End>()
+    /// The number of ``ends`` of forgotten keys.
+    private var voidEnds = 0
 
     init(limits: Limits = Limits()) {
         self.limits = limits
+        self.keys = KeyedLimiter(total: limits.keys, perKey: limits.keysEach, sharesOfFree: 4)
+        self.inFlight = KeyedLimiter(total: limits.inFlight, perKey: limits.inFlightEach, sharesOfFree: 4)
+        self.responseBytes = KeyedLimiter(total: limits.bytes, perKey: limits.bytesEach, sharesOfFree: 4)
     }
 
+    /// The number of keys, running or kept.
     var count: Int { self.entries.count }
+    /// The number of stored ends, of kept and of forgotten keys.
+    var endCount: Int { self.ends.count }
+    /// The size of the kept responses.
+    var bytes: Int { self.responseBytes.count }
 
     func isRunning(_ name: Name) -> Bool {
         if case .running = self.entries[name]?.state { true } else { false }
     }
 
-    mutating func received(_ name: Name, fingerprint: Int, work: Work, now: Instant) -> OnRequest {
-        self.forget(now: now)
+    /// Decides on a request.
+    ///
+    /// - Parameters:
+    ///   - holder: the holder of the quota that the request uses.
+    ///   - fingerprint: the hash of the message.
+    ///   - work: what a repeated request waits for.
+    mutating func received(
+        _ name: Name,
+        of holder: QuotaHolder,
+        fingerprint: Int,
+        work: Work,
+        now: Instant
+    ) -> OnRequest {
+        self.expire(now: now)
         if let entry = self.entries[name] {
             guard entry.fingerprint == fingerprint else { return .outcome(HandlerOutcome(.keyInUse)) }
             switch entry.state {
             case .running(let work): return .wait(work)
-            case .done(var outcome, _, _):
+            case .done(var outcome, _):
                 outcome.isRepeated = true
                 return .outcome(outcome)
             }
         }
-        // The limit keeps one system from using the whole cache.
-        guard self.holders[name.system, default: Holder()].inFlight < self.limits.inFlightEach else {
-            return .outcome(HandlerOutcome(.tooManyInFlight))
-        }
-        while self.entries.count >= self.limits.requests {
-            // Running requests are never removed: a repeated request would then be executed twice.
-            guard self.forgetOldest(ofLargest: \.count) else { return .outcome(HandlerOutcome(.tooManyInFlight)) }
-        }
+        guard self.keys.capacity(for: holder) == .free else { return .outcome(HandlerOutcome(.tooManyKept)) }
+        guard self.inFlight.enter(holder) else { return .outcome(HandlerOutcome(.tooManyInFlight)) }
+        self.keys.add(1, for: holder)
         self.lastExecution += 1
-        self.entries[name] = Entry(fingerprint: fingerprint, execution: self.lastExecution, state: .running(work))
-        self.holders[name.system, default: Holder()].inFlight += 1
+        self.entries[name] = Entry(
+            fingerprint: fingerprint,
+            execution: self.lastExecution,
+            holder: holder,
+            state: .running(work)
+        )
         return .execute(self.lastExecution)
     }
 
@@ -110,85 +138,50 @@ struct IdempotencyCacheStateMachine<Work> {
     ///
     /// - Parameter bytes: the size of the response.
     mutating func executed(_ name: Name, _ outcome: HandlerOutcome, bytes: Int, now: Instant) {
-        guard self.isRunning(name), var holder = self.holders[name.system] else { return }
-        holder.inFlight -= 1
+        guard var entry = self.entries[name], case .running = entry.state else { return }
+        self.inFlight.leave(entry.holder)
         guard outcome.response.failure?.canRetry != true else {
             // A response with `canRetry` invites a retry, which must execute the request again.
             self.entries[name] = nil
-            self.holders[name.system] = holder.count > 0 ? holder : nil
+            self.keys.leave(entry.holder)
             return
         }
-        let isKept = bytes <= self.limits.bytesEach
-        let size = (isKept ? bytes : 0) + name.key.count + name.service.utf8.count + Self.overhead
-        let until = now.advanced(by: self.limits.time)
-        let kept = isKept ? outcome : HandlerOutcome(.responseTooLarge)
-        self.entries[name]?.state = .done(kept, bytes: size, until: until)
-        holder.done.append(name)
-        holder.bytes += size
-        self.holders[name.system] = holder
-        self.bytes += size
-        self.nextEnd = min(self.nextEnd ?? until, until)
-        while self.bytes > self.limits.bytes, self.forgetOldest(ofLargest: \.bytes) {}
+        let isKept =
+            bytes <= self.limits.responseBytes && self.responseBytes.enter(entry.holder, adding: max(bytes, 0))
+        entry.state =
+            isKept ? .done(outcome, bytes: max(bytes, 0)) : .done(HandlerOutcome(.responseNotKept), bytes: 0)
+        self.entries[name] = entry
+        self.ends.append(End(name: name, execution: entry.execution, time: now.advanced(by: self.limits.time)))
     }
 
     /// Removes a failure if it belongs to this execution.
     mutating func forgetFailure(_ name: Name, _ execution: UInt64) {
-        guard let entry = self.entries[name], entry.execution == execution, case .done(let outcome, _, _) = entry.state,
+        guard let entry = self.entries[name], entry.execution == execution, case .done(let outcome, _) = entry.state,
             outcome.response.status != .success
         else { return }
-        self.holders[name.system]?.done.removeAll { $0 == name }
         self.remove(name)
+        self.voidEnds += 1
+        guard self.voidEnds > 64, self.voidEnds * 2 > self.ends.count else { return }
+        self.ends.removeAll { self.entries[$0.name]?.execution != $0.execution }
+        self.voidEnds = 0
     }
 
-    /// The approximate size of an entry without its response, in bytes.
-    private static var overhead: Int { 256 }
-
-    private mutating func forget(now: Instant) {
-        guard let nextEnd, nextEnd <= now else { return }
-        self.nextEnd = nil
-        for system in Array(self.holders.keys) {
-            while let oldest = self.holders[system]?.done.first,
-                case .done(_, _, let until)? = self.entries[oldest]?.state
-            {
-                guard until <= now else {
-                    self.nextEnd = min(self.nextEnd ?? until, until)
-                    break
-                }
-                self.forgetOldest(of: system)
+    private mutating func expire(now: Instant) {
+        while let end = self.ends.first, end.time <= now {
+            self.ends.removeFirst()
+            if self.entries[end.name]?.execution == end.execution {
+                self.remove(end.name)
+            } else {
+                self.voidEnds -= 1
             }
         }
     }
 
-    /// Removes the oldest outcome of the system that uses the most.
-    ///
-    /// - Returns: whether an outcome was removed.
-    private mutating func forgetOldest(ofLargest size: (Holder) -> Int) -> Bool {
-        var largest: (system: SystemID, size: Int, until: Instant)?
-        for (system, holder) in self.holders {
-            guard let oldest = holder.done.first, case .done(_, _, let until)? = self.entries[oldest]?.state else {
-                continue
-            }
-            let size = size(holder)
-            // Of systems that use the same, the one with the oldest outcome.
-            if let largest, largest.size > size || largest.size == size && largest.until <= until { continue }
-            largest = (system, size, until)
-        }
-        guard let largest else { return false }
-        self.forgetOldest(of: largest.system)
-        return true
-    }
-
-    private mutating func forgetOldest(of system: SystemID) {
-        guard let oldest = self.holders[system]?.done.popFirst() else { return }
-        self.remove(oldest)
-    }
-
-    /// Removes the entry of a name that its holder no longer lists.
+    /// Removes a kept key.
     private mutating func remove(_ name: Name) {
-        guard case .done(_, let bytes, _)? = self.entries.removeValue(forKey: name)?.state else { return }
-        self.bytes -= bytes
-        self.holders[name.system]?.bytes -= bytes
-        if self.holders[name.system]?.count == 0 { self.holders[name.system] = nil }
+        guard let entry = self.entries.removeValue(forKey: name), case .done(_, let bytes) = entry.state else { return }
+        self.keys.leave(entry.holder)
+        self.responseBytes.add(-bytes, for: entry.holder)
     }
 }
 
@@ -210,10 +203,20 @@ extension Response {
         )
     )
 
-    fileprivate static let responseTooLarge = Response(
+    fileprivate static let tooManyKept = Response(
+        status: .resourceLimitsExceeded,
+        failure: WireFailure(
+            "This host keeps as many idempotency keys of your system as it can, each for five minutes. The request was "
+                + "not executed. Try again in some minutes, or send fewer requests with a key.",
+            code: .keyQuotaExceeded,
+            canRetry: true
+        )
+    )
+
+    fileprivate static let responseNotKept = Response(
         status: .messageTooLarge,
         failure: WireFailure(
-            "The request was executed already, and its response was too large to be kept.",
+            "The request was executed already, and its response did not fit among those that the host keeps.",
             code: .responseNotKept
         )
     )

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
@@ -22,11 +23,13 @@ final class IdempotencyCache: Sendable {
     }
 
     private let environment: RuntimeEnvironment
+    private let incidents: IncidentLog
     private let state = Mutex(State())
     private static let longest = Duration.seconds(300)
 
-    init(_ environment: RuntimeEnvironment) {
+    init(_ environment: RuntimeEnvironment, incidents: IncidentLog) {
         self.environment = environment
+        self.incidents = incidents
     }
 
     private var time: TimeSource { self.environment.time }
@@ -42,16 +45,20 @@ final class IdempotencyCache: Sendable {
         execute: @escaping @Sendable () async -> HandlerOutcome
     ) async -> HandlerOutcome {
         let name = Memory.Name(system: request.caller.systemID, service: service, key: key.bytes)
+        let holder = request.caller.standing.quotaHolder(of: request.caller.systemID)
         let fingerprint = request.message.hashValue
         let work = Promise<HandlerOutcome>()
         let todo = self.state.withLock { state -> Memory.OnRequest? in
             guard !state.isStopped else { return nil }
-            return state.memory.received(name, fingerprint: fingerprint, work: work, now: self.time.now)
+            return state.memory.received(name, of: holder, fingerprint: fingerprint, work: work, now: self.time.now)
         }
         switch todo {
         case nil:
             return HandlerOutcome(CancellationError())
         case .outcome(let outcome):
+            if let failure = outcome.response.failure, failure.code == FailureCode.keyQuotaExceeded.rawValue {
+                self.incidents.report(.keyLimit, by: request.caller.systemID, reason: failure.text)
+            }
             return outcome
         case .wait(let first):
             var outcome = await Self.outcome(of: first)

@@ -14,12 +14,18 @@ extension RemoteSystemHost {
         var isRepresented = false
         /// The port that the host listens on; 0 before it listens.
         var port = 0
+        /// The account's discovery key, of which the tag is made.
+        var discoveryKey: DiscoveryKey?
+        /// The discovery keys of the links with other accounts, whose systems recognise the advertisement.
+        var linkKeys: [DiscoveryKey] = []
 
         var isNeeded: Bool { self.isWanted && !self.isRepresented }
     }
 
     /// The time after which watchers have received a changed port.
     private static let hearingTime = Duration.seconds(10)
+    /// The time for which the old name is still advertised after the discovery key has changed.
+    private static let overlap = Duration.seconds(2)
 
     /// Advertises the host while it should be discoverable, until cancelled.
     func advertiseWhenWanted() async throws {
@@ -36,21 +42,25 @@ extension RemoteSystemHost {
         }
     }
 
-    /// Advertises under an instance name that changes once a day, so that the machine cannot be tracked by it. The new
-    /// name is advertised before the old one is withdrawn.
+    /// Advertises under an instance name that changes once a day, so that the machine cannot be tracked by it, and with
+    /// the discovery key, so that a revoked system cannot follow it. The new name is advertised before the old one is
+    /// withdrawn.
     private func advertise(through source: any DiscoverySource) async throws {
         try await withThrowingDiscardingTaskGroup { group in
-            while true {
+            while !Task.isCancelled {
+                let key = self.advertising.value.discoveryKey
                 var random = SystemRandomNumberGenerator()
                 let instance = (0..<2).map { _ in String(random.next() as UInt64, radix: 36) }.joined()
                 group.addTask {
                     self.advertised.insert(instance)
                     defer { self.advertised.remove(instance) }
                     try await self.limited(to: .seconds(24 * 3600 + 60)) {
-                        try await self.advertise(instance, through: source)
+                        try await self.limited(toKey: key) { try await self.advertise(instance, through: source) }
                     }
                 }
-                try await self.context.environment.time.sleep(for: .seconds(24 * 3600))
+                try await self.limited(to: .seconds(24 * 3600)) {
+                    await self.advertising.becomes { $0.discoveryKey != key }
+                }
             }
         }
     }
@@ -59,8 +69,8 @@ extension RemoteSystemHost {
     /// and an addition.
     private func advertise(_ instance: String, through source: any DiscoverySource) async throws {
         while !Task.isCancelled {
-            let port = self.advertising.value.port
-            let advertisement = try self.advertisement(instance, port: port)
+            let (port, keys) = (self.advertising.value.port, self.advertising.value.linkKeys)
+            let advertisement = try self.advertisement(instance, port: port, linkKeys: keys)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     let registering = self.registering
@@ -72,7 +82,7 @@ extension RemoteSystemHost {
                         throw RemoteSystemError(.discovery, error.message, side: .local, cause: error)
                     }
                 }
-                group.addTask { await self.advertising.becomes { $0.port != port } }
+                group.addTask { await self.advertising.becomes { $0.port != port || $0.linkKeys != keys } }
                 try await group.next()
                 group.cancelAll()
             }
@@ -111,12 +121,45 @@ extension RemoteSystemHost {
         }
     }
 
-    private func advertisement(_ instance: String, port: Int) throws -> DiscoveryAdvertisement {
+    /// Runs the body until a little after the discovery key has changed.
+    private func limited(toKey key: DiscoveryKey?, _ body: @escaping @Sendable () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                await self.advertising.becomes { $0.discoveryKey != key }
+                try await self.context.environment.time.sleep(for: Self.overlap)
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Advertises with the present discovery keys from now on: the account's, and those of its links.
+    func refreshTags() {
+        guard let security = try? self.context.security() else { return }
+        let linked = security.trust.linked.values.filter { !$0.grants.isEmpty }
+        let keys = linked.compactMap(\.account.discoveryKey).sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+        let present = self.advertising.value
+        guard security.identity.discoveryKey != present.discoveryKey || keys != present.linkKeys else { return }
+        self.advertising.change {
+            $0.discoveryKey = security.identity.discoveryKey
+            $0.linkKeys = keys
+        }
+    }
+
+    private func advertisement(
+        _ instance: String,
+        port: Int,
+        linkKeys: [DiscoveryKey]
+    ) throws -> DiscoveryAdvertisement {
         let identity = try self.context.security().identity
         var properties = [
             Presence.versionProperty: Array(Presence.version.utf8),
             Presence.tagProperty: identity.discoveryKey.discoveryTag(instance: instance),
         ]
+        if !linkKeys.isEmpty {
+            properties[Presence.linkTagsProperty] = Presence.linkTags(of: linkKeys, instance: instance)
+        }
         if self.options.allowsAnyoneNearby { properties[Presence.anonymousProperty] = Array("1".utf8) }
         return DiscoveryAdvertisement(instance: instance, port: port, properties: properties)
     }

@@ -9,8 +9,9 @@ extension RemoteSystemHost {
     /// Whether other systems of the account can find and reach this host now.
     ///
     /// The state is ``RemoteSystemRegistrationState/registered`` only while the advertisement is in effect: the
-    /// discovery source has published it and has not lost it since. This takes about one second after a start. Of
-    /// several discovery sources, one is enough. ``RemoteSystemsDiagnosis`` reports what to do about another state.
+    /// discovery source has published it and has not lost it since. This takes about one second after a start. If there
+    /// are several discovery sources, one of them is enough. ``RemoteSystemsDiagnosis`` reports what to do about
+    /// another state.
     ///
     /// A host that is not advertised (``Options/isDiscoverable``), or that uses only ``StaticPeers``, is never
     /// registered, although it can be reached by its address.

@@ -28,7 +28,7 @@ package import ValueSets
 /// (``AppServiceConnectionStatus/appUnavailable``), and lets running requests finish. When its task is cancelled it
 /// closes its connections at once; running requests then fail on both sides.
 public final class RemoteSystemHost: Service {
-    /// The settings of how a host is published, and where it listens.
+    /// The settings that decide how a host is published and where it listens.
     public struct Options: Sendable {
         /// The application's name as users see it. Valid length: 1–1024 bytes of UTF-8.
         ///
@@ -42,15 +42,16 @@ public final class RemoteSystemHost: Service {
         public var port = 0
         /// Whether the host advertises itself. Defaults to `true`.
         ///
-        /// With `false`, the host can be reached by its address. Watchers also list it if the machine's host daemon
-        /// runs (a host with ``installedApplications``), because the daemon publishes which hosts run on its machine.
+        /// With `false`, the host does not advertise itself, and callers need its address. If the host daemon of the
+        /// machine runs (a host with ``installedApplications``), watchers list the host nevertheless, because the
+        /// daemon publishes which hosts run on its machine.
         public var isDiscoverable = true
         /// Whether other processes of this system may run under the same application id at the same time. Defaults to
         /// `false`.
         ///
         /// With `false`, the second host to start fails with ``RemoteSystemError/Code/applicationAlreadyRunning``,
-        /// because callers would reach either of the two. Processes that share an id must all set this to `true` and
-        /// offer the same services; a caller reaches any one of them.
+        /// because a caller could not choose which of the two it reaches. Processes that share an id must all set this
+        /// to `true` and offer the same services; a caller reaches any one of them.
         public var allowsSeveralProcesses = false
         /// Whether systems of other accounts on the same network may find the application and call its services that
         /// are offered to ``AppServiceCallers/anyoneNearby``. Defaults to `false`.
@@ -67,8 +68,8 @@ public final class RemoteSystemHost: Service {
         /// Callers wait for as long as their own ``RemoteSystemsConfiguration/Transport/startTimeout``, which defaults
         /// to 15 s.
         public var startTimeout = Duration.seconds(10)
-        /// Finds the host daemon of this machine when the path of the daemon's socket cannot be used. Defaults to
-        /// `nil`: the daemon is found by the path only.
+        /// Finds the host daemon of this machine when its socket in the state directory cannot be reached by path, for
+        /// example in a sandbox. Defaults to `nil`: the daemon is found by the path only.
         ///
         /// `SessionBusDaemon` of the module RemoteSystemsDesktop is a locator.
         public var hostDaemonLocator: (any HostDaemonLocator)?
@@ -294,6 +295,7 @@ public final class RemoteSystemHost: Service {
         defer { self.claim.withLock { $0 = nil } }
         _ = self.listening.replace(with: listener)
         self.claim.withLock { $0 }?.listens(at: listener.port, isOnLoopback: self.configuration.network == .loopback)
+        self.refreshTags()
         self.advertising.change { $0.port = listener.port }
         await self.takeInstalled()
         if let registryPlace { await self.registryListener?.start(at: registryPlace) }
@@ -357,6 +359,7 @@ public final class RemoteSystemHost: Service {
                     ?? self.context.account.network,
                 accepting: self.options.allowsAnyoneNearby
                     ? [.sameAccount, .linked, .anonymous] : [.sameAccount, .linked],
+                incidents: self.context.incidents,
                 observer: self.options.connectionObserver
             ) { [core = self.core, unknownKeys = self.options.unknownAcceptKeys] hello, peer in
                 let admission = await core.admit(hello, peer: peer, own: security.systemID)
@@ -392,13 +395,18 @@ public final class RemoteSystemHost: Service {
 
     /// Runs all background work until cancelled.
     private func advertiseAndRenew() async throws {
+        let (renewals, renewal) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.advertiseWhenWanted() }
             group.addTask { try await self.keepRegistered() }
             group.addTask { await self.sendWatchersOn() }
             group.addTask { try await self.followCertificate() }
             group.addTask {
-                await self.context.account.observeAccount { await self.core.publishTrust() }
+                await self.context.account.observeAccount {
+                    await self.core.accountChanged()
+                    self.refreshTags()
+                    renewal.yield()
+                }
                 try self.context.account.checkMembership()
             }
             if let installed = self.options.installedApplications {
@@ -413,8 +421,11 @@ public final class RemoteSystemHost: Service {
             group.addTask {
                 while true {
                     try await self.context.environment.time.sleep(for: .seconds(6 * 3600))
-                    try await self.renewIfDue()
+                    renewal.yield()
                 }
+            }
+            group.addTask {
+                for await _ in renewals { try await self.renewIfDue() }
             }
         }
     }
@@ -428,6 +439,8 @@ public final class RemoteSystemHost: Service {
         guard let identity = try? self.context.security().identity, !identity.isAuthority,
             identity.isRenewalDue(at: Date())
         else { return }
+        await self.core.renewIfDue()
+        guard let identity = try? self.context.security().identity, identity.isRenewalDue(at: Date()) else { return }
         let watcher = RemoteSystemWatcher(self.configuration)
         try? await watcher.start()
         try? await self.context.environment.time.sleep(for: .seconds(15))

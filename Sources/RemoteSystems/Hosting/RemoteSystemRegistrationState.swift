@@ -20,8 +20,8 @@ public struct RemoteSystemRegistrationState: NumberedEnumeration {
     public static let unregistered = RemoteSystemRegistrationState(rawValue: 0)
     /// The host runs and is advertised, and its certificate is valid.
     public static let registered = RemoteSystemRegistrationState(rawValue: 1)
-    /// The host runs and is advertised, but its certificate is due for renewal: it has not met a system that holds the
-    /// account's root key.
+    /// The host runs and is advertised, but its certificate is due for renewal: the host has not met a system that
+    /// holds the account's root key.
     public static let expiring = RemoteSystemRegistrationState(rawValue: 2)
     /// The host runs and is advertised, but its certificate has expired: other systems neither accept its connections
     /// nor connect to it.

@@ -83,7 +83,7 @@ public struct RequestMetadata: Sendable, Hashable {
 }
 
 extension RequestMetadata: ExpressibleByDictionaryLiteral {
-    /// Creates metadata with the entries of the literal. Of entries with the same key, the last one applies.
+    /// Creates metadata with the entries of the literal. If several entries have the same key, the last one applies.
     public init(dictionaryLiteral elements: (String, String)...) {
         self.init()
         for (key, value) in elements { self[key] = value }

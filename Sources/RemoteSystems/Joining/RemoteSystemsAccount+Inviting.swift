@@ -28,7 +28,7 @@ extension RemoteSystemsAccount {
     /// - Throws: ``RemoteSystemError``:
     ///   - ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause:
     ///     ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, or, after three attempts with
-    ///     a wrong secret, ``IdentityError/Code/invitationUsed``,
+    ///     a wrong secret or when a system is revoked, ``IdentityError/Code/invitationUsed``,
     ///   - ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened,
     ///   - ``RemoteSystemError/Code/localResources`` when the permitted interfaces have no address, or the process
     ///     cannot open enough files,
@@ -43,14 +43,16 @@ extension RemoteSystemsAccount {
     ) async throws -> SystemID {
         try ArgumentCheck.check("invite(hosts:port:_:) port", port, in: .listeningPorts)
         try ArgumentCheck.check("invite(hosts:port:_:) number of hosts", hosts?.count, in: 1...8)
-        let (store, identity, authority) = try await self.withStoreInBackground { store in
-            (store, try store.identity(), try store.authority())
+        let (store, identity, authority, list) = try await self.withStoreInBackground { store in
+            (store, try store.identity(), try store.authority(), try store.revocations())
         }
         let listener = try await self.listen(port: port, as: identity)
         do {
             let invitation = try self.invitation(into: identity.accountID, hosts: hosts, port: listener.port)
             try await show(invitation)
-            return try await self.take(listener, invitation, authority, store)
+            return try await self.untilRevocation(after: list) {
+                try await self.take(listener, invitation, authority, list, store)
+            }
         } catch {
             await listener.stop()
             throw error
@@ -76,17 +78,40 @@ extension RemoteSystemsAccount {
         _ listener: JoinListener,
         _ invitation: Invitation,
         _ authority: AccountAuthority,
+        _ list: RevocationList?,
         _ store: AccountStore
     ) async throws -> SystemID {
         do {
-            return try await listener.run(invitation, authority: authority) {
+            return try await listener.run(invitation, authority: authority, revocations: list) {
                 [queue = self.context.account.accountQueue] system in
-                try await queue.run { try store.recordJoined(system) }
+                try await queue.run { try store.recordJoined(system, invitedAt: list?.position) }
             }
         } catch is CancellationError {
             throw CancellationError()
         } catch {
             throw RemoteSystemError(error)
+        }
+    }
+
+    /// Runs an invitation until a system is revoked: the invitation may be in the hands of that system.
+    ///
+    /// - Parameter list: the revocation list at the start of the invitation.
+    private func untilRevocation<Result: Sendable>(
+        after list: RevocationList?,
+        _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await withThrowingTaskGroup(of: Result?.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await body() }
+            group.addTask {
+                await self.context.account.untilRevocations(differ: list)
+                return nil
+            }
+            guard let result = try await group.next() ?? nil else {
+                try Task.checkCancellation()
+                throw RemoteSystemError(IdentityError.withdrawnInvitation)
+            }
+            return result
         }
     }
 

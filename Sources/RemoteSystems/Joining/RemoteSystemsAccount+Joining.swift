@@ -8,6 +8,9 @@ internal import RemoteSystemsTransport
 extension RemoteSystemsAccount {
     /// Joins the account of an invitation.
     ///
+    /// A system whose certificate has expired, or was signed by a root key that is retired, can join its account
+    /// again. It keeps its id. A revoked system gets a new one.
+    ///
     /// This user's previous personal account on this machine is moved aside, never deleted. Running programs keep the
     /// old account until they are restarted.
     ///
@@ -27,22 +30,34 @@ extension RemoteSystemsAccount {
     ///   Also `CancellationError`. After an error nothing has changed on this system.
     public func join(_ invitation: Invitation, evenIfShared: Bool = false) async throws -> AccountChange {
         do {
-            try await self.withStoreInBackground { store in
-                try store.checkAdoption(of: invitation.accountID, evenIfShared: evenIfShared)
+            let member = try await self.withStoreInBackground { store in
+                try store.checkAdoption(of: invitation.accountID, evenIfShared: evenIfShared, now: Date())
             }
             try FileDescriptorBudget.check()
-            let identity = try await JoinCall.join(
-                invitation,
-                logger: self.context.logger,
-                network: self.context.account.network
-            )
+            let joined = try await self.join(invitation, again: member)
             return try await self.withStoreInBackground { store in
-                try store.adopt(identity, evenIfShared: evenIfShared, now: Date())
+                try store.adopt(
+                    joined.identity,
+                    revocations: joined.revocations,
+                    evenIfShared: evenIfShared,
+                    now: Date()
+                )
             }
         } catch is CancellationError {
             throw CancellationError()
         } catch {
             throw RemoteSystemError(error)
+        }
+    }
+
+    /// Joins with the key of `member`, or with a new one if the inviter states that the key was revoked. A refusal for
+    /// that reason does not use up the invitation.
+    private func join(_ invitation: Invitation, again member: SystemIdentity?) async throws -> JoinedAccount {
+        let network = self.context.account.network
+        do {
+            return try await JoinCall.join(invitation, again: member, logger: self.context.logger, network: network)
+        } catch let error as IdentityError where error.code == .systemRevoked && member != nil {
+            return try await JoinCall.join(invitation, logger: self.context.logger, network: network)
         }
     }
 }

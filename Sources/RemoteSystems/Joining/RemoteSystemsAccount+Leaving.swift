@@ -12,9 +12,9 @@ extension RemoteSystemsAccount {
     /// another one.
     ///
     /// Other systems need not be reachable and are not notified: without its keys this system can no longer
-    /// authenticate. If a copy of the keys may exist elsewhere, also revoke this system's id (``revoke(_:)``) on a
-    /// system that holds the account's root key. Files are deleted but not overwritten. Accounts that were moved aside
-    /// earlier are kept.
+    /// authenticate. If a copy of the keys may exist elsewhere, also revoke this system's id
+    /// (``revoke(_:evenIfListIsLost:)``) on a system that holds the account's root key. Files are deleted but not
+    /// overwritten. Accounts that were moved aside earlier are kept.
     ///
     /// - Parameter evenWithRootKey: whether to leave even if this system holds the account's root key. Defaults to
     ///   `false`. If no other system and no recovery file (``exportRecovery(to:passphrase:)``) has the key, no system

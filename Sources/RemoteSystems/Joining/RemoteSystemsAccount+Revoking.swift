@@ -14,14 +14,21 @@ extension RemoteSystemsAccount {
     ///
     /// To readmit the machine, invite it again; it then gets another id. Revoking a system again has no effect.
     ///
-    /// - Parameter system: the id of the system to revoke.
+    /// The account also gets a new discovery key, so that the revoked system no longer recognises the others on a
+    /// network and cannot imitate their advertisements. Open invitations end.
+    ///
+    /// - Parameters:
+    ///   - system: the id of the system to revoke.
+    ///   - evenIfListIsLost: whether to make a new revocation list if the stored one is gone or damaged. Defaults to
+    ///     `false`. Other systems that are met send back the revocations that they know.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``. Its cause is an ``IdentityError`` such
-    ///   as ``IdentityError/Code/notAuthority``, ``IdentityError/Code/accountInUse`` for this system itself, or
-    ///   ``IdentityError/Code/tooManySystems`` beyond 4096 revoked systems.
-    public func revoke(_ system: SystemID) throws(RemoteSystemError) {
+    ///   as ``IdentityError/Code/notAuthority``, ``IdentityError/Code/accountInUse`` for this system itself,
+    ///   ``IdentityError/Code/revocationsLost`` for a lost list, or ``IdentityError/Code/tooManySystems`` beyond 4096
+    ///   revoked systems.
+    public func revoke(_ system: SystemID, evenIfListIsLost: Bool = false) throws(RemoteSystemError) {
         try self.withStore { store throws(IdentityError) in
             _ = try store.identity()
-            _ = try store.revoke(system, now: Date())
+            _ = try store.revoke(system, evenIfListIsLost: evenIfListIsLost, now: Date())
         }
     }
 
@@ -30,6 +37,6 @@ extension RemoteSystemsAccount {
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
     ///   read. Its cause is an ``IdentityError``.
     public func revokedSystems() throws(RemoteSystemError) -> [SystemID] {
-        try self.withStore { store throws(IdentityError) in try store.revocations()?.systems ?? [] }
+        try self.withStore { store throws(IdentityError) in try store.revocations()?.allSystems ?? [] }
     }
 }

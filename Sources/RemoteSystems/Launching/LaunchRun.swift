@@ -68,6 +68,8 @@ struct LaunchRun {
         let connection: Connection
         do {
             var connector = try await self.origin.connector()
+            // A particular system is meant. Any other launch is for the account's own systems.
+            if systemID != nil { connector.accepted = [.sameAccount, .linked] }
             // The application may have to be started.
             if isStarted {
                 connector.responseTimeout = TimeAmount(self.timeout ?? self.origin.configuration.transport.startTimeout)

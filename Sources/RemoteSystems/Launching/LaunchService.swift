@@ -3,6 +3,7 @@
 
 internal import Logging
 internal import NIOCore
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
@@ -55,17 +56,30 @@ final class LaunchService: Sendable {
             throw WireFailure("The system's own identity cannot be used.", code: .hostFailed)
         }
         let caller = AppServiceCaller(peer.connection, own: identity.systemID)
-        // A host may accept other systems for services that are offered to everyone.
-        guard caller.accountID == identity.accountID else {
-            let text = "Only systems of the same account may open URIs on this system."
-            return LaunchResponse(.deniedByRemoteSystem, text)
-        }
+        if let refused = self.refusal(of: message, from: peer.connection, own: identity.systemID) { return refused }
         guard self.begin() else {
             let text = "The system is opening its maximum number of URIs at the same time; try again in a moment."
             return LaunchResponse(.appUnavailable, text, canRetry: true)
         }
         defer { self.end() }
         return await self.launch(message, for: caller, deadline: peer.deadline)
+    }
+
+    /// The response to a launch whose URI or fallback the caller may not open.
+    private func refusal(of message: LaunchMessage, from connection: Connection, own: SystemID) -> LaunchResponse? {
+        let subject = Authorisation.Subject(connection.peer, application: connection.remote.application, own: own)
+        let authorisation = Authorisation(host: self.context.configuration.applicationID, allowsAnyoneNearby: false)
+        for uri in [message.uri, message.fallback].compactMap(\.self) {
+            let target = Authorisation.Target.launch(scheme: uri.scheme)
+            let decision = authorisation.decide(subject, target)
+            self.context.audit(decision, about: subject, target)
+            guard case .refused = decision else { continue }
+            return LaunchResponse(
+                .deniedByRemoteSystem,
+                "The account of this system does not permit yours to open \(uri.scheme): URIs here."
+            )
+        }
+        return nil
     }
 
     /// Opens the URI, and the fallback only if it is certain that the URI was not opened.

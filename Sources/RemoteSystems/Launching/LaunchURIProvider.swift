@@ -11,7 +11,7 @@ public protocol LaunchURIProvider: Sendable {
     /// more precise reason. Defaults to `false`: the host responds with ``RemoteLaunchURIStatus/protocolUnavailable``.
     var judgesOtherSchemes: Bool { get }
 
-    /// Opens a URI, or returns the reason why not.
+    /// Opens a URI, or returns the reason why the URI was not opened.
     ///
     /// Return ``LaunchURIDecision/opened`` or ``LaunchURIDecision/opened(by:)`` only when the URI has been opened.
     /// Return ``LaunchURIDecision/unknown(_:)`` when this cannot be known. Return any other decision only when the URI
@@ -23,7 +23,7 @@ public protocol LaunchURIProvider: Sendable {
 }
 
 extension LaunchURIProvider {
-    /// `false`.
+    /// The default implementation, which returns `false`.
     public var judgesOtherSchemes: Bool { false }
 }
 
@@ -39,7 +39,7 @@ public struct LaunchURIHandler: LaunchURIProvider {
     public let supportedURISchemes: [String]
     private let handler: @Sendable (LaunchURIRequest) async throws -> LaunchURIDecision
 
-    /// Creates a provider that opens URIs of these schemes with a closure.
+    /// Creates a provider that opens URIs of some schemes with a closure.
     public init(
         schemes: [String],
         handler: @escaping @Sendable (LaunchURIRequest) async throws -> LaunchURIDecision

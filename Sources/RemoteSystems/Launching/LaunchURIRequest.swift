@@ -5,11 +5,12 @@ public import ValueSets
 
 /// A request of another system to open a URI, for a ``LaunchURIProvider``.
 public struct LaunchURIRequest: Sendable {
-    /// The URI to open. Its syntax has been checked, but its content comes from another system.
+    /// The URI to open. Only its syntax was checked: treat it as untrusted input.
     public let uri: LaunchURI
     /// Whether the URI is the launcher's fallback, sent in place of another URI that could not be opened.
     public let isFallback: Bool
-    /// The launcher's options. The provider need not handle the fallback: its caller does.
+    /// The launcher's options. The provider need not open the fallback: the host sends it as a separate request
+    /// (``isFallback``).
     public let options: RemoteLauncherOptions
     /// Data for the application. `nil` if the launcher sent none, or if the URI is the fallback.
     public let inputData: ValueSet?

@@ -15,8 +15,8 @@ public struct RemoteLaunchURIResult: Sendable {
     public var status: RemoteLaunchURIStatus
     /// Which URI was opened; `nil` unless the status is ``RemoteLaunchURIStatus/success``.
     public var opened: Opened?
-    /// The id of the application that opened the URI or refused it, if known. The id may have a form of its own, such
-    /// as the name of a desktop entry.
+    /// The id of the application that opened the URI or refused it, if known. It may have another form than an
+    /// application id, such as the name of a desktop entry.
     public var applicationID: String?
     /// The error, on which side it occurred, and whether a retry can help; `nil` on success.
     ///

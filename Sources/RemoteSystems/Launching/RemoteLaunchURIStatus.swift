@@ -12,8 +12,9 @@ public struct RemoteLaunchURIStatus: NumberedEnumeration {
     /// Creates a status with a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Either it is unknown whether the URI was opened, or the URI was not opened for another reason than those below.
-    /// ``RemoteSystemError/outcome`` of ``RemoteLaunchURIResult/error`` states which.
+    /// It is unknown whether the URI was opened, or it was not opened for a reason that has no status of its own.
+    ///
+    /// ``RemoteSystemError/outcome`` of ``RemoteLaunchURIResult/error`` distinguishes the two.
     public static let unknown = RemoteLaunchURIStatus(rawValue: 0)
     /// The URI was opened.
     public static let success = RemoteLaunchURIStatus(rawValue: 1)
@@ -21,7 +22,7 @@ public struct RemoteLaunchURIStatus: NumberedEnumeration {
     public static let appUnavailable = RemoteLaunchURIStatus(rawValue: 2)
     /// No application on the system opens URIs of this scheme.
     public static let protocolUnavailable = RemoteLaunchURIStatus(rawValue: 3)
-    /// The system cannot be reached, or has the maximum number of connections. Try again later.
+    /// The system cannot be reached, or has its maximum number of connections. Try again later.
     public static let remoteSystemUnavailable = RemoteLaunchURIStatus(rawValue: 4)
     /// The input data exceeds ``RemoteLauncher/maxInputBytes``, or the other system's limit.
     public static let valueSetTooLarge = RemoteLaunchURIStatus(rawValue: 5)

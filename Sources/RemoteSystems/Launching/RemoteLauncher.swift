@@ -43,8 +43,8 @@ public struct RemoteLauncher: Sendable {
     ///     ``RemoteSystemHost`` of their own can receive it: other handlers refuse a launch with input data. It is not
     ///     sent with the fallback.
     ///   - timeout: the maximum time to wait for each response, and before it for an application to start. Defaults to
-    ///     the configuration's request timeout and start timeout. A user of the other system may have to be asked.
-    ///     Valid range: 0–24 h.
+    ///     the configuration's request timeout and start timeout. Allow for the time in which the other system may ask
+    ///     its user. Valid range: 0–24 h.
     /// - Returns: the status, and the error if no URI was opened.
     /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/misuse`` when a URI is not valid,
     ///   ``RemoteSystemError/Code/invalidArgument`` when the timeout, the port or the id of a preferred application is

@@ -3,8 +3,10 @@
 
 /// Options of a launch.
 public struct RemoteLauncherOptions: Sendable, Hashable {
-    /// A URI that is opened if no application on the other system opens the requested one, for example a web page.
-    /// Defaults to `nil`. It is not opened when an application or a user there denied the requested URI.
+    /// A URI that the other system opens if none of its applications opens the requested one, for example a web page.
+    /// Defaults to `nil`.
+    ///
+    /// The other system does not open it if an application or a user there denied the requested URI.
     public var fallbackURI: String?
     /// The ids of the applications that should open the URI. Defaults to none.
     ///

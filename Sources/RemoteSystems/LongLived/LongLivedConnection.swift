@@ -21,8 +21,8 @@ public import ValueSets
 ///
 /// If the target is a system or an application, a watcher searches for it while the connection is down and the last
 /// known address does not respond. If the target is an address, the connection is tried at that address only. The
-/// connection gives up at once on an error that no further attempt can change: the system does not accept this one,
-/// does not offer it the service, or speaks another version.
+/// connection gives up at once on an error that no further attempt can change: the host refuses this system, does not
+/// offer the service to it, or has no protocol version in common with it.
 public final class LongLivedConnection: Sendable {
     /// The state of a long-lived connection. Later versions may add cases: write a default case.
     public enum State: Sendable {
@@ -161,7 +161,7 @@ public final class LongLivedConnection: Sendable {
 }
 
 extension LongLivedConnection.State: CustomStringConvertible {
-    /// The state's name, with the peer or the reason where there is one.
+    /// The state's name, with the peer or the reason if there is one.
     public var description: String {
         switch self {
         case .idle: "idle"

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rules by which a ``LongLivedConnection`` reconnects after a loss, and by which it gives up.
+/// The rules by which a ``LongLivedConnection`` reconnects after a loss or gives up.
 ///
 /// The defaults suit most uses. ``LongLivedConnection/start()`` throws ``RemoteSystemError/Code/invalidArgument`` when
 /// a value is outside its valid range.
@@ -12,13 +12,14 @@ public struct ReconnectionPolicy: Sendable, Hashable {
     public var factor = 2.0
     /// The maximum wait between two attempts, before jitter. Defaults to 30 s. Valid range: ``firstDelay``–24 h.
     public var longestDelay = Duration.seconds(30)
-    /// The fraction of each wait by which it is randomly lengthened or shortened, so that systems that lost the same
-    /// host do not reconnect at the same moment. Defaults to 0.25. Valid range: 0–1.
+    /// The random part of each wait. A wait is longer or shorter by up to this fraction, so that systems that lost the
+    /// same host do not reconnect at the same moment. Defaults to 0.25. Valid range: 0–1.
     public var jitter = 0.25
     /// The maximum number of consecutive failed attempts. Defaults to `nil`: only ``longestOutage`` limits them. Valid
     /// range: 1 or more.
     public var attempts: Int?
-    /// The maximum time of trying, from the loss or the start on. Defaults to 24 h. Valid range: 1 s–365 days.
+    /// The maximum time for which the connection tries, from the loss or the start on. Defaults to 24 h. Valid range: 1
+    /// s–365 days.
     public var longestOutage = Duration.seconds(24 * 3600)
     /// The maximum number of requests that wait for the connection. Further requests are not sent. Defaults to 128.
     /// Valid range: 0–4096.

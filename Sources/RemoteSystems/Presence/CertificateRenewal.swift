@@ -5,6 +5,7 @@ internal import FoundationEssentials
 internal import Logging
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import Synchronization
 
 /// The renewal of a system's certificate, over the system's presence connection to a system with the account's root key
 /// (`Docs/wire/presence.md`).
@@ -31,7 +32,7 @@ enum CertificateRenewal {
             Presence.service,
             handlers: [
                 Self.renew.handler { message, caller async throws(WireFailure) in
-                    try await Self.renew(message.request, for: caller.connection.peer, with: context)
+                    try await Self.renew(message.request, for: caller.connection, with: context)
                 }
             ]
         )
@@ -39,21 +40,46 @@ enum CertificateRenewal {
 
     private static func renew(
         _ request: Data,
-        for peer: PeerIdentity,
+        for connection: Connection,
         with context: ApplicationContext
     ) async throws(WireFailure) -> Renewed {
+        let peer = connection.peer
         do {
-            let store = try context.account.store()
-            // Reading the key file and signing block, so they run on the account's queue.
-            let certificate = try await context.account.accountQueue.run {
-                try store.authority().renew(Array(request), for: peer, now: Date())
+            let account = context.account
+            let store = try account.store()
+            let roots = try account.security().trust.own.roots.count
+            let now = context.environment.time.now
+            // Reading the key file and signing block, so they run on the account's queue. It runs one at a time, so a
+            // system that asks several times at once gets one certificate.
+            let certificate = try await account.accountQueue.run {
+                switch account.renewed.withLock({ $0.requested(by: peer.systemID, roots: roots, now: now) }) {
+                case .respond(let certificate): return certificate
+                case .refuse: throw WireFailure.tooManyRenewals
+                case .sign:
+                    let certificate = try store.authority().renew(Array(request), for: peer, now: Date())
+                    account.renewed.withLock {
+                        $0.signed(certificate, for: peer.systemID, roots: roots, now: now)
+                    }
+                    return certificate
+                }
             }
             return Renewed(certificate: Data(certificate))
+        } catch let failure as WireFailure {
+            context.incidents.report(.renewalRefused, by: connection.channel, reason: failure.text)
+            throw failure
         } catch {
-            context.logger.notice("A certificate was not renewed", metadata: ["reason": "\(error)"])
+            context.incidents.report(.renewalRefused, by: connection.channel, reason: "\(error)")
             // The error's message may name files of this machine, so the peer gets only its code.
             let code = (error as? IdentityError).map { " (\($0.code))" } ?? ""
             throw WireFailure("The certificate was not renewed\(code).", code: .renewalRefused)
         }
     }
+}
+
+extension WireFailure {
+    fileprivate static let tooManyRenewals = WireFailure(
+        "This host has renewed as many certificates as it does in ten minutes. Try again later.",
+        code: .busy,
+        canRetry: true
+    )
 }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import ValueSets
 
 /// The description that an application's process publishes of itself and its machine for systems of its account
 /// (`Docs/wire/presence.md`). ``PresenceTopic`` defines its wire form.
@@ -84,6 +86,53 @@ extension SystemDescription {
                 services: self.application.services.filter { services.contains($0.name) }
             )
         )
+    }
+}
+
+extension SystemDescription {
+    /// Returns the description for systems of a linked account: the names of the machine and of the applications, and
+    /// the services and URI schemes that are granted. Applications without any are left out.
+    ///
+    /// - Parameters:
+    ///   - others: further services of this application, which are offered to anyone.
+    ///   - services: the services of this application.
+    func granted(
+        _ grants: Grants,
+        beside others: [String],
+        offered services: [String: AppService]
+    ) -> SystemDescription {
+        func granted(_ application: Application) -> Application {
+            Application(
+                id: application.id,
+                displayName: application.displayName,
+                services: application.services.filter { grants.services.contains($0.name) },
+                uriSchemes: application.uriSchemes.filter(grants.uriSchemes.contains)
+            )
+        }
+        func isOffered(_ application: Application) -> Bool {
+            !application.services.isEmpty || !application.uriSchemes.isEmpty
+        }
+        var own = granted(self.application)
+        own.services = self.application.services.filter {
+            grants.services.contains($0.name) || others.contains($0.name)
+        }
+        own.services.removeAll { service in services[service.name].map { !$0.supportsRemote } ?? false }
+        var description = SystemDescription(
+            displayName: self.displayName,
+            kind: self.kind,
+            platform: self.platform,
+            isAuthority: false,
+            application: own
+        )
+        description.installed = self.installed.map(granted).filter(isOffered)
+        description.programs = self.programs.compactMap { program in
+            var program = program
+            program.application = granted(program.application)
+            return isOffered(program.application) ? program : nil
+        }
+        let named = Set(description.installed.map(\.id))
+        description.running = self.running.filter(named.contains)
+        return description
     }
 }
 

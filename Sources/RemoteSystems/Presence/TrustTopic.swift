@@ -8,27 +8,52 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// The topic `trust`: the revocations that a system knows, for other systems of its account
-/// (`Docs/wire/revocation.md`). Both sides of a presence connection publish it.
+/// The topic `trust`: the revocations, the root keys, the discovery key and the links that a system knows, for other
+/// systems of its account (`Docs/wire/revocation.md`, `Docs/wire/links.md`). Both sides of a presence connection
+/// publish it. Systems of linked accounts receive the revocations and the root keys only.
 enum TrustTopic {
     static let schema = TopicSchema(
         "trust",
         priority: .trust,
-        records: [Self.list, Self.roots].map { TopicSchema.Records($0, fields: [.required("Bytes", .data)]) }
+        records: ([Self.roots, Self.discovery, Self.links] + Self.lists)
+            .map { TopicSchema.Records($0, fields: [.required("Bytes", .data)]) }
     )
 
     /// The prefixes of the records' keys. Contents longer than one record are split into several.
-    private static let list = "list/"
     private static let roots = "roots/"
+    private static let discovery = "discovery/"
+    private static let links = "links/"
+    /// The newest revocation list, and the older ones that it does not include.
+    private static let lists = ["list/"] + (1...RevocationList.maxOlder).map { "list-\($0)/" }
     private static let pieceBytes = 15 << 10
 
-    /// Returns the records of a revocation list and the root keys.
+    /// Returns the records of an account's trust.
     ///
-    /// - Parameter roots: the account's root keys, which peers may need to verify the list. If there is only the first
-    ///   root key, which all systems know, the records do not include it.
-    static func records(of revocations: RevocationList?, roots: RootChain) -> [StateKey: ValueSet] {
-        let chain = roots.count > 1 ? roots.bytes : []
-        return self.pieces(of: revocations?.bytes ?? [], self.list).merging(self.pieces(of: chain, self.roots)) { $1 }
+    /// Peers may need the root keys to verify the rest. If there is only the first root key, which all systems know,
+    /// the records do not include it.
+    static func records(of account: TrustedAccount, links: LinkList? = nil) -> [StateKey: ValueSet] {
+        var records = self.pieces(of: account.roots.count > 1 ? account.roots.bytes : [], self.roots)
+        // Receivers ignore a key without its list.
+        for (prefix, list) in zip(self.lists, account.revocations?.allBytes ?? []) {
+            records.merge(self.pieces(of: list, prefix)) { $1 }
+        }
+        records.merge(self.pieces(of: account.discoveryKey?.signedBytes ?? [], self.discovery)) { $1 }
+        records.merge(self.pieces(of: links?.bytes ?? [], self.links)) { $1 }
+        return records
+    }
+
+    /// The peers that may subscribe, and what they receive. The discovery key and the list of links are secret: they
+    /// are for the account alone.
+    static func audience(_ security: TransportSecurity) -> TopicAudience {
+        TopicAudience(
+            view: { peer in
+                guard security.trust.objection(to: peer, now: Date()) == nil else { return nil }
+                return Authorisation.view(of: Self.schema.name, for: peer.standing)
+            },
+            includes: { view, key in
+                view == .account || ![Self.links, Self.discovery].contains { "\(key)".hasPrefix($0) }
+            }
+        )
     }
 
     private static func pieces(of bytes: [UInt8], _ key: String) -> [StateKey: ValueSet] {
@@ -41,14 +66,18 @@ enum TrustTopic {
         return records
     }
 
-    /// Returns the unverified revocation list in the records; `nil` if there is none.
-    static func revocations(in records: [StateKey: ValueSet]) -> [UInt8]? {
-        self.joined(records, self.list, maxBytes: RevocationList.maxBytes)
+    /// Returns what the records present, unverified.
+    static func presented(in records: [StateKey: ValueSet]) -> PresentedTrust {
+        PresentedTrust(
+            roots: self.joined(records, self.roots, maxBytes: RootChain.maxBytes),
+            lists: self.lists.compactMap { self.joined(records, $0, maxBytes: RevocationList.maxBytes) },
+            discoveryKey: self.joined(records, self.discovery, maxBytes: DiscoveryKey.signedByteCount)
+        )
     }
 
-    /// Returns the unverified root keys in the records; `nil` if there are none.
-    static func roots(in records: [StateKey: ValueSet]) -> [UInt8]? {
-        self.joined(records, self.roots, maxBytes: RootChain.maxBytes)
+    /// Returns the unverified list of links in the records; `nil` if there is none.
+    static func links(in records: [StateKey: ValueSet]) -> [UInt8]? {
+        self.joined(records, self.links, maxBytes: LinkList.maxBytes)
     }
 
     private static func joined(_ records: [StateKey: ValueSet], _ key: String, maxBytes: Int) -> [UInt8]? {
@@ -65,68 +94,69 @@ enum TrustTopic {
 /// Publishes the topic `trust`.
 struct TrustPublication: Sendable {
     private let topic: PublishedTopic
+    private let publisher: StatePublisher
 
-    init(on publisher: StatePublisher) throws(TransportError) {
-        self.topic = try publisher.open(TrustTopic.schema, for: .sameAccount)
+    /// Opens the topic for the peers that are trusted at the time. The discovery key in it must not reach a system that
+    /// has just been revoked.
+    init(on publisher: StatePublisher, _ security: TransportSecurity) throws(TransportError) {
+        self.publisher = publisher
+        self.topic = try publisher.open(TrustTopic.schema, for: TrustTopic.audience(security))
     }
 
-    func update(_ revocations: RevocationList?, roots: RootChain) throws(TransportError) {
-        try self.topic.replace(by: TrustTopic.records(of: revocations, roots: roots))
+    /// Publishes what this system trusts now.
+    func update(_ account: TrustedAccount, links: LinkList?) throws(TransportError) {
+        // First the rights: subscriptions of systems that were revoked end before the new records exist.
+        self.publisher.reviewRights()
+        try self.topic.replace(by: TrustTopic.records(of: account, links: links))
     }
 }
 
 extension AccountContext {
-    /// Installs the revocations and root keys that the peer publishes, until the connection ends or the task is
-    /// cancelled. Any system may forward a list, since the account's root key signed it.
+    /// Installs the trust that the peer publishes, until the connection ends or the task is cancelled. Any system may
+    /// forward it, since the account's root key signed it.
     func followTrust(over connection: Connection, logger: Logger) async {
         let subscriber = StateSubscriber(TrustTopic.schema)
         do {
             _ = try await subscriber.follow(over: connection) { _ in
-                let records = subscriber.records
-                try await self.takeWhenPossible(
-                    TrustTopic.revocations(in: records),
-                    after: TrustTopic.roots(in: records),
-                    from: connection.peer,
-                    logger
-                )
+                try await self.takeWhenPossible(subscriber.records, from: connection.peer, logger)
             }
         } catch {
             // The task was cancelled.
         }
     }
 
-    /// Installs a peer's root keys and revocation list if they are newer: root keys first, since the list may need
-    /// them.
-    ///
-    /// - Throws: ``RemoteSystemError``, ``TrustError``.
-    func take(revocations: [UInt8]?, after roots: [UInt8]?) async throws {
-        if let roots {
-            let security = try self.security()
-            if roots != security.trust.own.roots.bytes { try security.learn(roots: RootChain(roots)) }
-        }
-        if let revocations { try await self.take(revocations: revocations) }
-    }
-
     private func takeWhenPossible(
-        _ revocations: [UInt8]?,
-        after roots: [UInt8]?,
+        _ records: [StateKey: ValueSet],
         from peer: PeerIdentity,
         _ logger: Logger
     ) async throws {
         while true {
             do {
-                return try await self.take(revocations: revocations, after: roots)
+                return try await self.take(records, from: peer.standing)
             } catch {
                 let error = RemoteSystemError(error)
                 guard error.canRetry else {
                     return logger.notice(
-                        "A revocation list was rejected",
+                        "A list of revoked systems or of links was rejected",
                         metadata: ["system": "\(peer.systemID.short)", "reason": "\(error)"]
                     )
                 }
             }
             // The account's files are locked. Waiting here uses up the peer's credit, so it sends no more.
             try await self.environment.time.sleep(for: .seconds(1))
+        }
+    }
+
+    private func take(_ records: [StateKey: ValueSet], from standing: Standing) async throws {
+        let presented = TrustTopic.presented(in: records)
+        switch standing {
+        case .sameAccount:
+            try await self.take(presented)
+            if let links = TrustTopic.links(in: records) { try await self.take(links: links) }
+        case .linked(let account, _):
+            try await self.learn(of: account, revocations: presented.lists.first, roots: presented.roots)
+        case .anonymous:
+            break
         }
     }
 }

@@ -3,10 +3,10 @@
 
 public import RemoteSystemsIdentity
 
-/// Finds the host daemon of this machine for a program that cannot use the path of its socket, or whose daemon must be
-/// started first (`Docs/decisions/0023-local-registry.md`).
+/// Finds the host daemon of this machine for a program that cannot reach the daemon's socket by path, or that must
+/// start the daemon first (`Docs/decisions/0023-local-registry.md`).
 ///
-/// `SessionBusDaemon` of the module RemoteSystemsDesktop finds it over the session bus.
+/// `SessionBusDaemon` of the module RemoteSystemsDesktop finds the daemon over the session bus.
 public protocol HostDaemonLocator: Sendable {
     /// Opens the socket at which programs register with the host daemon.
     ///

@@ -73,9 +73,9 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     /// Writes bytes. Returns when they have been passed to the network, and waits while the peer does not keep up.
     ///
     /// - Parameter bytes: the bytes to write.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` after ``finish()``, or with the code of
-    ///   ``read()`` with which the stream ended. `CancellationError` when the task is cancelled; if some of the bytes
-    ///   were already sent, the stream is aborted.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` after ``finish()``; if the stream has
+    ///   failed, with the code that ``read()`` throws for the failure. `CancellationError` when the task is cancelled;
+    ///   if some of the bytes were already sent, the stream is aborted.
     public func write(_ bytes: some Sequence<UInt8> & Sendable) async throws {
         let buffer = ByteBuffer(bytes: bytes)
         try await RemoteSystemError.mapping { try await self.stream.write(buffer) }
@@ -83,8 +83,8 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
 
     /// Ends the sending direction; reading continues. Finishing twice has no effect.
     ///
-    /// - Throws: ``RemoteSystemError`` with the code of ``read()`` with which the stream ended; `CancellationError`
-    ///   when the task is cancelled, although the end is sent.
+    /// - Throws: ``RemoteSystemError`` if the stream has failed, with the code that ``read()`` throws for the failure.
+    ///   `CancellationError` when the task is cancelled; the stream still sends the end of its data.
     public func finish() async throws {
         try await RemoteSystemError.mapping { try await self.stream.finish() }
     }
@@ -124,7 +124,8 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     /// Waits until both sides have finished and each has received all data.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/connectionLost`` when it is unknown whether the
-    ///   peer has received all data, or with the code of ``read()`` with which the stream ended; `CancellationError`.
+    ///   peer has received all data, or, if the stream has failed, with the code that ``read()`` throws for the
+    ///   failure; `CancellationError`.
     public func waitUntilFinished() async throws {
         try await RemoteSystemError.mapping { try await self.stream.waitUntilFinished() }
     }

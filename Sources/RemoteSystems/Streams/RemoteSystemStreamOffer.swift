@@ -15,7 +15,7 @@ public final class RemoteSystemStreamOffer: Sendable {
 
     /// The ticket with which the caller opens the stream: a UUID, to be sent in a message.
     ///
-    /// The ticket is secret, and opens one stream for the caller's system only.
+    /// The ticket is secret and valid for 30 seconds. It opens one stream, for the caller's system only.
     public var ticket: Value { self.offer.ticket.value }
 
     /// Waits until the caller has opened the stream. May be called once.

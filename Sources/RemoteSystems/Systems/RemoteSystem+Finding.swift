@@ -5,8 +5,8 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemHost {
-    /// The TCP port for systems that are named by their address alone: 47474. `remotesystems serve` listens on it by
-    /// default.
+    /// The TCP port that is used when an address is given without a port: 47474. `remotesystems serve` and the host
+    /// daemon listen on it by default.
     public static let defaultPort = 47_474
 }
 
@@ -118,6 +118,8 @@ extension RemoteSystem {
             authorizationKind: .sameUser,
             isLocal: try id == origin.security().systemID,
             applications: applications.sorted { $0.id < $1.id },
+            accountID: try origin.security().identity.accountID,
+            accountName: nil,
             origin: origin
         )
     }

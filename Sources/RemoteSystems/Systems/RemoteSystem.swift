@@ -33,15 +33,16 @@ public struct RemoteSystem: Sendable, Identifiable {
     /// The system's applications that can be connected to, by id in ascending order.
     public var applications: [RemoteSystemApplication]
 
-    let origin: ApplicationContext
-
-    /// The account of the system, if the system proved that it belongs to this system's account.
+    /// The account of the system, if proved: this system's own account, or a linked account.
     ///
-    /// `nil` for a system of another account, whose account cannot be known.
-    public var accountID: AccountID? {
-        guard self.authorizationKind == .sameUser else { return nil }
-        return try? self.origin.security().identity.accountID
-    }
+    /// `nil` for any other system, whose account cannot be known.
+    public let accountID: AccountID?
+
+    /// The name of the linked account that the system belongs to, as that account stated it when it was linked; `nil`
+    /// for other systems.
+    public let accountName: String?
+
+    let origin: ApplicationContext
 
     /// Whether the system was found on the same network: ``discoveryType`` is ``RemoteSystemDiscoveryType/proximal``.
     public var isAvailableByProximity: Bool { self.discoveryType == .proximal }
@@ -56,13 +57,14 @@ public struct RemoteSystem: Sendable, Identifiable {
 }
 
 extension RemoteSystem: Hashable {
-    /// Returns whether the two values are equal in everything known of the systems. Compare ``id`` to find out whether
-    /// they are the same system.
+    /// Returns whether the two values are equal in all properties. Compare ``id`` to find out whether they are the same
+    /// system.
     public static func == (lhs: RemoteSystem, rhs: RemoteSystem) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.kind == rhs.kind && lhs.status == rhs.status
             && lhs.platform == rhs.platform && lhs.manufacturerDisplayName == rhs.manufacturerDisplayName
             && lhs.modelDisplayName == rhs.modelDisplayName && lhs.discoveryType == rhs.discoveryType
             && lhs.authorizationKind == rhs.authorizationKind && lhs.isLocal == rhs.isLocal
+            && lhs.accountID == rhs.accountID && lhs.accountName == rhs.accountName
             && lhs.applications == rhs.applications
     }
 

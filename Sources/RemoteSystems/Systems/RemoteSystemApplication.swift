@@ -11,13 +11,15 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     public struct Service: Sendable, Hashable {
         /// The service's name, in reverse-DNS form.
         public var name: String
-        /// The schema of requests; `nil` when the service publishes none, or it cannot be read.
+        /// The schema of requests; `nil` when the service publishes none, or its host left it out because the host's
+        /// description would be too long. A schema that cannot be read is replaced by one that allows every message.
         public var requestSchema: AllowedValueSchema?
-        /// The schema of responses; `nil` when the service publishes none, or it cannot be read.
+        /// The schema of responses; `nil` when the service publishes none, or its host left it out because the host's
+        /// description would be too long. A schema that cannot be read is replaced by one that allows every message.
         public var responseSchema: AllowedValueSchema?
-        /// The schema of the requests that the service sends to its callers; `nil` when the service publishes none.
+        /// The schema of the requests that the service sends to its callers; `nil` in the cases of ``requestSchema``.
         public var pushRequestSchema: AllowedValueSchema?
-        /// The schema of the callers' responses to the service's requests; `nil` when the service publishes none.
+        /// The schema of the callers' responses to the service's requests; `nil` in the cases of ``requestSchema``.
         public var pushResponseSchema: AllowedValueSchema?
         /// The service's version, in a format of the service's choice; `nil` when the service publishes none.
         public var version: String?

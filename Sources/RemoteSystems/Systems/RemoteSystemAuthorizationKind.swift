@@ -19,8 +19,9 @@ public struct RemoteSystemAuthorizationKind: NumberedEnumeration {
     /// ``RemoteSystemFilter/authorizationKind(_:)``, and only where its owner allows it
     /// (``RemoteSystemHost/Options/allowsAnyoneNearby``).
     public static let anonymous = RemoteSystemAuthorizationKind(rawValue: 1)
-    /// A system of a linked account. Accounts cannot be linked yet.
-    package static let linked = RemoteSystemAuthorizationKind(rawValue: 2)
+    /// A system of a linked account. Listed only by watchers with the filter
+    /// ``RemoteSystemFilter/authorizationKind(_:)``. It can be called as far as its account grants it.
+    public static let linked = RemoteSystemAuthorizationKind(rawValue: 2)
 
     static let names = ["sameUser", "anonymous", "linked"]
 

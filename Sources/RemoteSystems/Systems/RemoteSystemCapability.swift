@@ -25,7 +25,7 @@ extension RemoteSystemCapability: CustomStringConvertible {
 }
 
 extension RemoteSystem {
-    /// Returns whether the system has a capability, by what its applications have published. Sends nothing.
+    /// Returns whether the system has a capability, according to what its applications have published. Sends nothing.
     ///
     /// - Parameter capability: the capability to look for.
     /// - Returns: `false` for a capability that this version does not know.

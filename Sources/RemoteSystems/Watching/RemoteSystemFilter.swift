@@ -72,11 +72,12 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     ///
     /// - Parameter status: the status. A watcher lists only available systems.
     public static func status(_ status: RemoteSystemStatus) -> RemoteSystemFilter { .init(rule: .status(status)) }
-    /// Matches systems of this account, or systems of other accounts nearby.
+    /// Matches systems of this account, of linked accounts, or of other accounts nearby.
     ///
     /// Without this filter, a watcher reports only systems of this account. With a filter for
-    /// ``RemoteSystemAuthorizationKind/anonymous`` it also connects to nearby systems of other accounts, which thereby
-    /// learn the ids of this system and of its account.
+    /// ``RemoteSystemAuthorizationKind/linked`` it also looks for systems of linked accounts. With a filter for
+    /// ``RemoteSystemAuthorizationKind/anonymous`` it also connects to nearby systems of other accounts. These systems
+    /// then learn the ids of this system and of its account.
     ///
     /// - Parameter kind: the relation between the system's account and this system's account.
     public static func authorizationKind(_ kind: RemoteSystemAuthorizationKind) -> RemoteSystemFilter {
@@ -101,10 +102,10 @@ public struct RemoteSystemFilter: Sendable, Hashable {
     /// Matches all systems except this one.
     public static let remoteOnly = RemoteSystemFilter(rule: .remoteOnly)
 
-    /// Matches systems of the account with this id.
+    /// Matches systems of the account with this id: this system's own account, or a linked one.
     ///
-    /// A watcher knows only the id of its own configuration's account. With the id of another account, the filter
-    /// matches no system.
+    /// Systems of a linked account match only in a watcher that also has the filter ``authorizationKind(_:)`` for
+    /// ``RemoteSystemAuthorizationKind/linked``.
     public static func account(_ id: AccountID) -> RemoteSystemFilter { .init(rule: .account(id)) }
     /// Decides whether this machine is reported when the watching application is its only application.
     ///
@@ -147,16 +148,23 @@ public struct RemoteSystemFilter: Sendable, Hashable {
 }
 
 extension [RemoteSystemFilter] {
-    /// The filters of a watcher that looks for one system with this standing. Anonymous systems are listed only if a
-    /// filter names them.
+    /// The filters of a watcher that looks for one system with this standing. Systems of other accounts are listed only
+    /// if a filter names them.
     static func listing(_ standing: Standing.Kind) -> [RemoteSystemFilter] {
-        standing.isAccountProved ? [] : [.authorizationKind(RemoteSystemAuthorizationKind(standing))]
+        standing == .sameAccount ? [] : [.authorizationKind(RemoteSystemAuthorizationKind(standing))]
     }
 }
 
 extension Sequence<RemoteSystemFilter> {
-    /// Whether the watcher also looks for systems of other accounts.
-    var wantAnonymous: Bool { self.contains { $0.rule == .authorizationKind(.anonymous) } }
+    /// The relations of the systems that the watcher looks for.
+    var wanted: Set<Standing.Kind> {
+        Set(
+            Standing.Kind.allCases.filter { kind in
+                kind == .sameAccount
+                    || self.contains { $0.rule == .authorizationKind(RemoteSystemAuthorizationKind(kind)) }
+            }
+        )
+    }
 
     func allow(_ system: RemoteSystem) -> Bool {
         Dictionary(grouping: self, by: \.rule.sort).values.allSatisfy { alternatives in

@@ -9,9 +9,9 @@ internal import Synchronization
 ///
 /// A system is *added* when the watcher has connected to it and authenticated it as a system of the account, and the
 /// system has described itself: every listed system is reachable. The watcher stays connected, so changes are reported
-/// at once. A system is *removed* within one second when its process ends, and within 15 seconds when it stops
-/// responding. Systems are identified by id, never by name. Several processes of one machine are one system with
-/// several applications.
+/// at once. A system is *removed* within one second when its process ends, and by default within 15 seconds when it
+/// stops responding. Systems are identified by id, never by name. Several processes of one user on one machine are one
+/// system with several applications.
 ///
 /// ```swift
 /// let watcher = RemoteSystemWatcher(filters: [.kind(.desktop)])
@@ -21,7 +21,7 @@ internal import Synchronization
 /// ```
 ///
 /// Callbacks are called one at a time, in the order of the events, from a task of the watcher. They must not block,
-/// because the watcher waits for them. They stay registered until cancelled, also when the watcher is stopped and
+/// because the watcher waits for them. They stay registered until cancelled, even when the watcher is stopped and
 /// started again.
 ///
 /// The watchers of a process that have the same state directory, network and discovery sources share one browse
@@ -38,8 +38,8 @@ public final class RemoteSystemWatcher: Sendable {
         /// The event comes earlier when discovery has settled and every system that was found has been added or has
         /// failed to respond.
         public var enumerationTime = Duration.seconds(2)
-        /// The time without a response after which a listed system is removed. Defaults to 12 s, which reports the
-        /// removal within 15 s. Valid range: 1 s–1 h.
+        /// The time without any data from a listed system after which the system is removed. Defaults to 12 s, which
+        /// reports the removal within 15 s. Valid range: 1 s–1 h.
         public var silenceTime = Duration.seconds(12)
         /// Whether the watcher stops when the last sequence of its events ends and no callback is registered. Defaults
         /// to `true`.
@@ -76,8 +76,8 @@ public final class RemoteSystemWatcher: Sendable {
 
     /// Creates a watcher with the default configuration and options.
     ///
-    /// - Parameter filters: the systems to report; ``RemoteSystemFilter`` describes how several filters combine.
-    ///   Defaults to none: every system of the account.
+    /// - Parameter filters: the filters that choose which systems are reported; ``RemoteSystemFilter`` describes how
+    ///   several filters combine. Defaults to no filter: every system of the account is reported.
     public convenience init(filters: [RemoteSystemFilter] = []) {
         self.init(RemoteSystemsConfiguration(applicationID: "watcher"), filters: filters)
     }
@@ -86,8 +86,8 @@ public final class RemoteSystemWatcher: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: this process's configuration.
-    ///   - filters: the systems to report; ``RemoteSystemFilter`` describes how several filters combine. Defaults to
-    ///     none: every system of the account.
+    ///   - filters: the filters that choose which systems are reported; ``RemoteSystemFilter`` describes how several
+    ///     filters combine. Defaults to no filter: every system of the account is reported.
     ///   - options: the watcher's times, and when it stops by itself. Defaults to `Options()`.
     public convenience init(
         _ configuration: RemoteSystemsConfiguration,

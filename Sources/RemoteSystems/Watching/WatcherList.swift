@@ -38,7 +38,7 @@ struct WatcherList {
         let old = self.listed[system.id]
         let view = RemoteSystem(
             system,
-            includesAnonymous: self.filters.wantAnonymous,
+            wanted: self.filters.wanted,
             ownSystem: self.ownSystem,
             origin: self.origin
         )

@@ -14,7 +14,7 @@ internal import Synchronization
 /// `$XDG_DATA_DIRS`. If two manifests have the same id, the one in the earlier directory is used. Invalid manifests are
 /// omitted and listed in ``problems``. At most 256 manifests are used.
 ///
-/// The initializer and ``reload()`` read the manifests. While ``run()`` runs, it looks for changes every 2 s.
+/// The initializer and ``reload()`` read the manifests. While ``run()`` runs, the registry looks for changes every 2 s.
 public final class ApplicationRegistry: InstalledApplications, Service {
     private struct State {
         var manifests: [String: ApplicationManifest] = [:]
@@ -54,10 +54,10 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     /// Creates a registry and reads the manifests, which blocks for the time of file access.
     ///
     /// - Parameters:
-    ///   - environment: The environment that names the XDG directories. Started applications get a part of it. Defaults
-    ///     to the environment of this process.
+    ///   - environment: The environment that names the XDG directories. Started applications receive some of its
+    ///     variables. Defaults to the environment of this process.
     ///   - stateDirectory: The host's state directory, which started applications use, so that they act as the same
-    ///     system. Defaults to `nil`: the user's own directory.
+    ///     system. Defaults to `nil`: the user's own state directory.
     ///   - logger: The logger for problems and warnings of manifests. Defaults to a logger with the label
     ///     `RemoteSystems`.
     public init(
@@ -84,7 +84,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             + shared.map { $0 + "/remote-systems/applications" }
     }
 
-    /// The problems of the manifests that were omitted when the manifests were last read.
+    /// The problems found when the manifests were last read, each with file and, if known, line. A manifest with a
+    /// problem is omitted.
     public var problems: [ConfigurationFileError] { self.state.withLock { $0.problems } }
 
     /// The keys of manifests that this version does not know, each with file and line. The keys are ignored; the
@@ -191,19 +192,25 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var path: String
         var changed: Date?
         var size: UInt64?
+        var owner: UInt?
+        var permissions: UInt?
+
+        init(_ path: String) {
+            let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+            self.path = path
+            self.changed = attributes?[.modificationDate] as? Date
+            self.size = attributes?[.size] as? UInt64
+            self.owner = attributes?[.ownerAccountID] as? UInt
+            self.permissions = attributes?[.posixPermissions] as? UInt
+        }
     }
 
     private func stamp() -> [FileStamp] {
         self.directories.flatMap { directory in
-            Self.names(in: directory).prefix(Self.maxManifests + 1).map { name in
-                let path = "\(directory)/\(name)"
-                let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-                return FileStamp(
-                    path: path,
-                    changed: attributes?[.modificationDate] as? Date,
-                    size: attributes?[.size] as? UInt64
-                )
-            }
+            let names = Self.names(in: directory)
+            // A directory without manifests has no stamp: it may not exist.
+            let paths = names.prefix(Self.maxManifests + 1).map { "\(directory)/\($0)" }
+            return (names.isEmpty ? [] : [directory] + paths).map { FileStamp($0) }
         }
     }
 
@@ -314,8 +321,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     ///
     /// Does not wait for the program's end; the next start does. Only programs that a manifest names with `exec` are
     /// terminated: a program of a desktop entry may have a window with unsaved work, and D-Bus and systemd manage their
-    /// own programs. A program that had to wait for the end of its predecessor had less time to come up, so only the
-    /// second call for it terminates it.
+    /// own programs. A program that had to wait for the end of its predecessor had less time to come up. It is
+    /// terminated only when this method is called for it a second time.
     ///
     /// - Parameter id: The application's id.
     public func didNotComeUp(_ id: String) async {

@@ -20,7 +20,8 @@ package struct ConfigurationFile: Sendable {
     /// Reads a file; `nil` if it does not exist.
     ///
     /// - Parameter limit: The maximum length, in bytes. Defaults to 64 KiB.
-    /// - Throws: ``ConfigurationFileError`` if the file cannot be read, is not a plain file, or is too long.
+    /// - Throws: ``ConfigurationFileError`` if the file cannot be read, is not a plain file, or is too long, and if
+    ///   another user than root and the user of this process can change it or its directory.
     package init?(path: String, limit: Int = 64 << 10) throws(ConfigurationFileError) {
         func failed(_ reason: String) -> ConfigurationFileError {
             ConfigurationFileError(path: path, "The file cannot be read: \(reason).")
@@ -33,6 +34,12 @@ package struct ConfigurationFile: Sendable {
         }
         defer { close(descriptor) }
         guard remote_systems_is_plain_file(descriptor) != 0 else { throw failed("it is not a plain file") }
+        guard let protection = FileProtection(descriptor: descriptor) else {
+            throw failed(unsafe String(cString: strerror(errno)))
+        }
+        if let objection = protection.objection(to: path) ?? FileProtection.objection(toDirectoriesOf: path) {
+            throw ConfigurationFileError(path: path, objection)
+        }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 14)
         while true {

@@ -83,35 +83,54 @@ package struct JSONLines {
         }
     }
 
-    /// Parses a string and returns it as written.
-    ///
-    /// Escapes are not decoded. A path with such a key is therefore not found, and ``line(of:)`` returns the line of
-    /// the enclosing value.
+    /// Parses a string and returns it without escapes, as the decoder reads it. Otherwise a key could occur twice in
+    /// two spellings.
     private mutating func string() throws(Broken) -> String {
         try self.take(UInt8(ascii: "\""))
-        let start = self.position
+        var text: [UInt8] = []
         while let byte = self.peek, byte != UInt8(ascii: "\"") {
             guard byte >= 0x20 else { throw Broken() }
             self.position += 1
-            if byte == UInt8(ascii: "\\") { try self.escape() }
+            if byte == UInt8(ascii: "\\") {
+                try self.escape(into: &text)
+            } else {
+                text.append(byte)
+            }
         }
-        let end = min(self.position, self.bytes.count)
         try self.take(UInt8(ascii: "\""))
-        return String(decoding: self.bytes[start..<end], as: UTF8.self)
+        return String(decoding: text, as: UTF8.self)
     }
 
-    private mutating func escape() throws(Broken) {
+    private mutating func escape(into text: inout [UInt8]) throws(Broken) {
         guard let byte = self.peek else { throw Broken() }
         self.position += 1
-        if byte == UInt8(ascii: "u") {
-            let digits = self.bytes[self.position...].prefix(4)
-            guard digits.count == 4, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }) else {
-                throw Broken()
+        switch byte {
+        case UInt8(ascii: "u"):
+            var units = [try self.codeUnit()]
+            let rest = self.bytes[self.position...]
+            if UTF16.isLeadSurrogate(units[0]), rest.starts(with: [UInt8(ascii: "\\"), UInt8(ascii: "u")]) {
+                self.position += 2
+                units.append(try self.codeUnit())
             }
-            self.position += 4
-        } else if !"\"\\/bfnrt".utf8.contains(byte) {
-            throw Broken()
+            text += String(decoding: units, as: UTF16.self).utf8
+        case UInt8(ascii: "b"): text.append(0x08)
+        case UInt8(ascii: "f"): text.append(0x0C)
+        case UInt8(ascii: "n"): text.append(0x0A)
+        case UInt8(ascii: "r"): text.append(0x0D)
+        case UInt8(ascii: "t"): text.append(0x09)
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)
+        default: throw Broken()
         }
+    }
+
+    /// Parses the four digits of a `\u` escape.
+    private mutating func codeUnit() throws(Broken) -> UInt16 {
+        let digits = self.bytes[self.position...].prefix(4)
+        guard digits.count == 4, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
+            let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
+        else { throw Broken() }
+        self.position += 4
+        return unit
     }
 
     /// Whether a word is a literal name or number (RFC 8259, sections 3 and 6) that fits into a `Double`.

@@ -38,7 +38,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
     /// - Parameters:
     ///   - policy: The policy that decides which URIs are opened. Defaults to ``URISchemePolicy/standard``.
     ///   - stateDirectory: The host's state directory, which started applications use, so that they act as the same
-    ///     system. Defaults to `nil`: the user's own directory.
+    ///     system. Defaults to `nil`: the user's own state directory.
     public init(policy: URISchemePolicy = .standard, stateDirectory: String? = nil) async {
         self.policy = policy
         self.environment = ApplicationEnvironment.passedOn(
@@ -53,7 +53,8 @@ public struct DesktopURILauncher: LaunchURIProvider {
     /// Opens a URI with this machine's handler, if the policy allows it.
     ///
     /// - Parameter request: The URI, its options and its caller.
-    /// - Returns: That the URI was opened, or the reason why it was not, for the caller.
+    /// - Returns: The decision that the URI was opened, or a decision with the reason why it was not. The host sends
+    ///   the decision to the system that sent the request.
     /// - Throws: `CancellationError` if the task is cancelled before the handler is started.
     public func launchURI(_ request: LaunchURIRequest) async throws -> LaunchURIDecision {
         let uri = request.uri

@@ -3,15 +3,16 @@
 
 public import RemoteSystems
 
-/// Finds the user's host daemon over the session bus. Starts the daemon if it is installed there and does not run.
+/// Finds the user's host daemon over the session bus. If the daemon does not run, the bus starts it, provided that a
+/// D-Bus service file for it is installed.
 ///
 /// ```swift
 /// var options = RemoteSystemHost.Options()
 /// options.hostDaemonLocator = SessionBusDaemon()
 /// ```
 ///
-/// The bus passes only the daemon's socket, to which the program then connects itself. Without a session bus, the
-/// daemon is not found.
+/// The bus only passes a descriptor of the daemon's socket file. The program connects to that socket directly, and its
+/// data does not go through the bus. Without a session bus, the daemon is not found.
 public struct SessionBusDaemon: HostDaemonLocator {
     /// The timeout for a daemon that runs, and for one that the bus must start.
     private static let timeout = Duration.seconds(2)

@@ -44,6 +44,8 @@ extension AvahiBrowse {
             var openResolvers: Int
             /// The maximum number of tracked instances.
             var instances = DiscoveryLimits.hints
+            /// The number of tracked instances from which on only those are added that a listener is known to follow.
+            var unsorted: Int { instances - instances / 8 }
         }
 
         /// What to do after a browser's report of an instance.
@@ -153,8 +155,9 @@ extension AvahiBrowse {
                 guard track.isRelevant || track.resolution == nil else { return .nothing }
                 return startResolving(serviceInstance)
             }
-            guard hasCapacity(for: serviceInstance) else {
-                if refusalReported || instances.count < limits.instances { return .nothing }
+            // Whether the instance is of interest is not known yet.
+            guard hasCapacity(for: serviceInstance, isRelevant: false) else {
+                if refusalReported || instances.count < limits.unsorted { return .nothing }
                 refusalReported = true
                 return .emit(.trouble(.tooManyHints))
             }
@@ -162,8 +165,10 @@ extension AvahiBrowse {
             return startResolving(serviceInstance)
         }
 
-        private func hasCapacity(for serviceInstance: ServiceInstance) -> Bool {
-            guard let instance = instances[serviceInstance.instance] else { return instances.count < limits.instances }
+        private func hasCapacity(for serviceInstance: ServiceInstance, isRelevant: Bool) -> Bool {
+            guard let instance = instances[serviceInstance.instance] else {
+                return instances.count < (isRelevant ? limits.instances : limits.unsorted)
+            }
             return instance.tracks.count < DiscoveryLimits.endpoints
         }
 
@@ -209,7 +214,7 @@ extension AvahiBrowse {
             if let track = self[serviceInstance] {
                 guard track.resolution == nil else { return nil }
             } else {
-                guard hasCapacity(for: serviceInstance) else { return nil }
+                guard hasCapacity(for: serviceInstance, isRelevant: isRelevant) else { return nil }
                 track(serviceInstance, Track(isPending: false, isBrowsed: false))
                 answered[serviceInstance] = now + Self.following
             }
@@ -461,8 +466,20 @@ extension DiscoveryProblem {
     static let cacheLimit = DiscoveryProblem(
         code: .cacheLimit,
         message: "An interface sees nearly as many services as Avahi's cache holds. Further services may not be found.",
-        advice: "Raise cache-entries-max in /etc/avahi/avahi-daemon.conf (default 4096, four for each service) "
-            + "and restart avahi-daemon.",
+        advice: "If there are not that many machines, a program on the network advertises false services. Else raise "
+            + "cache-entries-max in /etc/avahi/avahi-daemon.conf (default 4096, four for each service) and restart "
+            + "avahi-daemon.",
+        recoversByItself: true
+    )
+}
+
+extension DiscoveryProblem {
+    static let announcementFlood = DiscoveryProblem(
+        code: .announcementFlood,
+        message:
+            "Far more services appear and vanish on the network than machines start and stop. Some systems may not "
+            + "be found.",
+        advice: "Find the machine that advertises them, for example with 'avahi-browse -r _remote-systems._tcp'.",
         recoversByItself: true
     )
 }

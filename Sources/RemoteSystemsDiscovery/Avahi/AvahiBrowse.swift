@@ -11,6 +11,9 @@ final class AvahiBrowse {
     private let onFailure: (AvahiError) -> Void
     private let onCrowding: (Bool) -> Void
     private var machine: StateMachine
+    private var churn = ChurnMeter(now: .now)
+    /// The value that `onCrowding` was last called with.
+    private(set) var isCrowded = false
     private var timer: QueueTimer?
     private var connection: AvahiLink?
     private var listeners = ListenerTable<Listener>()
@@ -42,8 +45,8 @@ final class AvahiBrowse {
     ///
     /// - Parameters:
     ///   - onFailure: Called when a browser failed. The connection should then be replaced.
-    ///   - onCrowding: Called with `true` when an interface comes near the limit of Avahi's cache, and with `false`
-    ///     when none is near it any more.
+    ///   - onCrowding: Called with `true` when an interface comes near the limit of Avahi's cache, or when far too many
+    ///     instances appear and vanish. Called with `false` when neither is so any more.
     init(
         queue: DispatchQueue,
         logger: Logger,
@@ -63,6 +66,7 @@ final class AvahiBrowse {
                 for (serviceInstance, action) in machine.unfollowed(now: .now) { perform(action, for: serviceInstance) }
             }
             emit(machine.tick(now: .now))
+            if churn.end != nil { countChange(0) }
         }
         setTimer()
     }
@@ -103,7 +107,7 @@ final class AvahiBrowse {
     }
 
     private func setTimer() {
-        if let deadline = machine.deadline {
+        if let deadline = [machine.deadline, churn.end].compactMap(\.self).min() {
             timer?.set(after: deadline - .now)
         } else {
             timer?.unset()
@@ -150,9 +154,11 @@ final class AvahiBrowse {
     private func received(_ report: BrowserReport, from interface: Int32) {
         switch report {
         case .seen(let serviceInstance):
+            if !machine.knows(serviceInstance) { countChange() }
             perform(machine.seen(serviceInstance), for: serviceInstance)
             updateCrowding()
         case .gone(let serviceInstance):
+            countChange()
             gone(serviceInstance)
         case .allForNow:
             unsettled.remove(interface)
@@ -183,10 +189,25 @@ final class AvahiBrowse {
         updateCrowding()
     }
 
+    /// Handles an announcement that this process has received itself. Only those that a listener follows count, however
+    /// many others there are.
+    func announced(_ serviceInstance: ServiceInstance, _ resolution: Resolution) {
+        guard isRelevant(serviceInstance, resolution) else { return }
+        _ = answered(serviceInstance, resolution)
+    }
+
     private func updateCrowding() {
-        guard let event = machine.crowding() else { return }
-        emit([event])
-        onCrowding(machine.isCrowded)
+        if let event = machine.crowding() { emit([event]) }
+        let isCrowded = machine.isCrowded || churn.isFlooded
+        guard isCrowded != self.isCrowded else { return }
+        self.isCrowded = isCrowded
+        onCrowding(isCrowded)
+    }
+
+    private func countChange(_ changes: Int = 1) {
+        guard churn.count(changes, now: .now) else { return }
+        emit([churn.isFlooded ? .trouble(.announcementFlood) : .recovered(.announcementFlood)])
+        updateCrowding()
     }
 
     // MARK: Resolvers

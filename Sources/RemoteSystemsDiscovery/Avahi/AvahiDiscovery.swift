@@ -54,7 +54,7 @@ public struct AvahiDiscovery: DiscoverySource {
 
     /// Which Avahi is used, and why.
     public struct Selection: Sendable, Hashable {
-        /// An implementation of Avahi.
+        /// The place where Avahi runs: in its daemon, or in this process.
         public enum Backend: String, Sendable {
             /// avahi-daemon, through the system bus.
             case daemon = "avahi-daemon"
@@ -62,7 +62,7 @@ public struct AvahiDiscovery: DiscoverySource {
             case embedded = "avahi-embedded"
         }
 
-        /// The implementation of Avahi that is used.
+        /// The place where Avahi runs.
         public let backend: Backend
         /// The reason for the selection: a clause for a person to read, such as
         /// `avahi-daemon responds on the system bus`.
@@ -168,8 +168,8 @@ public struct AvahiDiscovery: DiscoverySource {
     ///
     /// - Parameters:
     ///   - advertisement: The advertisement.
-    ///   - report: Called with `true` when the advertisement comes into effect, and with `false` when it no longer is.
-    ///     Called on any thread, in order; must not block.
+    ///   - report: Called with `true` when the advertisement comes into effect, and with `false` when it is no longer
+    ///     in effect. Called on any thread, in order; must not block.
     /// - Throws: ``DiscoveryError`` if the advertisement is not valid, so that a retry cannot help.
     public func advertise(
         _ advertisement: DiscoveryAdvertisement,

@@ -34,7 +34,9 @@ actor AvahiSession {
     /// The timer that repeats the query. A daemon whose cache is nearly full is busy with other hosts' packets and
     /// loses advertisements.
     private var crowdTimer: QueueTimer?
-    private var crowdBackoff = Backoff(first: .seconds(5), longest: .seconds(600))
+    private var crowdBackoff = Backoff(first: .seconds(1), longest: .seconds(600))
+    /// Receive announcements beside Avahi while the network is crowded, by interface index.
+    private var announcements: [Int32: AnnouncementListener] = [:]
     private var advertisers: [UInt64: AvahiAdvertiser] = [:]
     private var troubles: [DiscoveryProblem.Code: DiscoveryProblem] = [:]
     private var lastAdvertiserID: UInt64 = 0
@@ -99,6 +101,7 @@ actor AvahiSession {
             browse = nil
             questions = [:]
             crowdTimer = nil
+            announcements = [:]
         }
         stopIfIdle()
     }
@@ -285,7 +288,10 @@ actor AvahiSession {
         guard let monitor, let browse else { return }
         let usable = usableInterfaces(monitor)
         // The query is sent first, without waiting for the connection, which takes seconds while a daemon is busy.
-        if asksDirectly { ask(on: usable, for: browse) }
+        if asksDirectly {
+            ask(on: usable, for: browse)
+            listen(on: usable, for: browse)
+        }
         guard isReady, let connection else { return }
         let isDaemon = selection?.backend == .daemon
         browse.browse(
@@ -297,6 +303,7 @@ actor AvahiSession {
 
     private func crowdingChanged(_ isCrowded: Bool) {
         crowdTimer = nil
+        updateBrowse()
         guard isCrowded else { return }
         crowdBackoff.reset()
         crowdTimer = QueueTimer(queue: executor.queue) { self.askCrowd() }
@@ -331,10 +338,7 @@ actor AvahiSession {
         let new = interfaces.filter { questions[$0.index] == nil }
         // After a loss of the connection, known instances are kept until it is restored.
         guard !new.isEmpty, isReady || !browse.wasConnected else { return }
-        var settings = AvahiDaemonSettings()
-        let isEmbedded = selection.map { $0.backend == .embedded } ?? (options.mode == .embedded)
-        if !isEmbedded, !allowed.isLoopbackOnly { settings = .read() ?? settings }
-        if allowed.isLoopbackOnly { settings.usesIPv6 = false }
+        let settings = settings
         for interface in new where settings.uses(interface.name) {
             questions[interface.index] = OneShotQuery(
                 on: interface,
@@ -346,6 +350,29 @@ actor AvahiSession {
                 if browse.answered($0, $1) { self.askCrowdSooner() }
             }
         }
+    }
+
+    /// Receives announcements on the interfaces while the network is crowded.
+    private func listen(on interfaces: [NetworkInterface], for browse: AvahiBrowse) {
+        guard browse.isCrowded else { return announcements = [:] }
+        announcements = announcements.filter { index, _ in interfaces.contains { $0.index == index } }
+        let settings = settings
+        for interface in interfaces where announcements[interface.index] == nil && settings.uses(interface.name) {
+            announcements[interface.index] = AnnouncementListener(
+                on: interface,
+                families: settings.families,
+                queue: executor.queue
+            ) { [unowned browse] in browse.announced($0, $1) }
+        }
+    }
+
+    /// The settings of the daemon in use, or those of the embedded stack.
+    private var settings: AvahiDaemonSettings {
+        var settings = AvahiDaemonSettings()
+        let isEmbedded = selection.map { $0.backend == .embedded } ?? (options.mode == .embedded)
+        if !isEmbedded, !allowed.isLoopbackOnly { settings = .read() ?? settings }
+        if allowed.isLoopbackOnly { settings.usesIPv6 = false }
+        return settings
     }
 
     private func update(_ advertiser: AvahiAdvertiser) {

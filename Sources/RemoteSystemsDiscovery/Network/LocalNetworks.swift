@@ -7,7 +7,9 @@ import Glibc
 package enum LocalNetworks {
     /// Whether an address is this machine's own or on a network of one of its interfaces, so that no router is between.
     /// Nil if the text is not an address.
-    package static func contains(_ address: String) -> Bool? {
+    ///
+    /// - Parameter interface: the name of the only interface to consider. Defaults to `nil`: all interfaces.
+    package static func contains(_ address: String, on interface: String? = nil) -> Bool? {
         var text = Substring(address.lowercased())
         if text.hasPrefix("::ffff:"), text.contains(".") { text = text.dropFirst(7) }
         if let zone = text.firstIndex(of: "%") { text = text[..<zone] }
@@ -20,7 +22,8 @@ package enum LocalNetworks {
         while let current = unsafe node {
             let entry = unsafe current.pointee
             unsafe node = entry.ifa_next
-            guard let own = unsafe entry.ifa_addr, let mask = unsafe entry.ifa_netmask,
+            guard interface == nil || interface == (unsafe String(cString: entry.ifa_name)),
+                let own = unsafe entry.ifa_addr, let mask = unsafe entry.ifa_netmask,
                 let own = unsafe NetworkAddress(UnsafePointer(own))?.bytes,
                 let mask = unsafe NetworkAddress(UnsafePointer(mask))?.bytes, own.count == wanted.count,
                 mask.count == wanted.count

@@ -4,7 +4,7 @@
 import Dispatch
 import Glibc
 
-/// Sends one-shot queries for our service type on one interface, which every host answers at once and by unicast.
+/// Sends one-shot queries for our service type on one interface, to which every host responds at once and by unicast.
 ///
 /// Avahi sends its query after 0.1 s, and hosts wait up to 0.12 s before they multicast a response. A host also does
 /// not repeat, for up to a second, what another program of this machine has just received. A unicast response has none
@@ -68,24 +68,12 @@ final class OneShotQuery {
     }
 
     private func received(_ packet: [UInt8], through line: Line, from sender: NetworkAddress) {
-        let scope = DiscoveryInterface(index: Int(interface.index), name: interface.name)
         let answers = OneShotQueryMessage.answers(in: packet, to: line.id)
         line.answers += answers.count
         for answer in answers {
-            let known = answer.addresses.filter { $0.family == line.family }
-            // The sender's address is known to work, but the sender may only repeat another host's records.
-            let address = known.isEmpty || known.contains(sender) ? sender : known[0]
             onAnswer(
                 ServiceInstance(interface: interface.index, family: line.family, instance: answer.instance),
-                Resolution(
-                    hostName: answer.hostName,
-                    endpoint: DiscoveryEndpoint(
-                        address: address.text(scope: interface.name),
-                        port: answer.port,
-                        interface: scope
-                    ),
-                    properties: answer.properties
-                )
+                answer.resolution(on: interface, line.family, from: sender)
             )
         }
     }
@@ -100,7 +88,7 @@ final class OneShotQuery {
         private var asked: ContinuousClock.Instant?
         private let descriptor: Int32
         private let source: any DispatchSourceRead
-        private let group: SocketAddress
+        private let group: MulticastGroup
 
         /// Returns nil if the socket cannot be created. Avahi reports the reason.
         init?(
@@ -126,12 +114,12 @@ final class OneShotQuery {
             )
             self.family = family
             self.descriptor = descriptor
-            group = SocketAddress(family, interface: interface)
+            group = MulticastGroup(family, interface: interface)
             source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
             source.setEventHandler { [weak self] in
                 guard let self else { return }
                 for _ in 0..<OneShotQuery.burst {
-                    guard let (packet, sender) = receive() else { return }
+                    guard let (packet, sender) = MulticastGroup.receive(descriptor) else { return }
                     if let sender { onPacket(packet, self, sender) }
                 }
             }
@@ -153,26 +141,6 @@ final class OneShotQuery {
             }
         }
 
-        /// Returns nil if there is nothing to read. The sender is nil if the packet is not from port 5353.
-        private func receive() -> ([UInt8], NetworkAddress?)? {
-            var storage = sockaddr_storage()
-            var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-            // An Ethernet frame is smaller.
-            var packet = [UInt8](repeating: 0, count: 2048)
-            let count = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
-                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    unsafe recvfrom(descriptor, &packet, packet.count, 0, address, &size)
-                }
-            }
-            guard count >= 0 else { return nil }
-            let sender = unsafe withUnsafePointer(to: &storage) { pointer in
-                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    unsafe SocketAddress.port(address) == SocketAddress.port ? NetworkAddress(address) : nil
-                }
-            }
-            return (Array(packet.prefix(count)), sender)
-        }
-
         private static func multicast(_ descriptor: Int32, _ family: ServiceInstance.Family, through interface: Int32)
             -> Bool
         {
@@ -189,46 +157,6 @@ final class OneShotQuery {
                 return unsafe setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_MULTICAST_IF, &index, size) == 0
                     && setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_MULTICAST_HOPS, &hops, size) == 0
             }
-        }
-    }
-}
-
-/// The multicast DNS group on an interface (RFC 6762 §3).
-private struct SocketAddress {
-    static let port = UInt16(5353)
-    private var storage = sockaddr_storage()
-    private let size: socklen_t
-
-    init(_ family: ServiceInstance.Family, interface: Int32) {
-        switch family {
-        case .ipv4:
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = Self.port.bigEndian
-            _ = unsafe inet_pton(AF_INET, "224.0.0.251", &address.sin_addr)
-            size = socklen_t(MemoryLayout<sockaddr_in>.size)
-            unsafe withUnsafeMutableBytes(of: &storage) { unsafe $0.storeBytes(of: address, as: sockaddr_in.self) }
-        case .ipv6:
-            var address = sockaddr_in6()
-            address.sin6_family = sa_family_t(AF_INET6)
-            address.sin6_port = Self.port.bigEndian
-            address.sin6_scope_id = UInt32(bitPattern: interface)
-            _ = unsafe inet_pton(AF_INET6, "ff02::fb", &address.sin6_addr)
-            size = socklen_t(MemoryLayout<sockaddr_in6>.size)
-            unsafe withUnsafeMutableBytes(of: &storage) { unsafe $0.storeBytes(of: address, as: sockaddr_in6.self) }
-        }
-    }
-
-    func withPointer(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Void) {
-        unsafe withUnsafePointer(to: storage) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0, size) }
-        }
-    }
-
-    /// The port is at the same offset in both kinds of address.
-    static func port(_ address: UnsafePointer<sockaddr>) -> UInt16 {
-        unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-            unsafe UInt16(bigEndian: $0.pointee.sin_port)
         }
     }
 }

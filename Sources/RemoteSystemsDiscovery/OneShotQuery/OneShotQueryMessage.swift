@@ -13,6 +13,26 @@ enum OneShotQueryMessage {
         /// The addresses of the host; empty if the response has none.
         var addresses: [NetworkAddress]
         var properties: [String: [UInt8]]
+
+        /// Where the instance is, according to a packet that arrived on an interface from this sender.
+        func resolution(
+            on interface: NetworkInterface,
+            _ family: ServiceInstance.Family,
+            from sender: NetworkAddress
+        ) -> Resolution {
+            let known = addresses.filter { $0.family == family }
+            // The sender's address is known to work, but the sender may only repeat another host's records.
+            let address = known.isEmpty || known.contains(sender) ? sender : known[0]
+            return Resolution(
+                hostName: hostName,
+                endpoint: DiscoveryEndpoint(
+                    address: address.text(scope: interface.name),
+                    port: port,
+                    interface: DiscoveryInterface(index: Int(interface.index), name: interface.name)
+                ),
+                properties: properties
+            )
+        }
     }
 
     /// The maximum number of records that are read: more than fit the 512 bytes of such a response.
@@ -27,13 +47,16 @@ enum OneShotQueryMessage {
         return fields.flatMap(\.bytes) + name + any.bytes + ServiceRecord.internetClass.bytes
     }
 
-    /// The instances in a response to the query with this id. Empty for any other or malformed packet.
-    static func answers(in packet: [UInt8], to id: UInt16) -> [Answer] {
+    /// The instances in a response to the query with this id, or in an announcement, whose id has no meaning. Empty for
+    /// any other or malformed packet.
+    ///
+    /// - Parameter id: `nil` for any packet with responses.
+    static func answers(in packet: [UInt8], to id: UInt16?) -> [Answer] {
         var collection = Collection()
         unsafe packet.withUnsafeBufferPointer { packet in
             var message = unsafe ns_msg()
             guard let start = packet.baseAddress, unsafe ns_initparse(start, Int32(packet.count), &message) == 0,
-                unsafe message._id == id, unsafe message._flags & 0x8000 != 0
+                id == nil || (unsafe message._id) == id, unsafe message._flags & 0x8000 != 0
             else { return }
             for (section, count) in unsafe [(ns_s_an, message._counts.1), (ns_s_ar, message._counts.3)] {
                 for index in 0..<min(Int(count), records) {
@@ -59,6 +82,8 @@ private struct Collection {
         guard unsafe record.rr_class & 0x7FFF == ServiceRecord.internetClass, let start = unsafe record.rdata else {
             return
         }
+        // A record without time to live is being withdrawn (RFC 6762 §10.1).
+        guard unsafe record.ttl > 0 else { return }
         let data = unsafe UnsafeBufferPointer(start: start, count: Int(record.rdlength))
         let name = unsafe withUnsafeBytes(of: record.name) { unsafe Self.text($0) }
         switch unsafe Int32(record.type) {

@@ -206,8 +206,18 @@ package struct AccountAuthority: Sendable {
         after list: RevocationList?,
         now: Date
     ) throws(IdentityError) -> RevocationList {
+        try self.revocationList(of: systems, afterPosition: list?.position, now: now)
+    }
+
+    /// Creates a revocation list as ``revocationList(of:after:now:)`` does, after a list of which only the position is
+    /// known.
+    func revocationList(
+        of systems: Set<SystemID>,
+        afterPosition position: TrustPosition?,
+        now: Date
+    ) throws(IdentityError) -> RevocationList {
         // Numbers of lists that an older root signed do not count.
-        let number = list.map { $0.root < self.roots.count ? 0 : $0.number } ?? 0
+        let number = position.map { $0.root < self.roots.count ? 0 : $0.number } ?? 0
         let clock = UInt64(min(max(now.timeIntervalSince1970 * 1000, 0), 1e15))
         guard number < UInt64(Int64.max) else {
             throw IdentityError(.tooManySystems, "The revocation list has the highest possible number.")
@@ -219,5 +229,10 @@ package struct AccountAuthority: Sendable {
             root: self.roots.count,
             signing: self.rootKey
         )
+    }
+
+    /// Creates a discovery key for use with a revocation list that this authority has signed.
+    package func discoveryKey(with list: RevocationList) throws(IdentityError) -> DiscoveryKey {
+        try DiscoveryKey(at: list.position, of: self.accountID, signing: self.rootKey)
     }
 }

@@ -7,22 +7,112 @@ import FoundationEssentials
 /// A secret that all systems of an account share, to recognise each other's advertisements.
 ///
 /// A matching tag proves nothing: the advertised system must still be authorised when it connects.
+///
+/// An account is created with a key. Each revocation replaces the key, because the revoked system knows it. The
+/// replacement is signed by the account's root key and bound to the revocation list that was made with it, so that a
+/// member can neither replace it by another key nor by an older one (``position``).
 package struct DiscoveryKey: Hashable, Sendable {
     package static let byteCount = 32
     package static let tagByteCount = 8
+    /// The length of a signed key: the number (8 bytes, big-endian), the key, the signature (64 bytes).
+    package static let signedByteCount = Self.numberCount + Self.byteCount + Self.signatureCount
+
+    private static let numberCount = 8
+    private static let signatureCount = 64
+    /// A text that is included in the signed bytes, so that the signature is not valid for anything else that the
+    /// account's root key signs.
+    private static let context = Array("remote-systems/1 discovery".utf8)
 
     package let bytes: [UInt8]
+
+    /// The position of the revocation list that was made with this key; `nil` for the key with which the account was
+    /// created. A system uses the key only together with that list or a newer one.
+    package let position: TrustPosition?
+
+    /// The signed key as stored and sent to systems of the account: number, key, signature; `nil` for the key with
+    /// which the account was created. Secret, like ``bytes``.
+    package let signedBytes: [UInt8]?
 
     /// Creates a random key.
     package init() {
         self.bytes = unsafe SymmetricKey(size: .bits256).withUnsafeBytes { unsafe Array($0) }
+        (self.position, self.signedBytes) = (nil, nil)
     }
 
     /// Creates a key from `bytes`; `nil` unless there are 32 of them.
     package init?(bytes: [UInt8]) {
         guard bytes.count == Self.byteCount else { return nil }
         self.bytes = bytes
+        (self.position, self.signedBytes) = (nil, nil)
     }
+
+    /// Creates a random key and signs it.
+    ///
+    /// - Parameter position: That of the revocation list that is made with the key.
+    init(
+        at position: TrustPosition,
+        of account: AccountID,
+        signing key: P256.Signing.PrivateKey
+    ) throws(IdentityError) {
+        let new = DiscoveryKey()
+        let number = (0..<Self.numberCount).map { UInt8(truncatingIfNeeded: position.number >> (56 - 8 * $0)) }
+        let body = number + new.bytes
+        do {
+            self.signedBytes = try body + key.signature(for: Self.signed(body[...], account)).rawRepresentation
+        } catch {
+            throw IdentityError(
+                .cryptography,
+                "The new discovery key could not be signed. No system was revoked; please report this.",
+                cause: error
+            )
+        }
+        self.bytes = new.bytes
+        self.position = position
+    }
+
+    /// Reads a signed key and verifies its signature.
+    ///
+    /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
+    init(signed bytes: [UInt8], of roots: RootChain) throws(TrustError) {
+        guard bytes.count == Self.signedByteCount else {
+            throw TrustError(.malformed, "A signed discovery key has an invalid length.")
+        }
+        let body = bytes.dropLast(Self.signatureCount)
+        let signed = Self.signed(body, roots.accountID)
+        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: bytes.suffix(Self.signatureCount)),
+            let root = roots.signer({ $0.isValidSignature(signature, for: signed) })
+        else {
+            throw TrustError(
+                .badSignature,
+                """
+                A discovery key was not signed by this account's key. The system that sent it is faulty or hostile; \
+                nothing was changed.
+                """
+            )
+        }
+        self.bytes = Array(body.dropFirst(Self.numberCount))
+        self.position = TrustPosition(
+            root: root,
+            number: body.prefix(Self.numberCount).reduce(0) { $0 << 8 | UInt64($1) }
+        )
+        self.signedBytes = bytes
+    }
+
+    /// Whether the key replaces another key of its account. A signed key never gives way to an unsigned one. Of two
+    /// keys with the same position, which two machines with the root key can make in the same millisecond, every system
+    /// chooses the same.
+    package func isNewer(than other: DiscoveryKey) -> Bool {
+        guard let position = self.position else { return false }
+        guard let present = other.position else { return true }
+        return position == present
+            ? other.bytes.lexicographicallyPrecedes(self.bytes) : position > present
+    }
+
+    private static func signed(_ body: ArraySlice<UInt8>, _ account: AccountID) -> [UInt8] {
+        Self.context + account.bytes + body
+    }
+
+    // MARK: Tags
 
     /// The tag of an advertisement: the first 8 bytes of HMAC-SHA256(key, "remote-systems/1" ‖ instance name in UTF-8).
     ///
@@ -43,6 +133,22 @@ package struct DiscoveryKey: Hashable, Sendable {
             difference |= one ^ other
         }
         return difference == 0
+    }
+}
+
+extension DiscoveryKey {
+    /// The key as stored in files: signed if it is.
+    var storedBytes: [UInt8] { self.signedBytes ?? self.bytes }
+
+    /// Reads ``storedBytes``.
+    ///
+    /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
+    init(stored bytes: [UInt8], of roots: RootChain) throws(TrustError) {
+        if let unsigned = DiscoveryKey(bytes: bytes) {
+            self = unsigned
+        } else {
+            try self.init(signed: bytes, of: roots)
+        }
     }
 }
 

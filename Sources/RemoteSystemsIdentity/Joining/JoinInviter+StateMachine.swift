@@ -17,6 +17,7 @@ package struct JoinInviter: Sendable {
 
     private let identity: SystemIdentity
     private let authority: AccountAuthority
+    private let revocations: RevocationList?
     private var state = State.waitingForHello
 
     /// The action after a hello.
@@ -27,7 +28,7 @@ package struct JoinInviter: Sendable {
 
     /// The action after a proof.
     package enum ProofAction: Hashable, Sendable {
-        /// Record the new system with ``AccountStore/recordJoined(_:)``, then send, then close.
+        /// Record the new system with ``AccountStore/recordJoined(_:invitedAt:)``, then send, then close.
         case accept(JoinAccepted, SystemID)
         /// Send the refusal and close.
         case refuse(JoinRefusal)
@@ -38,9 +39,11 @@ package struct JoinInviter: Sendable {
     /// - Parameters:
     ///   - identity: This system's identity. Its certificate must be the one that the TLS connection uses.
     ///   - authority: The root key of the same account.
-    package init(identity: SystemIdentity, authority: AccountAuthority) {
+    ///   - revocations: The account's revocation list. A system on it is refused, and the joiner receives it.
+    package init(identity: SystemIdentity, authority: AccountAuthority, revocations: RevocationList? = nil) {
         self.identity = identity
         self.authority = authority
+        self.revocations = revocations
     }
 
     /// Checks the joiner's hello.
@@ -65,6 +68,8 @@ package struct JoinInviter: Sendable {
             let key = try? SigningRequest.key(in: hello.signingRequest),
             SystemID(of: key) == SystemID(of: tlsKey)
         else { return .refuse(self.finish(.malformed)) }
+        // The certificate would be useless: revocations are permanent. The machine can join with a new key.
+        if self.revocations?.contains(SystemID(of: key)) == true { return .refuse(self.finish(.revoked)) }
         let challenge = JoinChallenge(
             nonce: nonce ?? JoinLimit.randomNonce(),
             certificate: self.identity.certificate,
@@ -83,8 +88,8 @@ package struct JoinInviter: Sendable {
 
     /// Checks the joiner's proof and issues its certificate.
     ///
-    /// - Throws: The reason why no certificate could be issued. Send ``JoinRefusal/failed`` and report the error on
-    ///   this machine. The invitation stays valid.
+    /// - Throws: The reason why no certificate could be issued. Send ``JoinRefusal/failed``, report the error on this
+    ///   machine, and end the invitation.
     package mutating func receive(
         _ proof: JoinProof,
         invitation: inout OpenInvitation,
@@ -113,7 +118,13 @@ package struct JoinInviter: Sendable {
             account
         )
         return .accept(
-            JoinAccepted(code: code, certificate: certificate, discoveryKey: discoveryKey),
+            JoinAccepted(
+                code: code,
+                certificate: certificate,
+                discoveryKey: discoveryKey,
+                signedDiscoveryKey: self.identity.discoveryKey.signedBytes,
+                revocations: self.revocations?.bytes
+            ),
             SystemID(of: key)
         )
     }

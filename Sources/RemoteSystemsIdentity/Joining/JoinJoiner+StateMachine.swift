@@ -28,7 +28,7 @@ package struct JoinJoiner: Sendable {
 
     /// Creates the joining side.
     ///
-    /// - Parameter systemKey: The new system's key. Only tests pass one.
+    /// - Parameter systemKey: The system's key. Defaults to a new one, which gives the system a new id.
     /// - Throws: ``IdentityError/Code/invitationExpired``; ``IdentityError/Code/wrongClock``.
     package init(
         invitation: Invitation,
@@ -40,6 +40,15 @@ package struct JoinJoiner: Sendable {
         self.invitation = invitation
         self.systemKey = systemKey
         self.certificate = try JoiningCertificate.make(with: systemKey, now: now)
+    }
+
+    /// Creates the joining side of a system that joins its account again with its key, if it has one.
+    package init(invitation: Invitation, again member: SystemIdentity?, now: Date) throws(IdentityError) {
+        if let member {
+            try self.init(invitation: invitation, now: now, systemKey: member.systemKey)
+        } else {
+            try self.init(invitation: invitation, now: now)
+        }
     }
 
     /// Returns the first message. Call it once.
@@ -92,19 +101,33 @@ package struct JoinJoiner: Sendable {
 
     /// Checks the inviter's acceptance.
     ///
-    /// - Returns: The identity for ``AccountStore/adopt(_:evenIfShared:now:)``.
-    package mutating func receive(_ accepted: JoinAccepted, now: Date) throws(IdentityError) -> SystemIdentity {
+    /// - Returns: The identity and the revocation list for ``AccountStore/adopt(_:revocations:evenIfShared:now:)``.
+    package mutating func receive(_ accepted: JoinAccepted, now: Date) throws(IdentityError) -> JoinedAccount {
         guard case .waitingForAcceptance(let transcript, let proof, let rootCertificate) = self.state else {
             throw self.fail(.outOfTurn)
         }
         guard transcript.isAcceptance(accepted, of: proof, self.invitation.secret, self.invitation.accountID) else {
             throw self.fail(.inviterKnowsNoSecret)
         }
-        guard let discoveryKey = DiscoveryKey(bytes: accepted.discoveryKey) else {
+        guard var discoveryKey = DiscoveryKey(bytes: accepted.discoveryKey) else {
             throw self.fail(.malformedMessage)
         }
         self.state = .finished
         do throws(TrustError) {
+            let roots = try RootChain(rootCertificate)
+            let list: RevocationList? =
+                if let bytes = accepted.revocations {
+                    try TrustedAccount(roots: roots).revocationList(bytes, now: now)
+                } else {
+                    nil
+                }
+            if let signed = accepted.signedDiscoveryKey {
+                let key = try TrustedAccount(roots: roots).discoveryKey(signed, now: now)
+                guard key.bytes == discoveryKey.bytes else {
+                    throw TrustError(.malformed, "The inviter sent two discovery keys.")
+                }
+                discoveryKey = key
+            }
             let identity = try SystemIdentity(
                 rootCertificate: rootCertificate,
                 certificate: accepted.certificate,
@@ -112,8 +135,11 @@ package struct JoinJoiner: Sendable {
                 discoveryKey: discoveryKey,
                 isAuthority: false
             )
-            _ = try identity.trustStore().authorise(peerCertificate: accepted.certificate, now: now)
-            return identity
+            _ = try identity.trustStore(revocations: list).authorise(
+                peerCertificate: accepted.certificate,
+                now: now
+            )
+            return JoinedAccount(identity: identity, revocations: list)
         } catch {
             throw .unusableCertificate(error)
         }
@@ -193,14 +219,23 @@ extension IdentityError {
             IdentityError(
                 .invitationUsed,
                 """
-                The invitation was used before, or withdrawn after \(OpenInvitation.maxWrongProofs) wrong secrets. If \
-                you did not use it, check the account's systems on the inviting machine. \(askAgain)
+                The invitation was used before, or withdrawn: after \(OpenInvitation.maxWrongProofs) wrong secrets, or \
+                because a system was revoked. If you did not use it, check the account's systems on the inviting \
+                machine. \(askAgain)
                 """
             )
         case .wrongSecret:
             IdentityError(
                 .wrongSecret,
                 "The secret in the invitation is not the one that the inviting machine made. Copy the whole line again."
+            )
+        case .revoked:
+            IdentityError(
+                .systemRevoked,
+                """
+                This system was revoked from the account, and its key cannot be used again. Leave the account \
+                ('remotesystems account leave') and join once more: this machine then gets a new key and a new id.
+                """
             )
         case .malformed:
             IdentityError(

@@ -39,15 +39,29 @@ package struct JoinProof: Hashable, Sendable {
 }
 
 /// The last message, inviter to joiner: the joiner's certificate, the account's discovery key, and the inviter's proof.
+///
+/// `revocations` and `signedDiscoveryKey` are not part of the proof: the account's root key signed them.
 package struct JoinAccepted: Hashable, Sendable {
     package var code: [UInt8]
     package var certificate: [UInt8]
     package var discoveryKey: [UInt8]
+    /// The discovery key with its signature; `nil` for the key with which the account was created.
+    package var signedDiscoveryKey: [UInt8]?
+    /// The account's revocation list; `nil` if no system was revoked.
+    package var revocations: [UInt8]?
 
-    package init(code: [UInt8], certificate: [UInt8], discoveryKey: [UInt8]) {
+    package init(
+        code: [UInt8],
+        certificate: [UInt8],
+        discoveryKey: [UInt8],
+        signedDiscoveryKey: [UInt8]? = nil,
+        revocations: [UInt8]? = nil
+    ) {
         self.code = code
         self.certificate = certificate
         self.discoveryKey = discoveryKey
+        self.signedDiscoveryKey = signedDiscoveryKey
+        self.revocations = revocations
     }
 }
 
@@ -64,4 +78,6 @@ package enum JoinRefusal: String, Hashable, Sendable {
     case wrongSecret = "wrong-secret"
     case malformed
     case failed
+    /// The joiner's key is that of a revoked system.
+    case revoked
 }

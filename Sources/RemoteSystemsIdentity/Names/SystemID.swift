@@ -3,7 +3,7 @@
 
 package import Crypto
 
-/// The id of one system: a machine that one of its users added to an account.
+/// The id of one system: one user on one machine.
 ///
 /// The id is the SHA-256 of the system's public key, in base32 (RFC 4648 §6, lower case, no padding: 52 characters).
 /// Only the holder of the private key can use it. It does not change when the system's certificate, display name or

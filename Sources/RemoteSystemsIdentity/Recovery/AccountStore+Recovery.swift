@@ -30,7 +30,8 @@ extension AccountStore {
             RecoveryFile.Content(
                 rootKey: authority.rootKey.derRepresentation,
                 rootCertificate: Data(authority.rootCertificate),
-                discoveryKey: Data(stored.identity.discoveryKey.bytes),
+                discoveryKey: Data(stored.identity.discoveryKey.storedBytes),
+                revocations: try self.revocations().map { $0.allBytes.map { Data($0) } },
                 created: stored.created
             ),
             passphrase: passphrase,
@@ -44,6 +45,11 @@ extension AccountStore {
     ///
     /// This system gets a certificate of the account. If it belonged to the account before, it keeps its id. The call
     /// blocks for about half a second and uses 128 MiB of memory.
+    ///
+    /// The revocations of the file and those that this machine knows stay in force. Other systems send newer ones. If
+    /// the root key was replaced after the file was made, the file does not restore the account's newest key: a
+    /// machine that knows the newer key refuses the file, and on another machine the restored system is an ordinary
+    /// one as soon as it meets a system with the newer key.
     ///
     /// - Parameters:
     ///   - path: The path of the recovery file. The file is only read.
@@ -74,7 +80,10 @@ extension AccountStore {
         let content = try RecoveryFile.open(String(decoding: bytes, as: UTF8.self), passphrase: passphrase, path: path)
         guard let rootKey = try? P256.Signing.PrivateKey(derRepresentation: content.rootKey),
             let authority = AccountAuthority(rootCertificate: Array(content.rootCertificate), key: rootKey),
-            let discoveryKey = DiscoveryKey(bytes: Array(content.discoveryKey))
+            let discoveryKey = try? DiscoveryKey(stored: Array(content.discoveryKey), of: authority.roots),
+            let lists = try? (content.revocations ?? []).map({
+                try RevocationList(Array($0), of: authority.roots)
+            })
         else {
             throw IdentityError(
                 .recoveryDamaged,
@@ -85,6 +94,7 @@ extension AccountStore {
         return try self.restore(
             authority,
             discoveryKey: discoveryKey,
+            revocations: lists.reduce(nil) { $0?.merging($1) ?? $1 },
             created: content.created,
             evenIfShared: evenIfShared,
             now: now

@@ -23,13 +23,17 @@ enum RecoveryFile {
     private static let factorsCount = 4
 
     static let shortestPassphrase = 8
-    static let largestFile = 64 * 1024
+    /// In bytes. Enough for a revocation list of the maximum length, which is encoded in base64 twice.
+    static let largestFile = 1 << 20
 
     /// The plaintext of the sealed account.
     struct Content: Codable, Equatable {
         var rootKey: Data
         var rootCertificate: Data
+        /// The key of 32 bytes, or the signed key.
         var discoveryKey: Data
+        /// The revocation lists in force; `nil` in files of earlier versions.
+        var revocations: [Data]?
         var created: Date
     }
 

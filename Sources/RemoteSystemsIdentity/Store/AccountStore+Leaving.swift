@@ -75,7 +75,11 @@ extension AccountStore {
             do throws(IdentityError) {
                 try state.deleteSubdirectory(
                     name,
-                    first: [StoredAccount.File.rootKey, StoredAccount.File.systemKey, StoredAccount.File.discoveryKey]
+                    first: [
+                        StoredAccount.File.rootKey, StoredAccount.File.nextRootKey, StoredAccount.File.systemKey,
+                        StoredAccount.File.discoveryKey, StoredAccount.File.formerDiscoveryKeys,
+                        StoredAccount.File.links,
+                    ]
                 )
             } catch {
                 failure = failure ?? error

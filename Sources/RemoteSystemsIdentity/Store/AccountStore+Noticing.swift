@@ -25,13 +25,14 @@ extension AccountStore {
     /// Returns the current version, to compare with an earlier one. Takes a few microseconds, so it can be called every
     /// second.
     package func version() -> Version {
-        Version(
-            files: [
-                StoredAccount.File.systemCertificate, StoredAccount.File.revokedSystems,
-                StoredAccount.File.rootCertificate,
-            ].map { name in
+        let files = [
+            StoredAccount.File.systemCertificate, StoredAccount.File.revokedSystems, StoredAccount.File.rootCertificate,
+            StoredAccount.File.discoveryKey, StoredAccount.File.links, StoredAccount.File.learnedLinks,
+        ]
+        return Version(
+            files: (files.map { "\(Self.accountName)/\($0)" } + [Self.systemNameName]).map { path in
                 var status = stat()
-                guard unsafe stat("\(self.directory)/\(Self.accountName)/\(name)", &status) == 0 else { return nil }
+                guard unsafe stat("\(self.directory)/\(path)", &status) == 0 else { return nil }
                 return Version.File(
                     device: UInt64(status.st_dev),
                     number: UInt64(status.st_ino),

@@ -5,23 +5,62 @@ import Crypto
 package import FoundationEssentials
 
 extension AccountStore {
-    /// Checks that ``adopt(_:evenIfShared:now:)`` will succeed, before an invitation is used for it.
+    /// Checks that ``adopt(_:revocations:evenIfShared:now:)`` will succeed, before an invitation is used for it.
     ///
-    /// - Throws: ``IdentityError/Code/accountInUse`` if this system already belongs to `account`, or if its present
-    ///   account is shared and may not be left; the errors of a store that cannot be used.
-    package func checkAdoption(of account: AccountID, evenIfShared: Bool) throws(IdentityError) {
+    /// - Returns: The identity whose key this system should keep, so that it keeps its id; `nil` for a new key. A
+    ///   system that belongs to `account` already may join it again if it cannot use its membership any more: its
+    ///   certificate has expired, the root key that signed the certificate is retired, or the revocation list is lost.
+    ///   A system that was revoked also may, with a new key.
+    /// - Throws: ``IdentityError/Code/accountInUse`` if this system already is a usable system of `account`, or if its
+    ///   present account is shared and may not be left; the errors of a store that cannot be used.
+    @discardableResult
+    package func checkAdoption(
+        of account: AccountID,
+        evenIfShared: Bool,
+        now: Date
+    ) throws(IdentityError) -> SystemIdentity? {
         let state = try SecretDirectory.make(path: self.directory)
-        try state.withLock { () throws(IdentityError) in
+        return try state.withLock { () throws(IdentityError) in
             try Self.checkFreeSpace(in: state)
-            guard let present = try Self.loadSettled(from: state) else { return }
-            guard present.identity.accountID != account else {
+            guard let present = try Self.loadSettled(from: state) else { return nil }
+            guard present.identity.accountID == account else {
+                if !evenIfShared { try Self.checkUnshared(present, in: state) }
+                return nil
+            }
+            guard !present.identity.isAuthority, try Self.mustRejoin(present, in: state, now: now) else {
                 throw IdentityError(
                     .accountInUse,
                     "This system belongs to account \(account.short) already, so there is nothing to join."
                 )
             }
-            if !evenIfShared { try Self.checkUnshared(present, in: state) }
+            let list = try? Self.knownRevocations(of: present, in: state)
+            return list?.contains(present.identity.systemID) == true ? nil : present.identity
         }
+    }
+
+    /// Whether a system cannot use its membership any more.
+    private static func mustRejoin(
+        _ present: StoredAccount,
+        in state: borrowing SecretDirectory,
+        now: Date
+    ) throws(IdentityError) -> Bool {
+        let identity = present.identity
+        do throws(IdentityError) {
+            if try Self.knownRevocations(of: present, in: state)?.contains(identity.systemID) == true { return true }
+        } catch {
+            guard error.code == .revocationsLost || error.code == .damaged else { throw error }
+            return true
+        }
+        if let retirement = identity.roots.retirement(of: identity.root), retirement <= now { return true }
+        return identity.certificateValidity.upperBound <= now
+    }
+
+    private static func knownRevocations(
+        of present: StoredAccount,
+        in state: borrowing SecretDirectory
+    ) throws(IdentityError) -> RevocationList? {
+        guard let account = try state.subdirectory(Self.accountName) else { return nil }
+        return try StoredAccount.revocations(from: present.identity, in: account)
     }
 
     /// Checks that the files of a joined account can be written. After joining it is too late: the invitation is used
@@ -38,19 +77,31 @@ extension AccountStore {
     ///
     /// A previous account is moved to a dated directory beside it.
     ///
-    /// - Parameter evenIfShared: Whether to leave the present account even if other systems belong to it.
+    /// - Parameters:
+    ///   - revocations: The account's revocation list, as the inviter sent it. The list that this system knew of the
+    ///   same
+    ///     account is added.
+    ///   - evenIfShared: Whether to leave the present account even if other systems belong to it.
     /// - Throws: ``IdentityError/Code/accountInUse`` if the present account is shared and may not be left.
     package func adopt(
         _ joined: SystemIdentity,
+        revocations: RevocationList? = nil,
         evenIfShared: Bool = false,
         now: Date
     ) throws(IdentityError) -> AccountChange {
-        let files = try StoredAccount.files(of: joined, rootKey: nil, created: now)
         let state = try SecretDirectory.make(path: self.directory)
         return try state.withLock { () throws(IdentityError) in
-            if let present = try Self.loadSettled(from: state), !evenIfShared {
-                try Self.checkUnshared(present, in: state)
+            var list = revocations
+            if let present = try Self.loadSettled(from: state) {
+                if present.identity.accountID == joined.accountID {
+                    if let known = try? Self.knownRevocations(of: present, in: state) {
+                        list = list?.merging(known) ?? known
+                    }
+                } else if !evenIfShared {
+                    try Self.checkUnshared(present, in: state)
+                }
             }
+            let files = try StoredAccount.files(of: joined, rootKey: nil, revocations: list, created: now)
             let setAside = try Self.install(files, in: state, settingAsideAt: now)
             return AccountChange(identity: joined, setAside: setAside)
         }
@@ -62,6 +113,7 @@ extension AccountStore {
     func restore(
         _ authority: AccountAuthority,
         discoveryKey: DiscoveryKey,
+        revocations recovered: RevocationList?,
         created: Date,
         evenIfShared: Bool,
         now: Date
@@ -76,12 +128,19 @@ extension AccountStore {
             if isSame, let present { try Self.check(authority, isNewestIn: present.identity.roots) }
             var systemKey = P256.Signing.PrivateKey()
             var joinedSystems: [UInt8]?
-            var revocations: RevocationList?
+            var (revocations, discoveryKey) = (recovered, discoveryKey)
+            var links: [(name: String, bytes: [UInt8])] = []
             if isSame, let present, let account = try state.subdirectory(Self.accountName) {
                 systemKey = present.identity.systemKey
                 joinedSystems = try account.read(StoredAccount.File.joinedSystems)
                 // A damaged list must not prevent the recovery that repairs it. Other systems send the list again.
-                revocations = try? StoredAccount.revocations(from: present.identity, in: account)
+                if let known = try? StoredAccount.readRevocations(of: present.identity.roots, in: account) {
+                    revocations = revocations?.merging(known) ?? known
+                }
+                if present.identity.discoveryKey.isNewer(than: discoveryKey) {
+                    discoveryKey = present.identity.discoveryKey
+                }
+                links = StoredAccount.linkFiles(of: present.identity, in: account)
             }
             let identity = try SystemIdentity.founding(
                 authority,
@@ -96,7 +155,7 @@ extension AccountStore {
                 revocations: revocations,
                 created: created
             )
-            let setAside = try Self.install(files, in: state, settingAsideAt: now)
+            let setAside = try Self.install(files + links, in: state, settingAsideAt: now)
             return AccountChange(identity: identity, setAside: setAside)
         }
     }

@@ -4,7 +4,10 @@
 package import FoundationEssentials
 
 extension AccountStore {
-    /// The newest revocation list that this machine has received; `nil` if there is none.
+    /// The newest revocation list that this machine has received, with the older ones that it does not include; `nil`
+    /// if there is none.
+    ///
+    /// - Throws: ``IdentityError/Code/revocationsLost`` if the list that was stored is gone or older than before.
     package func revocations() throws(IdentityError) -> RevocationList? {
         guard let state = try SecretDirectory.open(path: self.directory),
             let account = try state.subdirectory(Self.accountName)
@@ -12,12 +15,18 @@ extension AccountStore {
         return try StoredAccount.revocations(from: StoredAccount(reading: account).identity, in: account)
     }
 
-    /// Revokes a system: signs a revocation list that names it, and stores the list.
+    /// Revokes a system: signs a revocation list that names it and a new discovery key, and stores both.
     ///
+    /// - Parameter evenIfListIsLost: Whether to make a new list if the present one is gone or damaged. The new list
+    ///   names only `system` and what can still be read. Other systems keep the other revocations, and send them back.
     /// - Returns: The list in force. If the present list already names the system, this is the present list.
     /// - Throws: ``IdentityError/Code/notAuthority``; ``IdentityError/Code/accountInUse`` if `system` is this system
-    ///   itself; ``IdentityError/Code/tooManySystems``.
-    package func revoke(_ system: SystemID, now: Date) throws(IdentityError) -> RevocationList {
+    ///   itself; ``IdentityError/Code/tooManySystems``; ``IdentityError/Code/revocationsLost``.
+    package func revoke(
+        _ system: SystemID,
+        evenIfListIsLost: Bool = false,
+        now: Date
+    ) throws(IdentityError) -> RevocationList {
         try self.withAccount { (account, stored) throws(IdentityError) in
             guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
             guard system != stored.identity.systemID else {
@@ -29,27 +38,43 @@ extension AccountStore {
                     """
                 )
             }
-            let present = try StoredAccount.revocations(from: stored.identity, in: account)
-            if let present, present.systems.contains(system) { return present }
-            return try Self.install(
-                Set(present?.systems ?? []).union([system]),
+            let present: RevocationList?
+            do throws(IdentityError) {
+                present = try StoredAccount.revocations(from: stored.identity, in: account)
+            } catch {
+                guard evenIfListIsLost, error.isAboutRevocations else { throw error }
+                let readable = try? StoredAccount.readRevocations(of: stored.identity.roots, in: account)
+                return try Self.sign(
+                    Set(readable?.allSystems ?? []).union([system]),
+                    after: readable,
+                    by: authority,
+                    in: account,
+                    now: now
+                )
+            }
+            if let present, present.contains(system) { return present }
+            return try Self.sign(
+                Set(present?.allSystems ?? []).union([system]),
                 after: present,
-                signedBy: authority,
+                by: authority,
                 in: account,
                 now: now
             )
         }
     }
 
-    /// Stores a revocation list that another system sent, if it is newer than the stored one.
+    /// Stores a revocation list that another system sent, if it adds revocations or is newer.
     ///
-    /// The newest list wins. On a machine with the account's root key, the two lists are merged instead if the older
-    /// one names systems that the newer one lacks. Another machine that holds the root key, or held it before this one
-    /// was recovered, may have revoked systems that this one does not know of.
+    /// No revocation is lost: if the newer list lacks systems that an older list of the same root key names, both stay
+    /// in force. A machine with the account's root key signs one list of all instead. Another machine that holds the
+    /// root key, or held it before this one was recovered, may have revoked systems that this one does not know of.
+    ///
+    /// If the stored list is lost or damaged, a list at least as new repairs it.
     ///
     /// - Returns: The list in force afterwards.
     /// - Throws: ``IdentityError/Code/rejectedCertificate`` if the list is malformed or no valid root key of the
     ///   account signed it. Nothing is changed then.
+    @discardableResult
     package func install(revocations bytes: [UInt8], now: Date) throws(IdentityError) -> RevocationList {
         try self.withAccount { (account, stored) throws(IdentityError) in
             let list: RevocationList
@@ -58,29 +83,75 @@ extension AccountStore {
             } catch {
                 throw IdentityError(.rejectedCertificate, error.message, cause: error)
             }
-            let present = try StoredAccount.revocations(from: stored.identity, in: account)
-            if let present, let authority = try StoredAccount.authority(in: account) {
-                let (older, newer) = list.isNewer(than: present) ? (present, list) : (list, present)
-                if !Set(newer.systems).isSuperset(of: older.systems) {
-                    let all = Set(present.systems).union(list.systems)
-                    return try Self.install(all, after: newer, signedBy: authority, in: account, now: now)
+            var present: RevocationList?
+            do throws(IdentityError) {
+                present = try StoredAccount.revocations(from: stored.identity, in: account)
+            } catch {
+                guard error.isAboutRevocations,
+                    try StoredAccount.recordedRevocations(in: account).map({ list.position >= $0 }) ?? true
+                else { throw error }
+                present = try? StoredAccount.readRevocations(of: stored.identity.roots, in: account)
+            }
+            let merged = present?.merging(list) ?? list
+            if let authority = try StoredAccount.authority(in: account) {
+                let all = Set(merged.allSystems).union(list.allSystems)
+                if all.count > merged.systems.count {
+                    return try Self.sign(all, after: merged, by: authority, in: account, now: now)
                 }
             }
-            if let present, !list.isNewer(than: present) { return present }
-            try account.replace(StoredAccount.File.revokedSystems, StoredAccount.revocationsFile(list))
-            return list
+            if merged != present { try StoredAccount.store(merged, in: account) }
+            return merged
         }
     }
 
-    private static func install(
+    /// Stores a signed discovery key that another system sent, if it is newer and the revocation list that was made
+    /// with it is stored.
+    ///
+    /// - Returns: Whether the key was stored.
+    /// - Throws: ``IdentityError/Code/rejectedCertificate`` if the key is malformed or no valid root key of the account
+    ///   signed it.
+    @discardableResult
+    package func install(discoveryKey bytes: [UInt8], now: Date) throws(IdentityError) -> Bool {
+        try self.withAccount { (account, stored) throws(IdentityError) in
+            let own = stored.identity.trustedAccount(
+                revocations: try StoredAccount.revocations(from: stored.identity, in: account)
+            )
+            let key: DiscoveryKey
+            do throws(TrustError) {
+                key = try own.discoveryKey(bytes, now: now)
+            } catch {
+                throw IdentityError(.rejectedCertificate, error.message, cause: error)
+            }
+            guard own.adopts(key) else { return false }
+            try StoredAccount.replace(stored.identity, by: key, in: account)
+            return true
+        }
+    }
+
+    /// Signs and stores a revocation list of `systems` and a new discovery key.
+    static func sign(
         _ systems: Set<SystemID>,
         after list: RevocationList?,
-        signedBy authority: AccountAuthority,
+        by authority: AccountAuthority,
         in account: borrowing SecretDirectory,
         now: Date
     ) throws(IdentityError) -> RevocationList {
-        let list = try authority.revocationList(of: systems, after: list, now: now)
-        try account.replace(StoredAccount.File.revokedSystems, StoredAccount.revocationsFile(list))
-        return list
+        let recorded = try StoredAccount.recordedRevocations(in: account)
+        let position = [list?.position, recorded].compactMap(\.self).max()
+        let new = try authority.revocationList(of: systems, afterPosition: position, now: now)
+        let key = try authority.discoveryKey(with: new)
+        // The key first: other systems ignore a key whose list they do not know, so a crash between the two files has
+        // no effect.
+        try StoredAccount.replace(StoredAccount(reading: account).identity, by: key, in: account)
+        try StoredAccount.store(new, in: account)
+        return new
+    }
+}
+
+extension IdentityError {
+    /// Whether the stored revocation list cannot be used.
+    fileprivate var isAboutRevocations: Bool {
+        self.code == .revocationsLost
+            || self.code == .damaged && self.path?.hasSuffix("/" + StoredAccount.File.revokedSystems) == true
     }
 }

@@ -1,6 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
+package import FoundationEssentials
+
 extension AccountStore {
     /// Stores root keys of this system's account that follow the known ones. If a root key has several successors, the
     /// first one learned stays: another one never replaces it.
@@ -22,5 +25,71 @@ extension AccountStore {
             try account.replace(StoredAccount.File.rootCertificate, StoredAccount.rootsFile(extended))
             return true
         }
+    }
+
+    /// Replaces the account's root key by a new one. The account keeps its id, and every system keeps its own.
+    ///
+    /// The steps are such that a crash leaves either the old root key or the new one in force, and never a root key
+    /// without its certificate or the reverse:
+    ///
+    /// 1. The new key is written to `next-root-key.pem`.
+    /// 2. `root-certificate.pem` gets the certificate that the old key signs for it. From then on the new key is the
+    ///   account's.
+    /// 3. `next-root-key.pem` is renamed to `root-key.pem`, which deletes the old key.
+    /// 4. The new key signs the revocation list, a discovery key, and last the certificate of this system. If a process
+    ///   dies before that, the next one that uses the account completes steps 3 and 4, because the certificate is due.
+    ///
+    /// - Parameter isStolen: Whether another person may have the old key. Everything that it signed is then invalid at
+    ///   once; otherwise when the last certificate that it signed expires.
+    /// - Returns: This system's identity, and the time at which the old key is retired.
+    /// - Throws: ``IdentityError/Code/notAuthority``; ``IdentityError/Code/rootKeysUsedUp``;
+    ///   ``IdentityError/Code/revocationsLost``. Nothing is changed then.
+    package func rotateRootKey(
+        isStolen: Bool,
+        now: Date
+    ) throws(IdentityError) -> (identity: SystemIdentity, retirement: Date) {
+        try self.withAccount { (account, stored) throws(IdentityError) in
+            guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
+            // Not after the replacement: a list that is lost could not be signed again.
+            _ = try StoredAccount.revocations(from: stored.identity, in: account)
+            let retirement = isStolen ? now : now.addingTimeInterval(CertificateLife.system)
+            let next = try authority.successor(retiring: retirement, now: now)
+            try account.replace(
+                StoredAccount.File.nextRootKey,
+                Array((next.rootKey.pemRepresentation + "\n").utf8)
+            )
+            try account.replace(StoredAccount.File.rootCertificate, StoredAccount.rootsFile(next.roots))
+            let identity = try Self.completeRotation(
+                to: next,
+                of: StoredAccount(reading: account),
+                in: account,
+                now: now
+            )
+            return (identity, next.roots.retirement(of: next.roots.count - 1) ?? retirement)
+        }
+    }
+
+    /// Does what is left to do after the root key was replaced here: see ``rotateRootKey(isStolen:now:)``, steps 3 and
+    /// 4.
+    static func completeRotation(
+        to authority: AccountAuthority,
+        of stored: StoredAccount,
+        in account: borrowing SecretDirectory,
+        now: Date
+    ) throws(IdentityError) -> SystemIdentity {
+        if try StoredAccount.isNextRootKey(authority.rootKey, in: account) {
+            try account.rename(StoredAccount.File.nextRootKey, to: StoredAccount.File.rootKey)
+        }
+        let list = try StoredAccount.revocations(from: stored.identity, in: account)
+        var identity = stored.identity
+        if authority.roots.count > 1, list?.root ?? 0 < authority.roots.count {
+            // Also an empty list, so that a thief of the old key cannot make one.
+            _ = try Self.sign(Set(list?.allSystems ?? []), after: list, by: authority, in: account, now: now)
+            identity = try StoredAccount(reading: account).identity
+        }
+        let certificate = try authority.issueCertificate(for: identity.systemKey.publicKey, now: now)
+        let renewed = try identity.replacingCertificate(with: certificate)
+        try account.replace(StoredAccount.File.systemCertificate, StoredAccount.certificateFile(certificate))
+        return renewed
     }
 }

@@ -161,10 +161,7 @@ public struct AccountStore: Sendable {
             guard stored.identity.isRenewalDue(at: now), let authority = try StoredAccount.authority(in: account) else {
                 return stored.identity
             }
-            let certificate = try authority.issueCertificate(for: stored.identity.systemKey.publicKey, now: now)
-            let renewed = try stored.identity.replacingCertificate(with: certificate)
-            try account.replace(StoredAccount.File.systemCertificate, StoredAccount.certificateFile(certificate))
-            return renewed
+            return try Self.completeRotation(to: authority, of: stored, in: account, now: now)
         }
     }
 
@@ -194,20 +191,35 @@ public struct AccountStore: Sendable {
     // MARK: Members
 
     /// Records that a system received a certificate of this account. The account then counts as shared.
-    package func recordJoined(_ system: SystemID) throws(IdentityError) {
-        try self.withAccount { (account, _) throws(IdentityError) in
-            var systems = try Self.joinedSystems(in: account)
-            guard !systems.contains(system) else { return }
-            guard systems.count < Self.maxJoinedSystems else {
-                throw IdentityError(
-                    .tooManySystems,
-                    "This account has \(systems.count) systems, which is the maximum. Create another account."
-                )
-            }
-            systems.append(system)
-            let text = systems.map { "\($0)\n" }.joined()
-            try account.replace(StoredAccount.File.joinedSystems, Array(text.utf8))
+    ///
+    /// - Parameter position: The position of the revocation list when the system was invited; `nil` if there was none.
+    /// - Throws: ``IdentityError/Code/invitationUsed`` if a system was revoked since then, which withdraws open
+    ///   invitations; ``IdentityError/Code/tooManySystems``.
+    package func recordJoined(_ system: SystemID, invitedAt position: TrustPosition?) throws(IdentityError) {
+        try self.withAccount { (account, stored) throws(IdentityError) in
+            let list = try StoredAccount.revocations(from: stored.identity, in: account)
+            guard list?.position == position else { throw .withdrawnInvitation }
+            try Self.add(system, to: account)
         }
+    }
+
+    /// Records a system whatever was revoked since it was invited.
+    package func recordJoined(_ system: SystemID) throws(IdentityError) {
+        try self.withAccount { (account, _) throws(IdentityError) in try Self.add(system, to: account) }
+    }
+
+    private static func add(_ system: SystemID, to account: borrowing SecretDirectory) throws(IdentityError) {
+        var systems = try Self.joinedSystems(in: account)
+        guard !systems.contains(system) else { return }
+        guard systems.count < Self.maxJoinedSystems else {
+            throw IdentityError(
+                .tooManySystems,
+                "This account has \(systems.count) systems, which is the maximum. Create another account."
+            )
+        }
+        systems.append(system)
+        let text = systems.map { "\($0)\n" }.joined()
+        try account.replace(StoredAccount.File.joinedSystems, Array(text.utf8))
     }
 
     /// The systems that received a certificate from this machine, oldest first.
@@ -337,7 +349,7 @@ extension SystemIdentity {
         }
     }
 
-    fileprivate func replacingCertificate(with der: [UInt8]) throws(IdentityError) -> SystemIdentity {
+    func replacingCertificate(with der: [UInt8]) throws(IdentityError) -> SystemIdentity {
         do throws(TrustError) {
             return try SystemIdentity(
                 roots: self.roots,
@@ -345,7 +357,7 @@ extension SystemIdentity {
                 systemKey: self.systemKey,
                 discoveryKey: self.discoveryKey,
                 isAuthority: self.isAuthority
-            )
+            ).after(self.formerDiscoveryKeys)
         } catch {
             throw .rejectedRenewal("is not for this system (\(error.code))", cause: error)
         }
@@ -359,6 +371,17 @@ extension IdentityError {
             """
             This needs the account's root key, which is not on this machine. Do it on the machine where the account \
             was made, or import the account's recovery file here (`remotesystems account import`).
+            """
+        )
+    }
+
+    /// An invitation that was open when a system was revoked.
+    package static var withdrawnInvitation: IdentityError {
+        IdentityError(
+            .invitationUsed,
+            """
+            The invitation was withdrawn, because a system was revoked from the account while it was open. No system \
+            has joined. Make a new one.
             """
         )
     }

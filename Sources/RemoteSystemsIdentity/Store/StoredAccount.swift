@@ -15,11 +15,17 @@ struct StoredAccount {
         static let manifest = "account.json"
         static let rootCertificate = "root-certificate.pem"
         static let rootKey = "root-key.pem"
+        /// The successor of the root key, until it has replaced the root key
+        /// (``AccountStore/rotateRootKey(isStolen:now:)``).
+        static let nextRootKey = "next-root-key.pem"
         static let systemCertificate = "system-certificate.pem"
         static let systemKey = "system-key.pem"
         static let discoveryKey = "discovery-key.pem"
+        static let formerDiscoveryKeys = "former-discovery-keys.pem"
         static let joinedSystems = "joined-systems"
         static let revokedSystems = "revoked-systems.pem"
+        static let links = "links.pem"
+        static let learnedLinks = "learned-links.pem"
     }
 
     private static let certificateType = "CERTIFICATE"
@@ -35,13 +41,18 @@ struct StoredAccount {
         revocations: RevocationList? = nil,
         created: Date
     ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
-        let manifest = Manifest(of: identity, hasRootKey: rootKey != nil, created: created)
+        let manifest = Manifest(
+            of: identity,
+            hasRootKey: rootKey != nil,
+            revocations: revocations?.position,
+            created: created
+        )
         var files = [
             (File.manifest, try manifest.json()),
             (File.rootCertificate, Self.rootsFile(identity.roots)),
             (File.systemKey, Array((identity.systemKey.pemRepresentation + "\n").utf8)),
             (File.systemCertificate, Self.pem(Self.certificateType, identity.certificate)),
-            (File.discoveryKey, Self.pem(Self.discoveryKeyType, identity.discoveryKey.bytes)),
+            (File.discoveryKey, Self.discoveryKeyFile(identity.discoveryKey)),
         ]
         if let rootKey {
             files.append((File.rootKey, Array((rootKey.pemRepresentation + "\n").utf8)))
@@ -62,9 +73,54 @@ struct StoredAccount {
         Array(roots.certificates.map { Self.pem(Self.certificateType, $0) }.joined())
     }
 
-    static func revocationsFile(_ list: RevocationList) -> [UInt8] { Self.pem(Self.revocationsType, list.bytes) }
+    /// One PEM block for each list, starting with the newest.
+    static func revocationsFile(_ list: RevocationList) -> [UInt8] {
+        Array(list.allBytes.map { Self.pem(Self.revocationsType, $0) }.joined())
+    }
 
-    private static func pem(_ type: String, _ bytes: [UInt8]) -> [UInt8] {
+    static func discoveryKeyFile(_ key: DiscoveryKey) -> [UInt8] { Self.pem(Self.discoveryKeyType, key.storedBytes) }
+
+    /// Stores a revocation list, then records its position in `account.json`.
+    static func store(_ list: RevocationList, in directory: borrowing SecretDirectory) throws(IdentityError) {
+        try directory.replace(File.revokedSystems, Self.revocationsFile(list))
+        var manifest = try Manifest(reading: directory)
+        guard manifest.revocations.map({ $0 < list.position }) ?? true else { return }
+        manifest.revocations = list.position
+        try directory.replace(File.manifest, manifest.json())
+    }
+
+    /// The maximum number of former discovery keys that are kept.
+    private static let maxFormerKeys = 4
+
+    /// Replaces the discovery key, and keeps the present one to recognise systems that do not know the new one yet.
+    static func replace(
+        _ present: SystemIdentity,
+        by key: DiscoveryKey,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) {
+        let former = ([present.discoveryKey] + present.formerDiscoveryKeys).prefix(Self.maxFormerKeys)
+        let file = former.map { Self.pem(Self.discoveryKeyType, $0.storedBytes) }.joined()
+        try directory.replace(File.formerDiscoveryKeys, Array(file))
+        try directory.replace(File.discoveryKey, Self.discoveryKeyFile(key))
+    }
+
+    /// The former discovery keys. They only help to find systems again, so that a damaged file is ignored.
+    private static func readFormerKeys(
+        _ roots: RootChain,
+        in directory: borrowing SecretDirectory
+    ) -> [DiscoveryKey] {
+        guard let keys = try? Self.readPEMs(File.formerDiscoveryKeys, Self.discoveryKeyType, in: directory) else {
+            return []
+        }
+        return keys.prefix(Self.maxFormerKeys).compactMap { try? DiscoveryKey(stored: $0, of: roots) }
+    }
+
+    /// The position of the newest revocation list that was stored here, whether the list still exists or not.
+    static func recordedRevocations(in directory: borrowing SecretDirectory) throws(IdentityError) -> TrustPosition? {
+        try Manifest(reading: directory).revocations
+    }
+
+    static func pem(_ type: String, _ bytes: [UInt8]) -> [UInt8] {
         Array((PEMDocument(type: type, derBytes: bytes).pemString + "\n").utf8)
     }
 
@@ -78,11 +134,10 @@ struct StoredAccount {
         let roots = try Self.readRoots(in: directory)
         let certificate = try Self.readPEM(File.systemCertificate, Self.certificateType, in: directory)
         let systemKey = try Self.readKey(File.systemKey, in: directory)
-        guard
-            let discoveryKey = DiscoveryKey(
-                bytes: try Self.readPEM(File.discoveryKey, Self.discoveryKeyType, in: directory)
-            )
-        else { throw .damaged(File.discoveryKey, "holds no key of 32 bytes", in: directory) }
+        let discoveryKey =
+            isForRecovery
+            ? (try? Self.readDiscoveryKey(roots, in: directory)) ?? DiscoveryKey()
+            : try Self.readDiscoveryKey(roots, in: directory)
         let isAuthority =
             isForRecovery ? try directory.contains(File.rootKey) : try Self.authority(in: directory) != nil
         do throws(TrustError) {
@@ -104,6 +159,7 @@ struct StoredAccount {
         guard manifest.account == self.identity.accountID, manifest.system == self.identity.systemID else {
             throw .damaged(File.manifest, "names another account or system than the keys beside it", in: directory)
         }
+        self.identity.formerDiscoveryKeys = Self.readFormerKeys(roots, in: directory)
         guard isForRecovery || manifest.holdsDiscoveryKey(of: self.identity) else {
             throw .damaged(File.discoveryKey, "is not the key that this account was stored with", in: directory)
         }
@@ -125,28 +181,75 @@ struct StoredAccount {
         guard let number = roots.number(of: key.publicKey) else {
             throw .damaged(File.rootKey, "is not the key of \(File.rootCertificate)", in: directory)
         }
-        // Another machine may have replaced the root key. The old key then signs nothing any more.
-        return number == roots.count ? AccountAuthority(rootCertificate: roots.bytes, key: key) : nil
+        if number == roots.count { return AccountAuthority(rootCertificate: roots.bytes, key: key) }
+        // The root key was replaced: here, by a process that ended before it was done, or on another machine. In the
+        // second case this machine's key signs nothing any more.
+        guard try directory.contains(File.nextRootKey) else { return nil }
+        return AccountAuthority(rootCertificate: roots.bytes, key: try Self.readKey(File.nextRootKey, in: directory))
+    }
+
+    /// Whether `key` is the key in the file ``File/nextRootKey``. The file may also hold a key that was never used.
+    static func isNextRootKey(
+        _ key: P256.Signing.PrivateKey,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> Bool {
+        guard try directory.contains(File.nextRootKey) else { return false }
+        return try Self.readKey(File.nextRootKey, in: directory).rawRepresentation == key.rawRepresentation
     }
 
     /// The systems that were revoked from the account; `nil` if none ever was.
     ///
-    /// The signature is checked on every read: a modified list must not readmit a revoked system.
+    /// The signature is checked on every read: a modified list must not readmit a revoked system. Neither may a missing
+    /// list or an older one, for example of a backup: `account.json` records the position of the newest list.
     static func revocations(
         from account: SystemIdentity,
         in directory: borrowing SecretDirectory
     ) throws(IdentityError) -> RevocationList? {
-        guard try directory.contains(File.revokedSystems) else { return nil }
-        let bytes = try Self.readPEM(File.revokedSystems, Self.revocationsType, in: directory)
+        // Read before the list, because a list is stored before its position.
+        let recorded = try Self.recordedRevocations(in: directory)
+        guard let list = try Self.readRevocations(of: account.roots, in: directory) else {
+            if recorded != nil { throw .lostRevocations("is missing", in: directory) }
+            return nil
+        }
+        if let recorded, list.position < recorded { throw .lostRevocations("is older than before", in: directory) }
+        return list
+    }
+
+    /// The stored revocation lists, whatever `account.json` records; `nil` if there are none.
+    static func readRevocations(
+        of roots: RootChain,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> RevocationList? {
+        let name = File.revokedSystems
+        guard try directory.contains(name) else { return nil }
+        let lists = try Self.readPEMs(name, Self.revocationsType, in: directory)
         do throws(TrustError) {
-            return try RevocationList(bytes, of: account.roots)
+            var merged: RevocationList?
+            for bytes in lists {
+                let list = try RevocationList(bytes, of: roots)
+                merged = merged?.merging(list) ?? list
+            }
+            return merged
         } catch {
             throw .damaged(
-                File.revokedSystems,
+                name,
                 "is not a list that the account's key signed (\(error.code))",
                 in: directory,
                 cause: error
             )
+        }
+    }
+
+    private static func readDiscoveryKey(
+        _ roots: RootChain,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> DiscoveryKey {
+        let name = File.discoveryKey
+        let bytes = try Self.readPEM(name, Self.discoveryKeyType, in: directory)
+        do throws(TrustError) {
+            return try DiscoveryKey(stored: bytes, of: roots)
+        } catch {
+            throw .damaged(name, "holds no discovery key of this account (\(error.code))", in: directory, cause: error)
         }
     }
 
@@ -163,7 +266,7 @@ struct StoredAccount {
         return text
     }
 
-    private static func readPEM(
+    static func readPEM(
         _ name: String,
         _ type: String,
         in directory: borrowing SecretDirectory
@@ -175,14 +278,23 @@ struct StoredAccount {
         return document.derBytes
     }
 
-    private static func readRoots(in directory: borrowing SecretDirectory) throws(IdentityError) -> RootChain {
-        let name = File.rootCertificate
+    private static func readPEMs(
+        _ name: String,
+        _ type: String,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> [[UInt8]] {
         let text = try Self.readText(name, in: directory)
         guard let documents = try? PEMDocument.parseMultiple(pemString: text), !documents.isEmpty,
-            documents.allSatisfy({ $0.discriminator == Self.certificateType })
-        else { throw .damaged(name, "does not hold whole PEM blocks '\(Self.certificateType)'", in: directory) }
+            documents.allSatisfy({ $0.discriminator == type })
+        else { throw .damaged(name, "does not hold whole PEM blocks '\(type)'", in: directory) }
+        return documents.map(\.derBytes)
+    }
+
+    private static func readRoots(in directory: borrowing SecretDirectory) throws(IdentityError) -> RootChain {
+        let name = File.rootCertificate
+        let certificates = try Self.readPEMs(name, Self.certificateType, in: directory)
         do throws(TrustError) {
-            return try RootChain(Array(documents.map(\.derBytes).joined()))
+            return try RootChain(Array(certificates.joined()))
         } catch {
             throw .damaged(
                 name,
@@ -218,18 +330,24 @@ private struct Manifest: Codable {
     var rootKey: Bool?
     /// The tag that the discovery key computes for the account's id; `nil` in accounts of earlier versions. Nothing
     /// else binds the discovery key to the account, so without the tag another key would be accepted.
+    /// A signed key, which replaces the first one at a revocation, is bound by its signature instead.
     var discoveryTag: Data?
+    /// The position of the newest revocation list that was stored here; `nil` if there was none. A missing or older
+    /// list is therefore noticed.
+    var revocations: TrustPosition?
 
-    init(of identity: SystemIdentity, hasRootKey: Bool, created: Date) {
+    init(of identity: SystemIdentity, hasRootKey: Bool, revocations: TrustPosition?, created: Date) {
         self.account = identity.accountID
         self.system = identity.systemID
         self.created = created
         self.rootKey = hasRootKey
+        self.revocations = revocations
+        guard identity.discoveryKey.position == nil else { return }
         self.discoveryTag = Data(identity.discoveryKey.discoveryTag(instance: "\(identity.accountID)"))
     }
 
     func holdsDiscoveryKey(of identity: SystemIdentity) -> Bool {
-        guard let tag = self.discoveryTag else { return true }
+        guard let tag = self.discoveryTag, identity.discoveryKey.position == nil else { return true }
         return identity.discoveryKey.matches(Array(tag), instance: "\(self.account)")
     }
 
@@ -277,6 +395,24 @@ private struct Manifest: Codable {
 }
 
 extension IdentityError {
+    /// The revocation list that was stored is gone, or an older one is in its place.
+    fileprivate static func lostRevocations(
+        _ what: String,
+        in directory: borrowing SecretDirectory
+    ) -> IdentityError {
+        let path = directory.path(of: StoredAccount.File.revokedSystems)
+        return IdentityError(
+            .revocationsLost,
+            """
+            \(path) \(what), so systems that were revoked would be trusted again. Nothing was overwritten and trying \
+            again will not help. Restore the newest copy of the file from a backup. Without one, on the machine with \
+            the account's root key: 'remotesystems account revoke --lost-list ID', once for each revoked system. On \
+            another machine, join the account again ('remotesystems account join'): it keeps its id.
+            """,
+            path: path
+        )
+    }
+
     static func damaged(
         _ name: String,
         _ what: String,

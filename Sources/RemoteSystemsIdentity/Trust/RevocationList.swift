@@ -21,9 +21,18 @@ package struct RevocationList: Hashable, Sendable {
     /// The number of the account's root key that signed the list, from 1.
     package let root: Int
 
+    /// Older lists of the same root key that name systems which this list lacks, the newest first. Empty unless two
+    /// machines with the account's root key revoked systems without knowing of each other. The systems on these lists
+    /// stay revoked until a machine with the root key signs one list of all (``merging(_:)``).
+    package private(set) var older: [RevocationList] = []
+
     /// The maximum number of systems in a list: 4096, which is 128 KiB of ids.
     package static let maxSystems = 4096
+    package static let minBytes = Self.numberCount + Self.signatureCount
     package static let maxBytes = Self.numberCount + Self.maxSystems * KeyFingerprint.byteCount + Self.signatureCount
+
+    /// The maximum number of ``older`` lists.
+    package static let maxOlder = 3
 
     private static let numberCount = 8
     private static let signatureCount = 64
@@ -51,9 +60,7 @@ package struct RevocationList: Hashable, Sendable {
                 """
             )
         }
-        let ids = body.dropFirst(Self.numberCount)
-        let systems = stride(from: ids.startIndex, to: ids.endIndex, by: KeyFingerprint.byteCount)
-            .compactMap { SystemID(bytes: ids[$0..<($0 + KeyFingerprint.byteCount)]) }
+        let systems = Self.systems(body)
         guard zip(systems, systems.dropFirst()).allSatisfy({ $0 < $1 }) else {
             throw TrustError(.malformed, "A revocation list is not in order.")
         }
@@ -112,12 +119,69 @@ package struct RevocationList: Hashable, Sendable {
 
     /// Whether the list replaces another list of its account: a newer root key signed it, or the same root key with a
     /// greater number. So a thief of a retired root key cannot block new lists by using the highest number.
-    package func isNewer(than other: RevocationList) -> Bool {
-        (self.root, self.number) > (other.root, other.number)
+    package func isNewer(than other: RevocationList) -> Bool { self.position > other.position }
+
+    /// The place of the list in the order of the account's lists.
+    package var position: TrustPosition { TrustPosition(root: self.root, number: self.number) }
+
+    /// All systems that are revoked: those on the list and those on the ``older`` ones, in ascending order.
+    package var allSystems: [SystemID] {
+        guard !self.older.isEmpty else { return self.systems }
+        return self.older.reduce(into: Set(self.systems)) { $0.formUnion($1.systems) }.sorted()
+    }
+
+    /// The bytes of this list and of the ``older`` ones.
+    package var allBytes: [[UInt8]] { [self.bytes] + self.older.map(\.bytes) }
+
+    /// Returns the newest of the lists, with those of the others that name further systems.
+    ///
+    /// Only lists of the newest root key among them count. A thief of a replaced root key could otherwise keep systems
+    /// revoked. The order of merging does not matter.
+    package func merging(_ list: RevocationList) -> RevocationList {
+        let all = [self, list].flatMap { [$0.alone] + $0.older }
+        let root = max(self.root, list.root)
+        var rest = all.filter { $0.root == root }.sorted { $1.precedes($0) }[...]
+        guard var newest = rest.popFirst() else { return self }
+        var kept: [Set<SystemID>] = [Set(newest.systems)]
+        for one in rest where newest.older.count < Self.maxOlder {
+            let systems = Set(one.systems)
+            guard !kept.contains(where: { $0.isSuperset(of: systems) }) else { continue }
+            kept.append(systems)
+            newest.older.append(one)
+        }
+        return newest
+    }
+
+    /// The list without the ``older`` ones.
+    package var alone: RevocationList {
+        var list = self
+        list.older = []
+        return list
+    }
+
+    /// A total order. Two lists have the same number if two machines signed them in the same millisecond.
+    private func precedes(_ other: RevocationList) -> Bool {
+        self.position == other.position
+            ? self.bytes.lexicographicallyPrecedes(other.bytes) : self.position < other.position
+    }
+
+    /// The systems in a list whose signature is not verified; `nil` if the length is not that of a list.
+    package static func systems(in bytes: [UInt8]) -> [SystemID]? {
+        Self.canHave(length: bytes.count) ? Self.systems(bytes.dropLast(Self.signatureCount)) : nil
+    }
+
+    private static func systems(_ body: ArraySlice<UInt8>) -> [SystemID] {
+        let ids = body.dropFirst(Self.numberCount)
+        return stride(from: ids.startIndex, to: ids.endIndex, by: KeyFingerprint.byteCount)
+            .compactMap { SystemID(bytes: ids[$0..<($0 + KeyFingerprint.byteCount)]) }
     }
 
     /// Whether the system was revoked.
-    func contains(_ system: SystemID) -> Bool {
+    package func contains(_ system: SystemID) -> Bool {
+        self.names(system) || self.older.contains { $0.names(system) }
+    }
+
+    private func names(_ system: SystemID) -> Bool {
         var range = self.systems.indices
         while let first = range.first {
             let middle = first + range.count / 2

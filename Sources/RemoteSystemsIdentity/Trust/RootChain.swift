@@ -72,8 +72,12 @@ package struct RootChain: Sendable {
         return self.roots.firstIndex { $0.id == id }.map { $0 + 1 }
     }
 
-    /// Returns the time at which the root with this number, from 1, was or will be retired; `nil` for the newest.
-    func retirement(of number: Int) -> Date? { self.roots[number - 1].retirement }
+    /// Whether the chain has a root with this number, from 1. A chain that replaced a longer one may not.
+    func hasRoot(_ number: Int) -> Bool { (1...self.count).contains(number) }
+
+    /// Returns the time at which the root with this number, from 1, was or will be retired; `nil` for the newest, and
+    /// for a number that the chain does not have.
+    func retirement(of number: Int) -> Date? { self.hasRoot(number) ? self.roots[number - 1].retirement : nil }
 
     /// The number, from 1, of the newest root for whose key `verify` returns true.
     func signer(_ verify: (P256.Signing.PublicKey) -> Bool) -> Int? {

@@ -14,6 +14,10 @@ public struct TrustError: Error, Hashable, Sendable {
     /// The ``message``, worded for the system that the certificate belongs to.
     package var messageToPeer: String
 
+    /// The notice for the other system that its account's link with this account was withdrawn; `nil` for other
+    /// reasons.
+    package internal(set) var withdrawal: LinkWithdrawal?
+
     /// Creates an error with the messages for both sides.
     ///
     /// - Parameter messageToPeer: `nil` if the message is the same on both sides.
@@ -29,7 +33,7 @@ extension TrustError {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case notOurAccount, expired, notYetValid, malformed, wrongUsage, identityMismatch, revoked, badSignature
-            case retiredRoot, conflictingRoots
+            case retiredRoot, conflictingRoots, linkWithdrawn, grantsChanged
         }
 
         private let kind: Kind
@@ -57,6 +61,10 @@ extension TrustError {
         public static let retiredRoot = Code(kind: .retiredRoot)
         /// The account's root key was replaced twice, by different keys, and the two systems follow different ones.
         public static let conflictingRoots = Code(kind: .conflictingRoots)
+        /// The link between the two accounts was withdrawn.
+        public static let linkWithdrawn = Code(kind: .linkWithdrawn)
+        /// The grants of the link between the two accounts changed or ended. The other system can connect again.
+        public static let grantsChanged = Code(kind: .grantsChanged)
     }
 }
 

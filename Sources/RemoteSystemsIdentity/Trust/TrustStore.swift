@@ -12,6 +12,9 @@ package struct TrustStore: Sendable {
     package private(set) var own: TrustedAccount
     /// The linked accounts, by id.
     package private(set) var linked: [AccountID: LinkedAccount] = [:]
+    /// The accounts whose links this account has withdrawn, by id. Their systems receive the notice instead of an
+    /// unspecific refusal.
+    private var withdrawn: [AccountID: (account: TrustedAccount, notice: LinkWithdrawal)] = [:]
 
     package init(_ own: TrustedAccount) {
         self.own = own
@@ -57,7 +60,10 @@ package struct TrustStore: Sendable {
     ) throws(TrustError) -> Verdict {
         let system = try SystemCertificate(presented.certificate)
         let standing = self.claimedStanding(system.name.account, now: now, accepting: accepted)
-        guard accepted.contains(standing.kind) else { throw .notOurAccount }
+        guard accepted.contains(standing.kind) else {
+            throw accepted.contains(.linked)
+                ? self.withdrawal(for: system, presented) ?? .notOurAccount : .notOurAccount
+        }
         guard system.hasKnownSignatureAlgorithm else { throw .badSignature }
         var verdict = Verdict(
             peer: PeerIdentity(standing, systemID: system.name.system, expiry: system.validity.to)
@@ -72,10 +78,20 @@ package struct TrustStore: Sendable {
         if case .linked(_, let grants) = standing, let end = grants.end { verdict.peer.end(by: end) }
         try system.checkUsage()
         try system.checkValidity(at: now)
-        // The certificate and the grants are valid now, so the remaining reason is a retired root.
+        // The certificate is valid and the grants are in force now, so the remaining reason is a retired root.
         guard now < verdict.peer.expiry else { throw .retiredRoot }
         if self.isRevoked(verdict.peer) { throw .revoked }
         return verdict
+    }
+
+    /// The notice for a system of an account whose link was withdrawn; `nil` unless its certificate is of that account.
+    private func withdrawal(for system: SystemCertificate, _ presented: Presented) -> TrustError? {
+        guard system.hasKnownSignatureAlgorithm, let (account, notice) = self.withdrawn[system.name.account],
+            let roots = try? account.roots.extended(by: presented.links), roots.signer(system.isSigned) != nil
+        else { return nil }
+        var error = TrustError.linkWithdrawn
+        error.withdrawal = notice
+        return error
     }
 
     /// Decides about a certificate without links, as ``judge(_:now:accepting:)``.
@@ -98,10 +114,9 @@ package struct TrustStore: Sendable {
         case .sameAccount:
             return .notOurAccount
         case .linked(let account, let grants):
+            guard let linked = self.linked[account] else { return .linkWithdrawn }
             // The grants are part of the peer's identity. If they changed, the peer has to connect again.
-            guard let linked = self.linked[account], linked.grants == grants, linked.isInForce(at: now) else {
-                return .notOurAccount
-            }
+            guard linked.grants.inForce(at: now) == grants else { return .grantsChanged }
         }
         if let root = peer.root, let account = self.account(of: peer.standing), account.isRetired(root, at: now) {
             return .retiredRoot
@@ -124,8 +139,8 @@ package struct TrustStore: Sendable {
         accepting accepted: Set<Standing.Kind>
     ) -> Standing {
         if account == self.own.id { return .sameAccount(account) }
-        if accepted.contains(.linked), let linked = self.linked[account], linked.isInForce(at: now) {
-            return .linked(account, linked.grants)
+        if accepted.contains(.linked), let linked = self.linked[account] {
+            return .linked(account, linked.grants.inForce(at: now))
         }
         return .anonymous
     }
@@ -171,9 +186,49 @@ package struct TrustStore: Sendable {
 
     /// Removes the link with an account.
     package mutating func unlink(_ account: AccountID) { self.linked[account] = nil }
+
+    /// Replaces all links.
+    package mutating func update(links: [AccountLink]) {
+        let known = self.linked
+        self.linked = [:]
+        self.withdrawn = [:]
+        for link in links {
+            if let notice = link.withdrawal {
+                self.withdrawn[link.account] = (TrustedAccount(roots: link.roots), notice)
+            } else if var account = link.linkedAccount {
+                // Learned root keys may not be stored yet.
+                if let known = known[link.account] { _ = try? account.account.extend(roots: known.account.roots) }
+                self.link(account)
+            }
+        }
+    }
 }
 
 extension TrustError {
+    /// The objection to a connection with a system of an account that is not linked any more.
+    package static var linkWithdrawn: TrustError {
+        TrustError(
+            .linkWithdrawn,
+            """
+            The link with the other system's account was withdrawn on this side. Link the accounts again if that was \
+            wrong ('remotesystems pair').
+            """,
+            toPeer: """
+                The other account has withdrawn its link with yours. Trying again will not help; link the accounts \
+                again if that was wrong.
+                """
+        )
+    }
+
+    /// The objection to a connection that depends on grants that changed or ended.
+    package static var grantsChanged: TrustError {
+        TrustError(
+            .grantsChanged,
+            "This account changed what it grants to the other system's account. The other system can connect again.",
+            toPeer: "The other account changed what it grants to yours. Connect again to use what is granted now."
+        )
+    }
+
     static var badSignature: TrustError {
         TrustError(
             .badSignature,

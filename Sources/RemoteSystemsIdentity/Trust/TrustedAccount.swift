@@ -6,10 +6,11 @@ package import FoundationEssentials
 /// An account whose systems this system can recognise: its root keys, revocations and discovery key.
 package struct TrustedAccount: Sendable {
     package private(set) var roots: RootChain
-    /// The systems that were revoked from the account; `nil` if no revocation list is known.
-    package var revocations: RevocationList?
+    /// The systems that were revoked from the account; `nil` if no revocation list is known. It is never replaced by an
+    /// older list: see ``merge(_:)``.
+    package private(set) var revocations: RevocationList?
     /// The key for the tags in its systems' advertisements; `nil` if the account did not share it.
-    package var discoveryKey: DiscoveryKey?
+    package private(set) var discoveryKey: DiscoveryKey?
 
     package var id: AccountID { self.roots.accountID }
 
@@ -30,6 +31,43 @@ package struct TrustedAccount: Sendable {
         return true
     }
 
+    /// Adds what another value knows of the same account, whichever is newer. Neither root keys nor revocations are
+    /// lost.
+    package mutating func merge(_ other: TrustedAccount) {
+        guard other.id == self.id else { return }
+        // In a conflict of root keys, the own ones prevail.
+        _ = try? self.extend(roots: other.roots)
+        if let list = other.revocations { self.revocations = self.revocations?.merging(list) ?? list }
+        if let key = other.discoveryKey, self.discoveryKey.map({ key.isNewer(than: $0) }) ?? true {
+            self.discoveryKey = key
+        }
+    }
+
+    /// What other accounts may know of the account: everything but its discovery key.
+    package var forOthers: TrustedAccount { TrustedAccount(roots: self.roots, revocations: self.revocations) }
+
+    /// Reads a signed discovery key that another system sent.
+    ///
+    /// - Throws: As ``revocationList(_:now:)``.
+    package func discoveryKey(_ bytes: [UInt8], now: Date) throws(TrustError) -> DiscoveryKey {
+        let key = try DiscoveryKey(signed: bytes, of: self.roots)
+        guard let root = key.position?.root, !self.isRetired(root, at: now) else {
+            throw TrustError(
+                .retiredRoot,
+                "A discovery key was signed by a root key that the account has replaced. Nothing was changed."
+            )
+        }
+        return key
+    }
+
+    /// Whether a signed discovery key is to be used from now on: it is newer than the present one, and the revocation
+    /// list that was made with it is known. A system that does not know the list could pass the key on to the revoked
+    /// system.
+    package func adopts(_ key: DiscoveryKey) -> Bool {
+        guard let position = key.position, let list = self.revocations, list.position >= position else { return false }
+        return self.discoveryKey.map { key.isNewer(than: $0) } ?? true
+    }
+
     /// Reads a revocation list that another system sent.
     ///
     /// - Throws: ``TrustError/Code/malformed``; ``TrustError/Code/badSignature``; ``TrustError/Code/retiredRoot`` if
@@ -48,8 +86,10 @@ package struct TrustedAccount: Sendable {
         return list
     }
 
+    /// Whether the root with this number, from 1, is retired, or is not a root of the account any more.
     func isRetired(_ root: Int, at now: Date) -> Bool {
-        self.roots.retirement(of: root).map { $0 <= now } ?? false
+        guard self.roots.hasRoot(root) else { return true }
+        return self.roots.retirement(of: root).map { $0 <= now } ?? false
     }
 
     func hasRevoked(_ system: SystemID) -> Bool { self.revocations?.contains(system) ?? false }
@@ -60,11 +100,13 @@ package struct LinkedAccount: Sendable {
     package var account: TrustedAccount
     /// The rights that this account grants to the linked account's systems.
     package var grants: Grants
+    /// The name that the linked account stated when it was linked. It proves nothing.
+    package var name: String
 
-    package init(_ account: TrustedAccount, grants: Grants) {
+    /// - Parameter account: Its discovery key is the one that the two accounts share, not the linked account's own.
+    package init(_ account: TrustedAccount, grants: Grants, name: String = "") {
         self.account = account
         self.grants = grants
+        self.name = name
     }
-
-    func isInForce(at now: Date) -> Bool { self.grants.end.map { now < $0 } ?? true }
 }

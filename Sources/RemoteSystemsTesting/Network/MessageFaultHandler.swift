@@ -31,7 +31,7 @@ final class MessageFaultHandler: ChannelOutboundHandler {
     private let sites: (from: MemorySite, to: MemorySite)
     private var buffer = ByteBuffer()
     private var isTransparent = false
-    /// A delayed frame and the frames behind it. Frames that are written meanwhile wait, too.
+    /// A delayed frame and the frames after it. Frames that are written meanwhile wait, too.
     private var delayed: [ByteBuffer]?
 
     private init(_ conversation: Conversation, _ wire: Wire, _ channel: MemoryChannel, from: MemorySite, to: MemorySite)
@@ -42,7 +42,7 @@ final class MessageFaultHandler: ChannelOutboundHandler {
         self.sites = (from, to)
     }
 
-    /// Adds a handler behind the TLS handler of each end.
+    /// Adds a handler after the TLS handler of each end.
     static func install(
         on caller: MemoryChannel,
         host: MemoryChannel,

@@ -15,7 +15,7 @@ internal import Synchronization
 /// #expect(recorder.story == ["added Living room", "removed Living room"])
 /// ```
 ///
-/// Each waiting method continues behind the event that the previous call returned, so no event is returned twice.
+/// Each waiting method continues after the event that the previous call returned, so no event is returned twice.
 public final class EventRecorder: Sendable {
     private struct State {
         var events: [RemoteSystemEvent] = []
@@ -74,7 +74,7 @@ public final class EventRecorder: Sendable {
 
     /// Waits for the next event and returns it. The stage's clock does not move meanwhile.
     ///
-    /// - Returns: The first event behind the one that the previous call returned.
+    /// - Returns: The first event after the one that the previous call returned.
     /// - Throws: ``StageError`` if there is no event within the recorder's patience; `CancellationError`.
     public func next() async throws -> RemoteSystemEvent {
         try await self.next("event") { $0 }

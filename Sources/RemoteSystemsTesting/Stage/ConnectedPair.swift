@@ -23,8 +23,8 @@ extension DiscoveryStage {
     ///   - patience: The maximum time that the test waits for an event or a condition. In real time. Defaults to 10 s.
     ///   - body: The test. Runs on the stage's ``taskExecutor``. The stage is stopped when it returns or throws.
     /// - Returns: The result of the body.
-    /// - Throws: `RemoteSystemError` if the connection cannot be opened; ``StageError`` if nothing happens on the stage
-    ///   for the length of its patience; the error of the body.
+    /// - Throws: `RemoteSystemError` if the connection cannot be opened; ``StageError`` if nothing has happened on the
+    ///   stage for the time `patience`; the error of the body.
     public static func withConnectedPair<Result>(
         _ service: AppService,
         patience: Duration = .seconds(10),

@@ -5,10 +5,10 @@ internal import Logging
 internal import NIOCore
 public import RemoteSystems
 internal import RemoteSystemsDiscovery
-internal import RemoteSystemsIdentity
+public import RemoteSystemsIdentity
 internal import Synchronization
 
-/// A simulated network with a clock and systems, for one test. The test decides which systems appear, change, vanish
+/// A staged network with a clock and systems, for one test. The test decides which systems appear, change, vanish
 /// and fail, and when.
 ///
 /// ```swift
@@ -37,6 +37,7 @@ public final class DiscoveryStage: Sendable {
 
     let network: MemoryNetwork
     private let discovery = StageDiscovery()
+    private let linkedAccounts = LinkedStageAccounts()
     /// The machine of the code under test.
     private let here: MemorySite
     private let lastSystem = Mutex(0)
@@ -57,16 +58,16 @@ public final class DiscoveryStage: Sendable {
 
     /// Runs a test with a new stage, and stops the stage afterwards.
     ///
-    /// Only the body moves the clock, so a body that awaits something that needs the clock to move would never end. The
-    /// test fails instead after nothing has happened on the stage for the length of its patience.
+    /// Only the body moves the clock. A body that awaits something for which the clock must move would wait forever.
+    /// The test therefore fails when nothing has happened on the stage for the time `patience`.
     ///
     /// - Parameters:
     ///   - patience: The maximum time that the test waits for an event or a condition. In real time. Defaults to 10 s.
     ///     Valid range: 1 ms–1 h.
     ///   - body: The test. Runs on the stage's ``taskExecutor``.
     /// - Returns: The result of the body.
-    /// - Throws: The error of the body; ``StageError`` if nothing happens for the length of the patience. The message
-    ///   names what is due, and when.
+    /// - Throws: The error of the body; ``StageError`` if nothing has happened on the stage for the time `patience`.
+    ///   Its message names the next work that waits for the clock, and the time at which that work is due.
     public static func with<Result>(
         patience: Duration = .seconds(10),
         _ body: (DiscoveryStage) async throws -> Result
@@ -110,6 +111,16 @@ public final class DiscoveryStage: Sendable {
         self.clock.scheduler.abandonAll()
     }
 
+    /// Links ``StagedAccount/own`` with ``StagedAccount/linked``. Call it before a system appears and a watcher starts:
+    /// those that are running do not change.
+    ///
+    /// - Parameters:
+    ///   - granted: The rights that the account of the code under test grants to the linked account.
+    ///   - received: The rights that the linked account grants. Defaults to none.
+    public func link(granting granted: Grants, receiving received: Grants = Grants()) {
+        self.linkedAccounts.link(granting: granted, receiving: received)
+    }
+
     // MARK: The code under test
 
     /// The configuration for the code under test, with the application id `test.application`.
@@ -133,6 +144,7 @@ public final class DiscoveryStage: Sendable {
             applicationID,
             at: self.here,
             facts: MachineFacts(displayName: "Here", kind: .desktop),
+            account: account,
             identity: { try account.system(0) }
         )
     }
@@ -141,6 +153,7 @@ public final class DiscoveryStage: Sendable {
         _ application: String,
         at site: MemorySite,
         facts: MachineFacts,
+        account: StagedAccount,
         identity: @escaping @Sendable () throws -> SystemIdentity
     ) -> RemoteSystemsConfiguration {
         var configuration = RemoteSystemsConfiguration(
@@ -150,6 +163,7 @@ public final class DiscoveryStage: Sendable {
         )
         configuration.environment.network = site.transportNetwork
         configuration.environment.identity = identity
+        configuration.environment.links = { [linkedAccounts] in try linkedAccounts.links(of: account) }
         configuration.environment.applicationClaims = site.applicationClaims
         configuration.environment.facts = facts
         return configuration
@@ -158,7 +172,8 @@ public final class DiscoveryStage: Sendable {
     /// Creates a watcher with ``configuration``, for the code under test or for ``record(_:)``. It is not started.
     ///
     /// - Parameters:
-    ///   - filters: The systems to report. Defaults to none: every system of the account.
+    ///   - filters: The filters that choose which systems are reported. Defaults to no filter: every system of the
+    ///     account is reported.
     ///   - options: The watcher's options. Defaults to `RemoteSystemWatcher.Options()`.
     public func watcher(
         filters: [RemoteSystemFilter] = [],
@@ -167,7 +182,8 @@ public final class DiscoveryStage: Sendable {
         RemoteSystemWatcher(self.configuration, filters: filters, options: options)
     }
 
-    /// Records a watcher's events from now on. The stage's ``patience`` applies.
+    /// Records a watcher's events from now on. The recorder's waiting methods throw ``StageError`` if no event arrives
+    /// within ``patience``.
     ///
     /// - Parameter watcher: The watcher. The recorder retains it and does not start it.
     public func record(_ watcher: RemoteSystemWatcher) -> EventRecorder {
@@ -247,7 +263,7 @@ public final class DiscoveryStage: Sendable {
             applications: applications,
             site: site,
             configurations: applications.map {
-                self.makeConfiguration($0.id, at: site, facts: facts) { identity }
+                self.makeConfiguration($0.id, at: site, facts: facts, account: account) { identity }
             }
         )
         self.systems.withLock { $0.append(system) }
@@ -256,12 +272,12 @@ public final class DiscoveryStage: Sendable {
 
     // MARK: The script
 
-    /// Makes a system appear: it starts its hosts and advertises them. A system that went silent is reachable again.
+    /// Makes a system appear: the system starts its hosts and advertises them. A silent system is reachable again.
     ///
     /// - Parameters:
     ///   - system: The system.
-    ///   - delay: The time until the system appears. By the stage's clock. Defaults to 0. Valid range: 0–10 years. A
-    ///     delayed step happens while ``advance(by:)`` passes its time.
+    ///   - delay: The time until the system appears. By the stage's clock. Defaults to 0. Valid range: 0–10 years. With
+    ///     a delay, the system appears during the call of ``advance(by:)`` that moves the clock to this time.
     /// - Throws: ``StageError`` if the delay is out of range, if the work on the stage does not end within
     ///   ``patience``, or if an earlier delayed step has failed.
     public func appears(_ system: StagedSystem, after delay: Duration = .zero) async throws(StageError) {

@@ -11,6 +11,10 @@ public enum StagedAccount: Sendable, Hashable {
     /// `RemoteSystemAuthorizationKind.anonymous` systems, and only if they allow anyone nearby
     /// (``StagedApplication/allowsAnyoneNearby``).
     case other
+    /// Another account, which is linked with the account of the code under test once the test calls
+    /// ``DiscoveryStage/link(granting:receiving:)``. Its systems are visible only to a watcher that looks for
+    /// `RemoteSystemAuthorizationKind.linked` systems.
+    case linked
     /// Another account that claims to be the account of the code under test, as an attacker might. Every system rejects
     /// the claim.
     case impostor
@@ -22,6 +26,7 @@ public enum StagedAccount: Sendable, Hashable {
         switch self {
         case .own: return try ThrowAwayAccount.shared.system(number)
         case .other: return try ThrowAwayAccount.stranger.system(number)
+        case .linked: return try ThrowAwayAccount.linked.system(number)
         case .impostor:
             // The advertisement uses our discovery key; the certificate cannot be ours.
             let theirs = try ThrowAwayAccount.stranger.system(number)

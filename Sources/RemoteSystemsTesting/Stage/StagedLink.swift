@@ -57,7 +57,7 @@ public struct StagedLink: Sendable {
         self.site.change(direction.ofSite) { $0.cut = max(count, 0) }
     }
 
-    /// Changes one bit after a number of further bytes. TLS detects the change.
+    /// Changes one bit after a number of further bytes. TLS detects the change and ends the connection.
     ///
     /// - Parameters:
     ///   - count: The number of unchanged bytes that pass in the direction first, counted over all connections.

@@ -87,7 +87,7 @@ extension StagedLink {
         self.site.add(.drop, at: message)
     }
 
-    /// Holds a message back for a time. Later messages of its connection in its direction wait behind it.
+    /// Holds a message back for a time. Later messages of its connection in its direction wait until it is delivered.
     ///
     /// - Parameters:
     ///   - message: The message to hold back.

@@ -4,7 +4,7 @@
 public import RemoteSystems
 internal import Synchronization
 
-/// A system of a ``DiscoveryStage``: a simulated machine whose hosts run in this process.
+/// A system of a ``DiscoveryStage``: a staged machine whose hosts run in this process.
 public final class StagedSystem: Sendable {
     /// The way in which a system vanishes.
     public enum Departure: Sendable, Hashable {

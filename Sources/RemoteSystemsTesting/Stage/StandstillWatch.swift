@@ -7,7 +7,7 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 
 /// Detects that a test waits for the stage's clock, which only the test moves. The test stands still if nothing is left
-/// to do on the stage, the body has not ended, and nothing happens for the length of the stage's patience.
+/// to do on the stage, the body has not ended, and nothing has happened for the time ``DiscoveryStage/patience``.
 final class StandstillWatch: Sendable {
     private struct State {
         var idleSince: UInt64?

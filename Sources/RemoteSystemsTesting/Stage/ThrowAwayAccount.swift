@@ -16,6 +16,8 @@ final class ThrowAwayAccount: Sendable {
     static let shared = ThrowAwayAccount()
     /// An account that the systems of ``shared`` do not trust.
     static let stranger = ThrowAwayAccount()
+    /// An account that may be linked with ``shared``.
+    static let linked = ThrowAwayAccount()
 
     private struct State {
         var authority: AccountAuthority?

@@ -56,8 +56,8 @@ public final class ManualClock: Clock, Sendable {
     /// run on ``taskExecutor``.
     ///
     /// - Parameter duration: The duration to move by. Valid range: 0–10 years.
-    /// - Throws: ``StageError`` if the work at one moment does not end within the patience, or if the duration is out
-    ///   of range.
+    /// - Throws: ``StageError`` if the work at one moment does not end within the clock's patience, or if the duration
+    ///   is out of range.
     public func advance(by duration: Duration) async throws(StageError) {
         try StageError.check("advance(by:)", duration, in: .stageTimes)
         let end = self.scheduler.elapsed + duration

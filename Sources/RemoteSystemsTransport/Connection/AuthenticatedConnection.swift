@@ -36,16 +36,7 @@ extension AuthenticatedConnection {
 
     /// Closes at once, because the peer is no longer trusted.
     func refuseFurther(_ objection: TrustError) {
-        self.abort(
-            .unknown,
-            reason: TransportError(
-                .peerNotTrusted,
-                objection.message,
-                side: .remote,
-                failureCode: objection.failureCode.rawValue,
-                cause: objection
-            )
-        )
+        self.abort(.unknown, reason: TransportError(objection))
     }
 }
 
@@ -53,5 +44,34 @@ extension PeerIdentity {
     /// The time for which the certificate remains valid. Clamped to 0–10⁹ s.
     var trustedTime: TimeAmount {
         .nanoseconds(Int64(min(max(self.expiry.timeIntervalSinceNow, 0), 1e9) * 1e9))
+    }
+}
+
+extension TransportError {
+    /// The reason to close an open connection whose peer is no longer trusted.
+    fileprivate init(_ objection: TrustError) {
+        self.init(
+            .peerNotTrusted,
+            objection.message,
+            side: .remote,
+            canRetry: objection.code == .grantsChanged,
+            failureCode: objection.failureCode.rawValue,
+            cause: objection
+        )
+    }
+
+    /// The reason to close a connection at the end of the time for which its peer is trusted.
+    static func trustEnded(in peer: PeerIdentity?) -> TransportError {
+        if case .linked(_, let grants)? = peer?.standing, let end = grants.end, end == peer?.expiry {
+            return TransportError(.grantsChanged)
+        }
+        return TransportError(
+            .peerNotTrusted,
+            "The other system's certificate has expired. That system must renew it; connect again afterwards.",
+            side: .remote,
+            canRetry: true,
+            failureCode: FailureCode.certificateExpired.rawValue,
+            toPeer: "Your certificate has expired. Renew it, then connect again."
+        )
     }
 }

@@ -34,7 +34,9 @@ package final class Connection: AuthenticatedConnection {
         limits: ConnectionLimits,
         decoder: FrameDecoder,
         logger: Logger,
+        incidents: IncidentLog,
         observer: ConnectionObserver.One? = nil,
+        receiveBudget: ReceiveBudget? = nil,
         handler: RequestHandler
     ) {
         self.channel = channel
@@ -46,6 +48,7 @@ package final class Connection: AuthenticatedConnection {
         self.limits = limits
         let driver = ConnectionDriver(
             channel: channel,
+            holder: peer.quotaHolder,
             eventLoopEnvironment: self.eventLoopEnvironment,
             taskExecutor: self.taskExecutor,
             remote: remote.limits,
@@ -53,7 +56,9 @@ package final class Connection: AuthenticatedConnection {
             trusted: peer.trustedTime,
             decoder: decoder,
             logger: logger,
+            incidents: incidents,
             observer: observer,
+            receiveBudget: receiveBudget,
             handler: handler
         )
         self.driver = NIOLoopBound(driver, eventLoop: channel.eventLoop)
@@ -146,8 +151,8 @@ package final class Connection: AuthenticatedConnection {
 
     // MARK: Ending
 
-    /// Closes gracefully: outstanding work is finished first, within the drain time. Returns after the connection has
-    /// closed.
+    /// Closes gracefully: outstanding work is finished first, within the drain time. Closes at once with a status other
+    /// than ``CloseStatus/completed``. Returns after the connection has closed.
     package func close(_ status: CloseStatus = .completed) async {
         self.onEventLoop { $0.close(status) }
         _ = await self.waitUntilClosed()

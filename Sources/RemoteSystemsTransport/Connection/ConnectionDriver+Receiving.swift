@@ -20,16 +20,21 @@ extension ConnectionDriver {
         // All bytes of one read count as received at the same time.
         let now = self.eventLoopEnvironment.now
         self.machine.heardFromPeer(now: now)
+        var hasFinished = false
         do throws(TransportError) {
             while !self.hasEnded, let bytes = try self.decoder.next() {
+                hasFinished = true
                 let frame = try Frame(bytes)
                 self.observer?.report(.received(frame, bytes: bytes.readableBytes))
                 try self.receive(frame, bytes: bytes.readableBytes, at: now)
             }
         } catch {
             self.observer?.report(.violation(error))
-            self.logger.warning("The peer broke the protocol; closing", metadata: ["reason": "\(error)"])
+            self.incidents.report(.protocolBroken, by: self.channel, reason: "\(error)")
             self.abort(error.closeStatus ?? .unknown, reason: error)
+        }
+        if self.decoder.buffer != nil || self.unfinished != nil {
+            self.trackUnfinishedFrame(isNew: hasFinished, now: now)
         }
         self.complete()
     }
@@ -132,7 +137,7 @@ extension ConnectionDriver {
     /// The peer aborted the connection. This side responds with the same status and ends the connection, too.
     private func abortedByPeer(_ status: CloseStatus, _ failure: WireFailure?) {
         if let failure {
-            self.logger.notice("The other system closes the connection", metadata: ["reason": "\(failure.text)"])
+            self.incidents.report(.closedByPeer, by: self.channel, reason: failure.text)
             self.peerReason = TransportError(
                 .connectionLost,
                 "The other system closed the connection: \(failure.text)",
@@ -236,7 +241,7 @@ extension ConnectionDriver {
             self.observer?.report(.responded(id: id, status: response.status))
         } catch {
             // Every request gets a response, also if the handler's response cannot be sent.
-            self.logger.warning("A response could not be sent", metadata: ["reason": "\(error)"])
+            self.incidents.report(.responseNotSent, by: self.channel, reason: "\(error)")
             let isTooLarge = error.code == .messageTooLarge
             let failure =
                 isTooLarge

@@ -3,6 +3,7 @@
 
 internal import Logging
 internal import NIOCore
+internal import RemoteSystemsIdentity
 internal import ValueSets
 
 /// Drives an open connection: performs the actions of ``ConnectionStateMachine``, and decides nothing itself.
@@ -20,12 +21,20 @@ final class ConnectionDriver {
     let remote: PeerLimits
     let limits: ConnectionLimits
     let logger: Logger
+    let incidents: IncidentLog
     let observer: ConnectionObserver.One?
 
     let handler: RequestHandler
+    /// The memory for unfinished frames; `nil` if only the limit of a single frame applies.
+    let receiveBudget: ReceiveBudget?
+    /// The holder of the peer's share of ``receiveBudget``.
+    let holder: QuotaHolder
 
     var machine: ConnectionStateMachine<OutgoingCall, IncomingRequest>
     var decoder: FrameDecoder
+    /// The frame that has arrived in part, if there is one.
+    var unfinished: UnfinishedFrame?
+    var unfinishedTimer: Scheduled<Void>?
     /// `true` while received bytes or submitted calls are handled. Everything that is written meanwhile is flushed
     /// together at the end.
     var isBatching = false
@@ -70,6 +79,7 @@ final class ConnectionDriver {
     /// - Parameter trusted: how long the peer's certificate remains valid.
     init(
         channel: any Channel,
+        holder: QuotaHolder,
         eventLoopEnvironment: EventLoopEnvironment,
         taskExecutor: EventLoopTaskExecutor,
         remote: PeerLimits,
@@ -77,10 +87,14 @@ final class ConnectionDriver {
         trusted: TimeAmount,
         decoder: FrameDecoder,
         logger: Logger,
+        incidents: IncidentLog,
         observer: ConnectionObserver.One? = nil,
+        receiveBudget: ReceiveBudget? = nil,
         handler: RequestHandler
     ) {
         self.handler = handler
+        self.receiveBudget = receiveBudget
+        self.holder = holder
         self.observer = observer
         self.channel = channel
         self.loop = channel.eventLoop.assumeIsolated()
@@ -91,6 +105,7 @@ final class ConnectionDriver {
         self.decoder = decoder
         self.decoder.limit = limits.messageBytes
         self.logger = logger
+        self.incidents = incidents
         self.outbound = channel.allocator.buffer(capacity: Self.outboundBytes)
         let now = eventLoopEnvironment.now
         self.machine = ConnectionStateMachine(limits: limits, peer: remote, now: now, trustEnd: now + trusted)
@@ -338,15 +353,7 @@ final class ConnectionDriver {
             )
             self.end(.unknown, cause: silent)
         } else if due.isTrustOver {
-            let expired = TransportError(
-                .peerNotTrusted,
-                "The other system's certificate has expired. That system must renew it; connect again afterwards.",
-                side: .remote,
-                canRetry: true,
-                failureCode: FailureCode.certificateExpired.rawValue,
-                toPeer: "Your certificate has expired. Renew it, then connect again."
-            )
-            self.abort(.unknown, reason: expired)
+            self.abort(.unknown, reason: .trustEnded(in: self.connection?.peer))
         } else if due.isDrainOver {
             self.end(.cancelled, cause: nil)
         } else {
@@ -364,7 +371,10 @@ final class ConnectionDriver {
 
     var hasEnded: Bool { self.ending != nil }
 
+    /// Closes after outstanding work. A status other than `completed` closes at once, because the peer ends the
+    /// connection when it receives such a status.
     func close(_ status: CloseStatus) {
+        guard status == .completed else { return self.abort(status, reason: nil) }
         self.machine.close(status, until: self.eventLoopEnvironment.now + self.limits.drainTime)
         self.doNextSteps()
     }
@@ -405,6 +415,8 @@ final class ConnectionDriver {
         self.observer?.report(.ended(lost.status))
         self.stopTimer()
         self.leaving?.cancel()
+        self.unfinishedTimer?.cancel()
+        self.releaseUnfinishedFrame()
         self.held = nil
         // Done before callers and listeners are notified: a program may exit then, and `close_notify` must be sent
         // before.

@@ -17,6 +17,10 @@ package enum FailureCode: String, CaseIterable, Sendable, Hashable {
     case frameEmpty = "frame-empty"
     /// The frame is not the array that its kind requires, or not in the canonical encoding.
     case frameMalformed = "frame-malformed"
+    /// The peer took too long to send a whole frame.
+    case frameTooSlow = "frame-too-slow"
+    /// The host holds as many bytes of unfinished frames as it accepts, in all or of the peer's system.
+    case unfinishedBytesExceeded = "unfinished-bytes-exceeded"
     /// A frame of this kind is not allowed in the current state of the connection.
     case frameUnexpected = "frame-unexpected"
     /// A request's number is not greater than the last one's.
@@ -58,6 +62,10 @@ package enum FailureCode: String, CaseIterable, Sendable, Hashable {
     case otherAccount = "other-account"
     /// The system was revoked.
     case revoked = "revoked"
+    /// The link between the two accounts was withdrawn.
+    case linkWithdrawn = "link-withdrawn"
+    /// The grants of the link between the two accounts changed or ended; the caller may connect again.
+    case grantsChanged = "grants-changed"
     /// The host is not the system that the caller expects.
     case otherSystem = "other-system"
     /// The request is not allowed for anonymous callers, whether or not its target exists.
@@ -108,7 +116,10 @@ package enum FailureCode: String, CaseIterable, Sendable, Hashable {
     case keyReused = "key-reused"
     /// Too many requests with an idempotency key are in progress.
     case tooManyKeys = "too-many-keys"
-    /// The request was performed before; its response was too large for the idempotency cache.
+    /// The host keeps as many idempotency keys as it accepts, in all or of the caller's system. The request was not
+    /// performed.
+    case keyQuotaExceeded = "key-quota-exceeded"
+    /// The request was performed before; its response did not fit into the idempotency cache.
     case responseNotKept = "response-not-kept"
 
     // MARK: Streams
@@ -152,6 +163,8 @@ extension TrustError {
         case .expired, .retiredRoot: .certificateExpired
         case .notYetValid: .certificateNotYetValid
         case .revoked: .revoked
+        case .linkWithdrawn: .linkWithdrawn
+        case .grantsChanged: .grantsChanged
         default: .certificateInvalid
         }
     }

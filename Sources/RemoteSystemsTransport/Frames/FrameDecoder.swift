@@ -70,4 +70,9 @@ struct FrameDecoder {
 
     /// The number of received bytes that do not form a complete frame yet.
     var pendingBytes: Int { self.buffer?.readableBytes ?? 0 }
+
+    /// The length of the incomplete frame with its length field; `nil` if the length field is incomplete, too.
+    var announcedBytes: Int? {
+        self.buffer.flatMap { $0.getInteger(at: $0.readerIndex, as: UInt32.self) }.map { Self.lengthBytes + Int($0) }
+    }
 }

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+internal import RemoteSystemsIdentity
 package import ValueSets
 
 /// A version of the wire protocol. Different major versions are incompatible; of two minor versions the lower applies.
@@ -141,6 +143,9 @@ package struct WireFailure: Error, Hashable {
     package var canRetry: Bool
     /// The port at which the same system accepts this connection instead. Only in a refusal.
     package var port: Int?
+    /// The notice that the refusing system's account has withdrawn the link with the caller's. Only in a refusal. Not
+    /// verified.
+    package var withdrawal: [UInt8]?
 
     /// The maximum length of ``text``, in bytes of UTF-8. Longer texts are cut, so that a response with nothing but a
     /// failure fits into the smallest limit that a peer can have.
@@ -302,6 +307,7 @@ extension WireFailure {
         var map: ValueSet = ["text": .string(self.text), "retry": .bool(self.canRetry)]
         map["code"] = self.code.map { .string($0) }
         map["port"] = self.port.map { .integer(Int64($0)) }
+        map["withdrawal"] = self.withdrawal.map { .data(Data($0)) }
         return map
     }
 
@@ -313,6 +319,9 @@ extension WireFailure {
             canRetry: map["retry"]?.bool ?? false,
             port: port
         )
+        if let withdrawal = map["withdrawal"]?.data, withdrawal.count == LinkWithdrawal.byteCount {
+            self.withdrawal = Array(withdrawal)
+        }
     }
 
     /// Whether the text is 1 to ``maxCodeBytes`` lower-case ASCII letters, digits, hyphens and dots. Codes are compared

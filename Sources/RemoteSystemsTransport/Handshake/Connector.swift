@@ -18,6 +18,8 @@ package struct Connector: Sendable {
     /// an application. Defaults to 0.
     package var responseTimeout = TimeAmount.zero
     package var logger: Logger
+    /// Limits what is logged about peers. Defaults to a log of this connector's own.
+    package var incidents: IncidentLog
     /// The standings that the host may have. Defaults to this system's own account. A caller that accepts other
     /// standings checks the standing of the system that it reached.
     package var accepted: Set<Standing.Kind> = [.sameAccount]
@@ -39,6 +41,7 @@ package struct Connector: Sendable {
         self.limits = limits
         self.timeout = timeout
         self.logger = logger
+        self.incidents = IncidentLog(logger)
         self.network = network
     }
 
@@ -251,7 +254,8 @@ package struct Connector: Sendable {
                     accepting: self.accepted,
                     deadline: HandshakeDeadline(deadline, now: self.network.time.deadline),
                     responseTimeout: self.responseTimeout,
-                    logger: self.logger
+                    logger: self.logger,
+                    incidents: self.incidents
                 )
                 try channel.pipeline.syncOperations.addHandlers(
                     handshake.clientHandler(on: channel.eventLoop),

@@ -68,19 +68,21 @@ struct CallerHandshake {
             return .open(peer, acceptance)
         case .refuse(let status, let failure):
             let text = failure.text.isEmpty ? "The other system refused the connection." : failure.text
-            return .fail(
-                TransportError(
-                    .refused,
-                    text,
-                    side: .remote,
-                    canRetry: failure.canRetry,
-                    // Success is no valid status of a refusal.
-                    openStatus: status == .success ? .unknown : status,
-                    redirect: failure.port,
-                    peer: self.peer?.systemID,
-                    failureCode: failure.code
-                )
+            var error = TransportError(
+                .refused,
+                text,
+                side: .remote,
+                canRetry: failure.canRetry,
+                // Success is no valid status of a refusal.
+                openStatus: status == .success ? .unknown : status,
+                redirect: failure.port,
+                peer: self.peer?.systemID,
+                failureCode: failure.code
             )
+            if case .linked(let account, _)? = self.peer?.standing, let notice = failure.withdrawal {
+                error.withdrawal = (account, notice)
+            }
+            return .fail(error)
         default:
             return .fail(.violation("something other than a response to the hello came", .frameUnexpected))
         }
@@ -195,6 +197,7 @@ package struct Refusal: Error, Sendable, Hashable {
     init(_ status: OpenStatus, _ text: String, codeOf error: TransportError) {
         self.init(status, text)
         self.failure.code = error.failureCode
+        self.failure.withdrawal = (error.cause as? TrustError)?.withdrawal?.bytes
     }
 
     static let outOfTurn = Refusal(

@@ -51,7 +51,7 @@ private struct WeakHandler {
 extension TrustStore.Presented {
     /// Converts the certificates of a peer to the form that the trust store reads.
     ///
-    /// - Parameter certificates: the peer's own, then those behind it.
+    /// - Parameter certificates: the peer's own certificate, then those that follow it.
     fileprivate init(_ certificates: [NIOSSLCertificate]) throws {
         guard let own = certificates.first else {
             throw TransportError(

@@ -84,7 +84,9 @@ extension HandshakeHandler {
             limits: accepted.limits,
             decoder: self.decoder,
             logger: self.logger,
+            incidents: self.incidents,
             observer: self.observer,
+            receiveBudget: accepted.receiveBudget,
             handler: accepted.handler
         )
         let driver = connection.driver.value
@@ -110,6 +112,7 @@ extension HandshakeHandler {
             limits: accepted.limits,
             decoder: self.decoder,
             logger: self.logger,
+            incidents: self.incidents,
             observer: self.observer
         )
         let driver = stream.driver.value

@@ -19,6 +19,9 @@ package struct EstablishedConnection: Sendable {
     package var acceptance: Acceptance
     package var limits: ConnectionLimits
     package var handler: RequestHandler
+    /// The memory for unfinished frames, which all connections of a host share. Defaults to `nil`: only the limit of a
+    /// single frame applies.
+    package var receiveBudget: ReceiveBudget?
     /// Called once, when the connection opens.
     package var opened: @Sendable (Connection) -> Void
 
@@ -70,18 +73,24 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var deadline: HandshakeDeadline
     private let responseTimeout: TimeAmount
     let logger: Logger
+    let incidents: IncidentLog
     let observer: ConnectionObserver.One?
     var decoder = FrameDecoder(limit: ConnectionLimits.helloBytes)
     private var timeout: Scheduled<Void>?
     var isDone = false
     private var hasLeft = false
+    /// The peer of a host's connection, which is unknown once the channel is closed.
+    private var hostsPeer = TransportPeer(nil as SocketAddress?)
     private var isSecured = false
     /// The timeout for a peer that does not close the connection after a refusal. Set only if there is an observer.
     private var lingering: Scheduled<Void>?
 
     /// Creates a handler for one side of a handshake.
     ///
-    /// - Parameter accepted: the standings of the peers to accept. Defaults to this system's own account.
+    /// - Parameters:
+    ///   - accepted: the standings of the peers to accept. Defaults to this system's own account.
+    ///   - incidents: limits what is logged about the peers of a listener or connector. Defaults to a log of this
+    ///     connection's own.
     init(
         role: Role,
         security: TransportSecurity,
@@ -89,8 +98,10 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         deadline: HandshakeDeadline,
         responseTimeout: TimeAmount = .zero,
         logger: Logger,
+        incidents: IncidentLog? = nil,
         observer: ConnectionObserver.One? = nil
     ) {
+        self.incidents = incidents ?? IncidentLog(logger)
         self.observer = observer
         self.role = role
         self.security = security
@@ -101,6 +112,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        if case .host = self.role { self.hostsPeer = context.channel.transportPeer }
         context.channel.outlivesPeersHalf(true)
         if context.channel.isActive { self.startTimer(context: context) }
     }
@@ -268,8 +280,12 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func refuse(_ refusal: Refusal, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
-        // Logged at debug level, because any machine that can reach the port could otherwise fill the log.
-        self.logger.debug("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
+        if let incident = Incident(failureCode: refusal.failure.code) {
+            self.incidents.report(incident, by: self.hostsPeer, reason: refusal.failure.text)
+        } else {
+            // At debug level: an unknown service, for example, is the caller's concern.
+            self.logger.debug("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
+        }
         self.finish()
         self.observer?.report(.refused(refusal))
         // The frame always fits, because the failure's text is limited.
@@ -307,9 +323,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         switch self.role {
         case .caller(_, _, let fail): fail(error)
         case .host:
-            // Any machine can cause the other errors, so only a caller's refusal is logged as a notice.
-            let level: Logger.Level = error.code == .refused ? .notice : .debug
-            self.logger.log(level: level, "A connection attempt failed", metadata: ["reason": "\(error)"])
+            let incident: Incident = error.code == .refused ? .closedByPeer : .handshakeFailed
+            self.incidents.report(incident, by: self.hostsPeer, reason: "\(error)")
         }
     }
 

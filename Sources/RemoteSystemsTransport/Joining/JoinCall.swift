@@ -14,20 +14,23 @@ package enum JoinCall {
 
     /// Tries the invitation's addresses one after the other, until the inviter has responded.
     ///
-    /// - Returns: the identity in the account, for ``AccountStore/adopt(_:evenIfShared:now:)``. Nothing has been
-    ///   stored.
+    /// - Parameter member: the identity whose key this system keeps, if it joins its account again; `nil` for a new
+    ///   key.
+    /// - Returns: the identity in the account and its revocation list, for
+    ///   ``AccountStore/adopt(_:revocations:evenIfShared:now:)``. Nothing has been stored.
     /// - Throws: ``IdentityError`` when the inviter refused or is not the expected system; ``TransportError`` when it
     ///   cannot be reached; `CancellationError`.
     package static func join(
         _ invitation: Invitation,
+        again member: SystemIdentity? = nil,
         logger: Logger,
         network: TransportNetwork = .sockets
-    ) async throws -> SystemIdentity {
+    ) async throws -> JoinedAccount {
         var failure: any Error = TransportError(.unreachable, "The invitation contains no address.", side: .local)
         for (number, address) in invitation.addresses.enumerated() {
             try Task.checkCancellation()
             do {
-                return try await Self.join(invitation, at: address, network)
+                return try await Self.join(invitation, again: member, at: address, network)
             } catch let error as Final {
                 throw error.cause
             } catch is CancellationError {
@@ -49,13 +52,14 @@ package enum JoinCall {
 
     private static func join(
         _ invitation: Invitation,
+        again member: SystemIdentity?,
         at address: Invitation.Address,
         _ network: TransportNetwork
-    ) async throws -> SystemIdentity {
+    ) async throws -> JoinedAccount {
         var joiner: JoinJoiner
         let hello: JoinHello
         do {
-            joiner = try JoinJoiner(invitation: invitation, now: Date())
+            joiner = try JoinJoiner(invitation: invitation, again: member, now: Date())
             hello = try joiner.start()
         } catch {
             throw Final(cause: error)
@@ -109,7 +113,11 @@ package enum JoinCall {
             let channel = try await transport.connect(to: endpoint, on: eventLoop, timeout: Self.connectTime) {
                 channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let conversation = try JoinConversation(channel, tls: try tls.clientHandler())
+                    let conversation = try JoinConversation(
+                        channel,
+                        tls: try tls.clientHandler(),
+                        limit: JoinMessage.maxInviterBytes
+                    )
                     prepared.conversations.withLock { $0[ObjectIdentifier(channel)] = conversation }
                 }
             }.get()

@@ -18,12 +18,19 @@ struct JoinConversation: Sendable {
     private static let maxWaiting = 2
 
     /// Prepares a channel for joining. Called on its event loop.
-    init(_ channel: any Channel, tls: some ChannelHandler, time: TimeAmount = Self.time) throws {
+    ///
+    /// - Parameter limit: the maximum length of the peer's frames, without their length fields, in bytes.
+    init(
+        _ channel: any Channel,
+        tls: some ChannelHandler,
+        time: TimeAmount = Self.time,
+        limit: Int = JoinMessage.maxBytes
+    ) throws {
         let secured = channel.eventLoop.makePromise(of: [UInt8].self)
         let (messages, feed) = AsyncThrowingStream<JoinMessage, any Error>.makeStream(
             bufferingPolicy: .bufferingOldest(Self.maxWaiting)
         )
-        let handler = JoinHandler(deadline: .now() + time, secured: secured, feed: feed)
+        let handler = JoinHandler(deadline: .now() + time, secured: secured, feed: feed, limit: limit)
         do {
             try channel.pipeline.syncOperations.addHandlers([tls, handler])
         } catch {

@@ -15,7 +15,7 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
     private let deadline: NIODeadline
     private let secured: EventLoopPromise<[UInt8]>
     private let feed: Feed
-    private var decoder = FrameDecoder(limit: JoinMessage.maxBytes)
+    private var decoder: FrameDecoder
     private var timeout: Scheduled<Void>?
 
     /// Creates a handler for one conversation.
@@ -24,7 +24,9 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
     ///   - deadline: when the conversation must be complete.
     ///   - secured: receives the peer's certificate, in DER, when the TLS handshake is complete.
     ///   - feed: receives the peer's messages.
-    init(deadline: NIODeadline, secured: EventLoopPromise<[UInt8]>, feed: Feed) {
+    ///   - limit: the maximum length of the peer's frames, without their length fields, in bytes.
+    init(deadline: NIODeadline, secured: EventLoopPromise<[UInt8]>, feed: Feed, limit: Int) {
+        self.decoder = FrameDecoder(limit: limit)
         self.deadline = deadline
         self.secured = secured
         self.feed = feed

@@ -95,6 +95,7 @@ package final class JoinListener: Sendable {
     /// cancelled. Then stops listening.
     ///
     /// - Parameters:
+    ///   - revocations: the account's revocation list. A system on it is refused, and the new system receives it.
     ///   - record: records the new system. Called before the system receives the acceptance.
     /// - Returns: the system that joined.
     /// - Throws: ``IdentityError`` with ``IdentityError/Code/invitationExpired`` when the invitation has expired, with
@@ -103,9 +104,16 @@ package final class JoinListener: Sendable {
     package func run(
         _ invitation: Invitation,
         authority: AccountAuthority,
+        revocations: RevocationList? = nil,
         record: @escaping @Sendable (SystemID) async throws -> Void
     ) async throws -> SystemID {
-        let desk = InvitationServer(invitation, identity: self.identity, authority: authority, record: record)
+        let desk = InvitationServer(
+            invitation,
+            identity: self.identity,
+            authority: authority,
+            revocations: revocations,
+            record: record
+        )
         let (outcomes, outcome) = AsyncThrowingStream<SystemID, any Error>.makeStream(
             bufferingPolicy: .bufferingOldest(1)
         )
@@ -186,14 +194,17 @@ private final class InvitationServer: Sendable {
     private let open: Mutex<OpenInvitation>
     private let identity: SystemIdentity
     private let authority: AccountAuthority
+    private let revocations: RevocationList?
     private let record: @Sendable (SystemID) async throws -> Void
 
     init(
         _ invitation: Invitation,
         identity: SystemIdentity,
         authority: AccountAuthority,
+        revocations: RevocationList?,
         record: @escaping @Sendable (SystemID) async throws -> Void
     ) {
+        self.revocations = revocations
         self.open = Mutex(OpenInvitation(invitation))
         self.identity = identity
         self.authority = authority
@@ -222,7 +233,7 @@ private final class InvitationServer: Sendable {
         _ messages: inout JoinConversation.Messages,
         accepted: (SystemID) -> Void
     ) async throws -> Outcome {
-        var inviter = JoinInviter(identity: self.identity, authority: self.authority)
+        var inviter = JoinInviter(identity: self.identity, authority: self.authority, revocations: self.revocations)
         guard case .hello(let hello) = try await messages.next(isolation: #isolation) else {
             return try await self.refuse(.malformed, conversation)
         }
@@ -261,7 +272,8 @@ private final class InvitationServer: Sendable {
             if case .accept(_, let system) = decision { try await self.record(system) }
             return decision
         } catch {
-            try? await conversation.send(.refused(.failed))
+            let isUsed = (error as? IdentityError)?.code == .invitationUsed
+            try? await conversation.send(.refused(isUsed ? .alreadyUsed : .failed))
             throw Failure(cause: error)
         }
     }

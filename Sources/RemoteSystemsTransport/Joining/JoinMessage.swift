@@ -15,8 +15,11 @@ enum JoinMessage: Sendable, Hashable {
     case accepted(JoinAccepted)
     case refused(JoinRefusal)
 
-    /// The maximum length of a frame, without its length field, in bytes.
+    /// The maximum length of a joiner's frame, without its length field, in bytes.
     static let maxBytes = 8 << 10
+    /// The maximum length of an inviter's frame, which may hold a revocation list. Only the joiner accepts it, since it
+    /// connects to an address that its user gave.
+    static let maxInviterBytes = Self.maxBytes + RevocationList.maxBytes
 
     private enum Kind: UInt64 {
         case hello, challenge, proof, accepted, refused
@@ -29,6 +32,8 @@ enum JoinMessage: Sendable, Hashable {
         static let rootCertificate = "root-certificate"
         static let code = "code"
         static let discoveryKey = "discovery-key"
+        static let signedDiscoveryKey = "signed-discovery-key"
+        static let revocations = "revocations"
         static let reason = "reason"
     }
 
@@ -40,6 +45,8 @@ enum JoinMessage: Sendable, Hashable {
         static let request = 1...2048
         static let certificate = 1...4096
         static let rootCertificates = 1...RootChain.maxBytes
+        static let signedKey = DiscoveryKey.signedByteCount...DiscoveryKey.signedByteCount
+        static let revocations = RevocationList.minBytes...RevocationList.maxBytes
     }
 
     // MARK: Writing
@@ -66,13 +73,13 @@ enum JoinMessage: Sendable, Hashable {
         case .proof(let proof):
             return (.proof, [Key.code: data(proof.code)])
         case .accepted(let accepted):
-            return (
-                .accepted,
-                [
-                    Key.code: data(accepted.code), Key.certificate: data(accepted.certificate),
-                    Key.discoveryKey: data(accepted.discoveryKey),
-                ]
-            )
+            var parts: ValueSet = [
+                Key.code: data(accepted.code), Key.certificate: data(accepted.certificate),
+                Key.discoveryKey: data(accepted.discoveryKey),
+            ]
+            if let key = accepted.signedDiscoveryKey { parts[Key.signedDiscoveryKey] = data(key) }
+            if let list = accepted.revocations { parts[Key.revocations] = data(list) }
+            return (.accepted, parts)
         case .refused(let refusal):
             return (.refused, [Key.reason: .string(refusal.rawValue)])
         }
@@ -109,6 +116,9 @@ enum JoinMessage: Sendable, Hashable {
             }
             return Array(data)
         }
+        func optionalBytes(_ key: String, _ size: ClosedRange<Int>) throws(TransportError) -> [UInt8]? {
+            map[key] == nil ? nil : try bytes(key, size)
+        }
         switch Kind(rawValue: kind) {
         case .hello:
             self = .hello(
@@ -132,7 +142,9 @@ enum JoinMessage: Sendable, Hashable {
                 JoinAccepted(
                     code: try bytes(Key.code, Size.code),
                     certificate: try bytes(Key.certificate, Size.certificate),
-                    discoveryKey: try bytes(Key.discoveryKey, Size.key)
+                    discoveryKey: try bytes(Key.discoveryKey, Size.key),
+                    signedDiscoveryKey: try optionalBytes(Key.signedDiscoveryKey, Size.signedKey),
+                    revocations: try optionalBytes(Key.revocations, Size.revocations)
                 )
             )
         case .refused:

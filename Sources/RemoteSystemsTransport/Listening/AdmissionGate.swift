@@ -8,7 +8,7 @@ internal import Synchronization
 /// Without the limit, any machine that can reach the port could hold any number of half-open connections (compare
 /// CVE-2020-26164). Connections beyond the limit are closed at once; earlier ones are not affected. A connection counts
 /// from TCP's accept until it is open, or until the timeout of its hello elapses
-/// (``ConnectionLimits/handshakeTimeout``). By default, 128 connections are admitted in all and 32 for one peer key. A
+/// (``ConnectionLimits/helloTimeout``). By default, 128 connections are admitted in all and 32 for one peer key. A
 /// single peer therefore cannot exclude others, and the waiting connections use a few hundred KiB at most.
 /// `Docs/wire-protocol.md`, section 3, and `Docs/security-model.md` document the limit.
 final class AdmissionGate: Sendable {

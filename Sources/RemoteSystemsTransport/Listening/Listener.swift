@@ -26,6 +26,7 @@ package final class Listener: Sendable {
     ///   - port: the port; 0 for any free one.
     ///   - accepted: the standings of the callers whose hello is read; `admit` decides about each. Anonymous callers
     ///     are accepted from proximal addresses only.
+    ///   - incidents: limits what is logged about peers. Defaults to a log of this listener's own.
     ///   - observer: receives the events on the listener's connections.
     ///   - admit: decides on each authenticated caller's hello.
     /// - Throws: ``TransportError`` with ``TransportError/Code/cannotListen``.
@@ -37,18 +38,20 @@ package final class Listener: Sendable {
         logger: Logger,
         network: TransportNetwork = .sockets,
         accepting accepted: Set<Standing.Kind> = [.sameAccount],
+        incidents: IncidentLog? = nil,
         observer: ConnectionObserver? = nil,
         admit: @escaping Admit
     ) async throws(TransportError) -> Listener {
         try Self.check(port)
         let gate = AdmissionGate()
+        let incidents = incidents ?? IncidentLog(logger)
         do {
             let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let peer = channel.transportPeer
                     let key = peer.key
                     guard gate.enter(key) else {
-                        logger.debug("Too many connections are not authenticated yet; closing the newest")
+                        incidents.report(.unauthenticatedLimit, by: peer, reason: "Too many at the same time.")
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
                     let accepted = peer.isProximal ? accepted : accepted.subtracting([.anonymous])
@@ -61,8 +64,9 @@ package final class Listener: Sendable {
                         ),
                         security: security,
                         accepting: accepted,
-                        deadline: HandshakeDeadline(now + limits.handshakeTimeout, now: now),
+                        deadline: HandshakeDeadline(now + limits.helloTimeout, now: now),
                         logger: logger,
+                        incidents: incidents,
                         observer: observer?.connection()
                     )
                     do {

@@ -31,6 +31,7 @@ extension ConnectionDriver {
         case .part(let part):
             let subscriber = try self.subscriber(of: part.topic)
             if let message = subscriber.received(part, frameBytes: bytes) { self.write(.state(message)) }
+            self.grantState(to: subscriber)
         case .end(let topic, let reason):
             let subscriber = try self.subscriber(of: topic)
             self.state.subscribers[topic] = nil
@@ -121,10 +122,22 @@ extension ConnectionDriver {
     }
 
     func grantState(to subscriber: StateSubscriber) {
-        guard self.state.subscribers[subscriber.schema.name] === subscriber, !self.hasEnded,
-            let message = subscriber.grant()
-        else { return }
-        self.write(.state(message))
+        guard self.state.subscribers[subscriber.schema.name] === subscriber, !self.hasEnded else { return }
+        self.perform(subscriber.grant(), of: subscriber)
+    }
+
+    private func perform(_ grant: StateSubscriber.Grant?, of subscriber: StateSubscriber) {
+        switch grant {
+        case nil: break
+        case .message(let message): self.write(.state(message))
+        case .later(let delay):
+            // The subscriber may be on another connection then.
+            self.channel.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) {
+                let grant = subscriber.postponedGrant()
+                guard self.state.subscribers[subscriber.schema.name] === subscriber, !self.hasEnded else { return }
+                self.perform(grant, of: subscriber)
+            }
+        }
     }
 
     // MARK: Ending

@@ -37,6 +37,8 @@ struct StateSubscriberStateMachine: Sendable {
     let schema: TopicSchema
     /// The number of bytes that the publisher may send before more credit is granted.
     private let window: Int
+    /// Whether all credit is granted by ``grant()``, and none by ``received(_:frameBytes:)``.
+    private let isPaced: Bool
     private(set) var records: [StateKey: Record] = [:]
     /// The length of the keys and records, in bytes.
     private var recordBytes = 0
@@ -65,8 +67,9 @@ struct StateSubscriberStateMachine: Sendable {
     /// Creates the state of a subscriber without records.
     ///
     /// - Parameter window: in bytes. Clamped to 64 KiB–16 MiB.
-    init(_ schema: TopicSchema, window: Int) {
+    init(_ schema: TopicSchema, window: Int, isPaced: Bool = false) {
         self.schema = schema
+        self.isPaced = isPaced
         self.window = min(max(window, StateLimits.minCredit), StateLimits.maxCredit)
     }
 
@@ -171,7 +174,7 @@ struct StateSubscriberStateMachine: Sendable {
         } catch {
             return self.object(error.objection)
         }
-        return self.grant()
+        return self.isPaced ? nil : self.grant()
     }
 
     private struct Objection: Error {
@@ -312,16 +315,22 @@ struct StateSubscriberStateMachine: Sendable {
         return change
     }
 
-    /// Grants credit in steps of at least half a window. While the owner has not taken the arrived changes, no credit
-    /// is granted, so that the publisher coalesces further changes.
+    /// The credit to grant with ``grant()``, in bytes; `nil` if none is due.
+    ///
+    /// Credit is granted in steps of at least half a window. While the owner has not taken the arrived changes, no
+    /// credit is granted, so that the publisher coalesces further changes.
+    var dueCredit: Int? {
+        guard case .subscribed = self.phase, self.owed >= self.window / 2, !self.untaken.isDue else { return nil }
+        return self.owed
+    }
+
+    /// Grants the credit that is due.
     ///
     /// - Returns: the message to send, if credit is due.
     mutating func grant() -> StateMessage? {
-        guard case .subscribed = self.phase, self.owed >= self.window / 2, !self.untaken.isDue else { return nil }
-        defer {
-            self.granted += self.owed
-            self.owed = 0
-        }
-        return .credit(topic: self.schema.name, bytes: UInt64(self.owed))
+        guard let bytes = self.dueCredit else { return nil }
+        self.granted += bytes
+        self.owed = 0
+        return .credit(topic: self.schema.name, bytes: UInt64(bytes))
     }
 }

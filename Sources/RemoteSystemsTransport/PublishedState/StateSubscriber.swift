@@ -16,6 +16,7 @@ package final class StateSubscriber: Sendable {
 
     package let schema: TopicSchema
     private let budget: StateBudget
+    private let pace: StatePace?
 
     private struct State {
         var machine: StateSubscriberStateMachine
@@ -27,6 +28,8 @@ package final class StateSubscriber: Sendable {
         var isBegun = false
         /// The bytes that are counted in the budget, and the system that they are counted for.
         var counted = (bytes: 0, peer: "")
+        /// Whether ``postponedGrant()`` will be called.
+        var isGrantPostponed = false
     }
 
     private let state: Mutex<State>
@@ -37,10 +40,17 @@ package final class StateSubscriber: Sendable {
     ///   - budget: limits the state that this and other subscribers hold. Defaults to the budget of the process.
     ///   - window: the number of bytes that the publisher may send before this side has taken them. Defaults to 256
     ///     KiB. Valid range: 64 KiB–16 MiB; clamped.
-    package init(_ schema: TopicSchema, budget: StateBudget = .shared, window: Int = StateSubscriber.defaultWindow) {
+    ///   - pace: limits how fast further credit is granted. Defaults to `nil`: not limited.
+    package init(
+        _ schema: TopicSchema,
+        budget: StateBudget = .shared,
+        window: Int = StateSubscriber.defaultWindow,
+        pace: StatePace? = nil
+    ) {
         self.schema = schema
+        self.pace = pace
         self.budget = budget
-        self.state = Mutex(State(machine: StateSubscriberStateMachine(schema, window: window)))
+        self.state = Mutex(State(machine: StateSubscriberStateMachine(schema, window: window, isPaced: pace != nil)))
     }
 
     deinit {
@@ -52,6 +62,9 @@ package final class StateSubscriber: Sendable {
     package var records: [StateKey: ValueSet] {
         self.state.withLock { $0.machine.records.mapValues(\.value) }
     }
+
+    /// The length of the keys and records that are kept, in bytes.
+    package var bytes: Int { self.state.withLock { $0.machine.bytes } }
 
     // MARK: Following
 
@@ -127,7 +140,7 @@ package final class StateSubscriber: Sendable {
         }
     }
 
-    /// Handles a part of a snapshot or delta.
+    /// Handles a part of a snapshot or delta. Call ``grant()`` afterwards.
     ///
     /// - Returns: the message to send.
     func received(_ part: StateMessage.Part, frameBytes: Int) -> StateMessage? {
@@ -148,8 +161,30 @@ package final class StateSubscriber: Sendable {
         return growth == 0 || self.budget.add(growth, of: state.counted.peer)
     }
 
-    func grant() -> StateMessage? {
-        self.state.withLock { $0.machine.grant() }
+    /// Credit for the publisher.
+    enum Grant {
+        case message(StateMessage)
+        /// Credit is due, and to be granted after this time.
+        case later(Duration)
+    }
+
+    /// Returns the credit that is due, if any.
+    func grant() -> Grant? {
+        self.state.withLock { state in
+            guard let bytes = state.machine.dueCredit else { return nil }
+            if let delay = self.pace?.delay(granting: bytes) {
+                guard !state.isGrantPostponed else { return nil }
+                state.isGrantPostponed = true
+                return .later(delay)
+            }
+            return state.machine.grant().map { .message($0) }
+        }
+    }
+
+    /// Returns the credit whose time has come.
+    func postponedGrant() -> Grant? {
+        self.state.withLock { $0.isGrantPostponed = false }
+        return self.grant()
     }
 
     func leave() -> StateMessage? {

@@ -70,15 +70,24 @@ package final class TransportSecurity: Sendable {
     /// Applies a renewed identity or a changed revocation list: to every further handshake, and to the open
     /// connections. Connections with a revoked system are closed at once.
     ///
-    /// - Parameter revocations: `nil` keeps the current list, so that a renewal cannot reinstate a revoked system.
+    /// What the process already knows is never lost, even if the stored account is older, for example restored from a
+    /// backup: root keys, revocations, and the discovery key.
+    ///
+    /// - Parameter revocations: added to the present ones; `nil` adds nothing.
     package func update(identity: SystemIdentity, revocations: RevocationList? = nil) throws {
         try self.change { state in
-            var own = identity.trustedAccount(revocations: revocations ?? state.trust.own.revocations)
+            var own = identity.trustedAccount(revocations: revocations)
             // Learned root keys may not be stored yet, so they are added. In a conflict the stored keys prevail.
-            _ = try? own.extend(roots: state.trust.own.roots)
-            state.identity = identity
+            own.merge(state.trust.own)
+            state.identity = own.discoveryKey.map(identity.using) ?? identity
             state.trust.update(own: own)
         }
+    }
+
+    /// Applies changed links with other accounts: to every further handshake, and to the open connections. Connections
+    /// with systems of accounts that are not linked any more, or whose grants changed, are closed at once.
+    package func update(links: [AccountLink]) throws {
+        try self.change { $0.trust.update(links: links) }
     }
 
     /// Uses further root keys of a trusted account from now on, and passes them on to be stored.
@@ -159,7 +168,7 @@ package final class TransportSecurity: Sendable {
     /// Decides whether a peer is trusted now.
     ///
     /// - Parameters:
-    ///   - presented: the peer's certificate and the certificates behind it.
+    ///   - presented: the peer's certificate and the certificates that follow it.
     ///   - accepted: the standings to accept.
     package func authorise(
         _ presented: TrustStore.Presented,
@@ -237,7 +246,7 @@ package final class TransportSecurity: Sendable {
     /// Accepts every certificate for now. TLS proves that the peer holds the private key of the certificate it
     /// presented. ``HandshakeHandler`` decides later whether that certificate is trusted, because this callback does
     /// not run when a TLS session is resumed, and because the handler's refusal can state the reason. The certificates
-    /// behind the peer's own are kept until then.
+    /// after the peer's own are kept until then.
     @Sendable
     static func acceptForNow(
         _ certificates: [NIOSSLCertificate],
@@ -252,8 +261,8 @@ package final class TransportSecurity: Sendable {
 
     /// Creates the TLS contexts for both sides, with this system's certificate and key.
     ///
-    /// - Parameter roots: the account's root keys. All but the first are sent behind the certificate, so that peers
-    ///   that know only an older root key learn the newer ones.
+    /// - Parameter roots: the account's root keys. All but the first are sent after the certificate, so that peers that
+    ///   know only an older root key learn the newer ones.
     private static func makeContexts(_ identity: SystemIdentity, _ roots: RootChain) throws -> Contexts {
         let certificates = try ([identity.certificate] + roots.links).map {
             NIOSSLCertificateSource.certificate(try NIOSSLCertificate(bytes: $0, format: .der))

@@ -12,6 +12,7 @@ final class ByteStreamDriver {
     var connection: StreamConnection?
     let channel: any Channel
     let logger: Logger
+    private let incidents: IncidentLog
     let limits: StreamLimits
     let observer: ConnectionObserver.One?
 
@@ -45,7 +46,7 @@ final class ByteStreamDriver {
     /// The closure that reads from the channel. Set by ``StreamHandler``.
     var readNetwork: () -> Void = {}
 
-    /// The maximum payload that is copied behind its frame's head. TLS then makes one record of both.
+    /// The maximum payload that is copied after its frame's head. TLS then makes one record of both.
     private static var maxCopiedBytes: Int { 8 << 10 }
     /// The number of bytes that triggers a flush, so that a peer that does not read is detected.
     private static var maxUnflushedBytes: Int { 64 << 10 }
@@ -62,6 +63,7 @@ final class ByteStreamDriver {
         trusted: TimeAmount,
         decoder: FrameDecoder,
         logger: Logger,
+        incidents: IncidentLog,
         observer: ConnectionObserver.One?
     ) {
         self.channel = channel
@@ -69,6 +71,7 @@ final class ByteStreamDriver {
         self.environment = EventLoopEnvironment(of: channel.eventLoop)
         self.limits = limits
         self.logger = logger
+        self.incidents = incidents
         self.observer = observer
         self.decoder = StreamFrameDecoder(decoder)
         self.outbound = channel.allocator.buffer(capacity: 256)
@@ -126,7 +129,7 @@ final class ByteStreamDriver {
             }
         } catch {
             self.observer?.report(.violation(error))
-            self.logger.warning("The peer of a stream broke the protocol; closing", metadata: ["reason": "\(error)"])
+            self.incidents.report(.protocolBroken, by: self.channel, reason: "\(error)")
             self.abort(.violation(error))
         }
         self.doNextSteps()
@@ -162,6 +165,8 @@ final class ByteStreamDriver {
         case .abort(let failure):
             self.receivedAbort(failure)
         case .ping(let token):
+            // Nothing follows an `abort`.
+            guard self.ending == nil else { break }
             if self.channel.isWritable { self.write(.pong(token: token)) } else { self.owedPong = token }
         case .pong, .unknown, .data:
             break
@@ -384,6 +389,7 @@ final class ByteStreamDriver {
     func abort(_ error: StreamError) {
         guard self.machine.abort(now: self.environment.now) else { return }
         self.chunks.removeAll()
+        self.owedPong = nil
         self.write(.abort(error.wireFailure))
         self.flush()
         self.end(error)

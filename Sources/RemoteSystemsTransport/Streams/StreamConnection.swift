@@ -28,6 +28,7 @@ package final class StreamConnection: AuthenticatedConnection {
         limits: StreamLimits,
         decoder: FrameDecoder,
         logger: Logger,
+        incidents: IncidentLog,
         observer: ConnectionObserver.One? = nil
     ) {
         self.channel = channel
@@ -41,6 +42,7 @@ package final class StreamConnection: AuthenticatedConnection {
             trusted: peer.trustedTime,
             decoder: decoder,
             logger: logger,
+            incidents: incidents,
             observer: observer
         )
         self.driver = NIOLoopBound(driver, eventLoop: channel.eventLoop)

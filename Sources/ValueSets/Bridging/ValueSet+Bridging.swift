@@ -4,13 +4,13 @@
 import FoundationEssentials
 
 extension ValueSet {
-    /// Creates a set from a dictionary of ordinary Swift values.
+    /// Creates a value set from a dictionary of ordinary Swift values.
     ///
     /// Accepts `Bool`, every integer and floating-point type of the standard library, `String`, `Substring`, `Data`,
     /// `[UInt8]` (as data), `Date`, `UUID`, `URL`, ``Value`` and ``ValueSet``. Also accepts arrays of these types, sets
     /// of ``Value``, and dictionaries with string keys.
     ///
-    /// - Parameter dictionary: The keys and values of the set.
+    /// - Parameter dictionary: The keys and values of the value set.
     /// - Throws: ``ValueSetError`` with the key path of the value: ``ValueSetError/Code/typeMismatch`` for a value of
     ///   another type, ``ValueSetError/Code/notRepresentable`` for an integer below `Int64.min` or above `UInt64.max`,
     ///   ``ValueSetError/Code/limitExceeded`` for values that are nested more than 128 levels deep.
@@ -18,7 +18,7 @@ extension ValueSet {
         try self.init(bridging: dictionary, depth: 1)
     }
 
-    /// The set as a dictionary of ordinary Swift values.
+    /// The value set as a dictionary of ordinary Swift values.
     ///
     /// Integers become `Int` (`UInt64` above `Int.max`). Dates become `Date`, or stay ``Value`` if `Date` would round
     /// them. Null becomes ``Value/null``, and sets become `Set<Value>`. ``init(bridging:)`` reads the dictionary back

@@ -4,11 +4,12 @@
 public import FoundationEssentials
 
 extension ValueSet {
-    /// Encodes the set for the wire, as deterministic CBOR (article "Wire profile"). Equal sets give equal bytes.
+    /// Encodes the value set for the wire, as deterministic CBOR (article "The wire profile"). Equal value sets give
+    /// equal bytes.
     ///
-    /// - Parameter limits: The limits of the encoded message. Defaults to ``ValueSetLimits/defaults``.
+    /// - Parameter limits: The limits of the encoding. Defaults to ``ValueSetLimits/defaults``.
     /// - Returns: The encoded bytes.
-    /// - Throws: ``ValueSetError`` with the key path: ``ValueSetError/Code/limitExceeded`` if the set exceeds the
+    /// - Throws: ``ValueSetError`` with the key path: ``ValueSetError/Code/limitExceeded`` if the value set exceeds the
     ///   limits, ``ValueSetError/Code/notRepresentable`` if it holds a date that is not finite or a URL without a
     ///   scheme.
     public func encoded(limits: ValueSetLimits = .defaults) throws(ValueSetError) -> [UInt8] {
@@ -23,13 +24,13 @@ extension ValueSet {
         try CBORMeasure.size(of: self, limits: limits)
     }
 
-    /// Decodes a set that ``encoded(limits:)`` has encoded.
+    /// Decodes a value set that ``encoded(limits:)`` has encoded.
     ///
     /// - Parameters:
-    ///   - bytes: One dictionary in canonical form, and nothing else.
-    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the
-    ///   limits.
+    ///   - bytes: The encoding of one value set, without further bytes.
+    ///   - limits: The limits of the encoding. Defaults to ``ValueSetLimits/defaults``.
+    /// - Throws: ``ValueSetError``, with byte offset and key path, if the bytes are not the canonical encoding of
+    ///   exactly one value set, or exceed the limits.
     public init(encoded bytes: RawSpan, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard bytes.byteCount <= limits.bytes else { throw .tooManyBytes(bytes.byteCount, limits: limits) }
         self = try CBORReader.read(bytes, limits: limits) { reader throws(ValueSetError) in
@@ -39,33 +40,34 @@ extension ValueSet {
         }
     }
 
-    /// Decodes a set that ``encoded(limits:)`` has encoded.
+    /// Decodes a value set that ``encoded(limits:)`` has encoded.
     ///
     /// - Parameters:
-    ///   - bytes: One dictionary in canonical form, and nothing else.
-    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the
-    ///   limits.
+    ///   - bytes: The encoding of one value set, without further bytes.
+    ///   - limits: The limits of the encoding. Defaults to ``ValueSetLimits/defaults``.
+    /// - Throws: ``ValueSetError``, with byte offset and key path, if the bytes are not the canonical encoding of
+    ///   exactly one value set, or exceed the limits.
     public init(encoded bytes: [UInt8], limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try unsafe self.init(encoded: bytes.span.bytes, limits: limits)
     }
 
-    /// Decodes a set that ``encoded(limits:)`` has encoded.
+    /// Decodes a value set that ``encoded(limits:)`` has encoded.
     ///
     /// - Parameters:
-    ///   - data: One dictionary in canonical form, and nothing else.
-    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical dictionary within the
-    ///   limits.
+    ///   - data: The encoding of one value set, without further bytes.
+    ///   - limits: The limits of the encoding. Defaults to ``ValueSetLimits/defaults``.
+    /// - Throws: ``ValueSetError``, with byte offset and key path, if the bytes are not the canonical encoding of
+    ///   exactly one value set, or exceed the limits.
     public init(encoded data: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(encoded: data.bytes, limits: limits)
     }
 }
 
 extension Value {
-    /// Encodes the value for the wire, as deterministic CBOR (article "Wire profile"). Equal values give equal bytes.
+    /// Encodes the value for the wire, as deterministic CBOR (article "The wire profile"). Equal values give equal
+    /// bytes.
     ///
-    /// - Parameter limits: The limits of the encoded message. Defaults to ``ValueSetLimits/defaults``.
+    /// - Parameter limits: The limits of the encoding. Defaults to ``ValueSetLimits/defaults``.
     /// - Returns: The encoded bytes.
     /// - Throws: ``ValueSetError`` with the key path: ``ValueSetError/Code/limitExceeded`` if the value exceeds the
     ///   limits, ``ValueSetError/Code/notRepresentable`` if it holds a date that is not finite or a URL without a
@@ -78,10 +80,10 @@ extension Value {
     /// Decodes a value that ``encoded(limits:)`` has encoded.
     ///
     /// - Parameters:
-    ///   - bytes: One value in canonical form, and nothing else.
-    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the
-    ///   limits.
+    ///   - bytes: The encoding of one value, without further bytes.
+    ///   - limits: The limits of the encoding. Defaults to ``ValueSetLimits/defaults``.
+    /// - Throws: ``ValueSetError``, with byte offset and key path, if the bytes are not the canonical encoding of
+    ///   exactly one value, or exceed the limits.
     public init(encoded bytes: RawSpan, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard bytes.byteCount <= limits.bytes else { throw .tooManyBytes(bytes.byteCount, limits: limits) }
         self = try CBORReader.read(bytes, limits: limits) { reader throws(ValueSetError) in
@@ -94,10 +96,10 @@ extension Value {
     /// Decodes a value that ``encoded(limits:)`` has encoded.
     ///
     /// - Parameters:
-    ///   - bytes: One value in canonical form, and nothing else.
-    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the
-    ///   limits.
+    ///   - bytes: The encoding of one value, without further bytes.
+    ///   - limits: The limits of the encoding. Defaults to ``ValueSetLimits/defaults``.
+    /// - Throws: ``ValueSetError``, with byte offset and key path, if the bytes are not the canonical encoding of
+    ///   exactly one value, or exceed the limits.
     public init(encoded bytes: [UInt8], limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try unsafe self.init(encoded: bytes.span.bytes, limits: limits)
     }
@@ -105,10 +107,10 @@ extension Value {
     /// Decodes a value that ``encoded(limits:)`` has encoded.
     ///
     /// - Parameters:
-    ///   - data: One value in canonical form, and nothing else.
-    ///   - limits: The limits of the message. Defaults to ``ValueSetLimits/defaults``.
-    /// - Throws: ``ValueSetError`` with byte offset and key path for anything but one canonical value within the
-    ///   limits.
+    ///   - data: The encoding of one value, without further bytes.
+    ///   - limits: The limits of the encoding. Defaults to ``ValueSetLimits/defaults``.
+    /// - Throws: ``ValueSetError``, with byte offset and key path, if the bytes are not the canonical encoding of
+    ///   exactly one value, or exceed the limits.
     public init(encoded data: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(encoded: data.bytes, limits: limits)
     }

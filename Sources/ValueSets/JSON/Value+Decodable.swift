@@ -4,7 +4,10 @@
 import FoundationEssentials
 
 extension Value: Decodable {
-    /// Decodes a value: unchanged from a ``ValueSetDecoder``, with tags (article "JSON tags") from any other decoder.
+    /// Decodes a value.
+    ///
+    /// A ``ValueSetDecoder`` passes the value as it is. Any other decoder must supply the form with tags that the
+    /// article "Tags in JSON" describes.
     ///
     /// - Throws: `DecodingError` if the input does not represent a value, has an unknown tag, or holds an integer that
     ///   would lose digits.
@@ -67,9 +70,12 @@ extension Value: Decodable {
 }
 
 extension ValueSet: Decodable {
-    /// Decodes a set: unchanged from a ``ValueSetDecoder``, with tags (article "JSON tags") from any other decoder.
+    /// Decodes a value set.
     ///
-    /// - Throws: `DecodingError` if the input is not a dictionary or does not represent a set.
+    /// A ``ValueSetDecoder`` passes the value set as it is. Any other decoder must supply the form with tags that the
+    /// article "Tags in JSON" describes.
+    ///
+    /// - Throws: `DecodingError` if the input is not a dictionary or does not represent a value set.
     public init(from decoder: any Decoder) throws {
         guard case .dictionary(let set) = try Value(from: decoder) else {
             throw DecodingError.typeMismatch(

@@ -5,9 +5,12 @@ import FoundationEssentials
 
 // ValueSetEncoder stores values unchanged. Every other encoder gets the form with JSON tags.
 extension Value: Encodable {
-    /// Encodes the value: unchanged into a ``ValueSetEncoder``, with tags (article "JSON tags") into any other encoder.
+    /// Encodes the value.
     ///
-    /// - Throws: `EncodingError` if the value cannot be represented with tags; the errors of the encoder.
+    /// A ``ValueSetEncoder`` receives the value as it is. Any other encoder receives the form with tags that the
+    /// article "Tags in JSON" describes.
+    ///
+    /// - Throws: `EncodingError` if the value cannot be represented with tags, and any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         if let encoder = encoder as? NodeEncoder {
             encoder.node.set(self)
@@ -61,9 +64,12 @@ extension Value: Encodable {
 }
 
 extension ValueSet: Encodable {
-    /// Encodes the set: unchanged into a ``ValueSetEncoder``, with tags (article "JSON tags") into any other encoder.
+    /// Encodes the value set.
     ///
-    /// - Throws: `EncodingError` if the set cannot be represented with tags; the errors of the encoder.
+    /// A ``ValueSetEncoder`` receives the value set as it is. Any other encoder receives the form with tags that the
+    /// article "Tags in JSON" describes.
+    ///
+    /// - Throws: `EncodingError` if the value set cannot be represented with tags, and any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         if let encoder = encoder as? NodeEncoder {
             encoder.node.set(.dictionary(self))

@@ -4,15 +4,17 @@
 public import FoundationEssentials
 
 extension ValueSet {
-    /// Reads a set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
+    /// Reads a value set from a JSON object, with tags for the types that JSON does not have (article "Tags in JSON").
     ///
     /// - Parameters:
     ///   - json: The object as UTF-8 text.
     ///   - limits: Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text. Defaults
     ///     to ``ValueSetLimits/defaults``.
-    /// - Throws: ``ValueSetError``: ``ValueSetError/Code/limitExceeded`` if the text exceeds the limit. An error with
-    ///   the byte offset and the key path if the text is not JSON (RFC 8259) or not an object, a tag is invalid, a key
-    ///   occurs twice, a number is out of range, or collections are nested more than 128 levels deep.
+    /// - Throws: ``ValueSetError``, with the byte offset and the key path if the error has a place in the text:
+    ///   ``ValueSetError/Code/invalidJSON`` if the text is not JSON (RFC 8259) or not an object, or a tag is invalid;
+    ///   ``ValueSetError/Code/duplicateKey`` if a key, or an element of a set, occurs twice;
+    ///   ``ValueSetError/Code/notRepresentable`` if a number is out of range; ``ValueSetError/Code/limitExceeded`` if
+    ///   the text exceeds the limit, or collections are nested more than 128 levels deep.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard case .dictionary(let set) = try Value(json: json, limits: limits) else {
             throw ValueSetError(.invalidJSON, "The JSON is not an object.", allowed: "{ … } without a tag")
@@ -20,21 +22,23 @@ extension ValueSet {
         self = set
     }
 
-    /// Reads a set from a JSON object, with tags for the types that JSON does not have (article "JSON tags").
+    /// Reads a value set from a JSON object, with tags for the types that JSON does not have (article "Tags in JSON").
     ///
     /// - Parameters:
     ///   - json: The object as text.
     ///   - limits: Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text. Defaults
     ///     to ``ValueSetLimits/defaults``.
-    /// - Throws: ``ValueSetError``: ``ValueSetError/Code/limitExceeded`` if the text exceeds the limit. An error with
-    ///   the byte offset and the key path if the text is not JSON (RFC 8259) or not an object, a tag is invalid, a key
-    ///   occurs twice, a number is out of range, or collections are nested more than 128 levels deep.
+    /// - Throws: ``ValueSetError``, with the byte offset and the key path if the error has a place in the text:
+    ///   ``ValueSetError/Code/invalidJSON`` if the text is not JSON (RFC 8259) or not an object, or a tag is invalid;
+    ///   ``ValueSetError/Code/duplicateKey`` if a key, or an element of a set, occurs twice;
+    ///   ``ValueSetError/Code/notRepresentable`` if a number is out of range; ``ValueSetError/Code/limitExceeded`` if
+    ///   the text exceeds the limit, or collections are nested more than 128 levels deep.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
 
-    /// Returns the set as a JSON object, with tags for the types that JSON does not have (article "JSON tags"). Equal
-    /// sets give equal text.
+    /// Returns the value set as a JSON object, with tags for the types that JSON does not have (article "Tags in
+    /// JSON"). Equal value sets give equal text.
     ///
     /// - Parameter prettyPrinted: Whether to add line breaks and indentation. Defaults to `false`.
     /// - Throws: ``ValueSetError`` with the key path if a date is not finite, a URL has no scheme, or two keys differ
@@ -45,35 +49,39 @@ extension ValueSet {
 }
 
 extension Value {
-    /// Reads a value from JSON, with tags for the types that JSON does not have (article "JSON tags").
+    /// Reads a value from JSON, with tags for the types that JSON does not have (article "Tags in JSON").
     ///
     /// - Parameters:
     ///   - json: The value as UTF-8 text.
     ///   - limits: Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text. Defaults
     ///     to ``ValueSetLimits/defaults``.
-    /// - Throws: ``ValueSetError``: ``ValueSetError/Code/limitExceeded`` if the text exceeds the limit. An error with
-    ///   the byte offset and the key path if the text is not JSON (RFC 8259), a tag is invalid, a key occurs twice, a
-    ///   number is out of range, or collections are nested more than 128 levels deep.
+    /// - Throws: ``ValueSetError``, with the byte offset and the key path if the error has a place in the text:
+    ///   ``ValueSetError/Code/invalidJSON`` if the text is not JSON (RFC 8259), or a tag is invalid;
+    ///   ``ValueSetError/Code/duplicateKey`` if a key, or an element of a set, occurs twice;
+    ///   ``ValueSetError/Code/notRepresentable`` if a number is out of range; ``ValueSetError/Code/limitExceeded`` if
+    ///   the text exceeds the limit, or collections are nested more than 128 levels deep.
     public init(json: Data, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         guard json.count <= limits.bytes else { throw .tooManyBytes(json.count, limits: limits) }
         self = try JSONReader.value(of: Array(json))
     }
 
-    /// Reads a value from JSON, with tags for the types that JSON does not have (article "JSON tags").
+    /// Reads a value from JSON, with tags for the types that JSON does not have (article "Tags in JSON").
     ///
     /// - Parameters:
     ///   - json: The value as text.
     ///   - limits: Of the limits, only ``ValueSetLimits/bytes`` applies: it is the maximum length of the text. Defaults
     ///     to ``ValueSetLimits/defaults``.
-    /// - Throws: ``ValueSetError``: ``ValueSetError/Code/limitExceeded`` if the text exceeds the limit. An error with
-    ///   the byte offset and the key path if the text is not JSON (RFC 8259), a tag is invalid, a key occurs twice, a
-    ///   number is out of range, or collections are nested more than 128 levels deep.
+    /// - Throws: ``ValueSetError``, with the byte offset and the key path if the error has a place in the text:
+    ///   ``ValueSetError/Code/invalidJSON`` if the text is not JSON (RFC 8259), or a tag is invalid;
+    ///   ``ValueSetError/Code/duplicateKey`` if a key, or an element of a set, occurs twice;
+    ///   ``ValueSetError/Code/notRepresentable`` if a number is out of range; ``ValueSetError/Code/limitExceeded`` if
+    ///   the text exceeds the limit, or collections are nested more than 128 levels deep.
     public init(json: String, limits: ValueSetLimits = .defaults) throws(ValueSetError) {
         try self.init(json: Data(json.utf8), limits: limits)
     }
 
-    /// Returns the value as JSON, with tags for the types that JSON does not have (article "JSON tags"). Equal values
-    /// give equal text.
+    /// Returns the value as JSON, with tags for the types that JSON does not have (article "Tags in JSON"). Equal
+    /// values give equal text.
     ///
     /// - Parameter prettyPrinted: Whether to add line breaks and indentation. Defaults to `false`.
     /// - Throws: ``ValueSetError`` with the key path if a date is not finite, a URL has no scheme, or two keys differ

@@ -52,7 +52,7 @@ public struct AllowedValueSchema: Sendable, Hashable {
     private(set) var profile: Profile
     /// The declared keys, without duplicates, in the order in which they are encoded (shorter keys first).
     ///
-    /// In this order, one pass compares them with a set's entries.
+    /// In this order, one pass compares them with a value set's entries.
     public let fields: [Field]
 
     /// Whether keys that are not in ``fields`` are allowed.

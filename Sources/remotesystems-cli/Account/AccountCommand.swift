@@ -8,10 +8,12 @@ struct AccountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "account",
         abstract:
-            "Show this user's account, invite and revoke machines, join, leave, back up and restore an account.",
+            "Show this user's account and its systems, invite and revoke machines, join, leave, back up and restore.",
         subcommands: [
-            AccountShowCommand.self, AccountInviteCommand.self, AccountJoinCommand.self, AccountRevokeCommand.self,
-            AccountLeaveCommand.self, AccountExportCommand.self, AccountImportCommand.self,
+            AccountShowCommand.self, AccountSystemsCommand.self, AccountRenameCommand.self, AccountInviteCommand.self,
+            AccountJoinCommand.self, AccountRevokeCommand.self, AccountLeaveCommand.self, AccountRotateCommand.self,
+            AccountExportCommand.self, AccountImportCommand.self, AccountLinksCommand.self, AccountGrantCommand.self,
+            AccountUnlinkCommand.self,
         ]
     )
 }

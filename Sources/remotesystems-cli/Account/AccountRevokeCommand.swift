@@ -17,6 +17,9 @@ struct AccountRevokeCommand: Subcommand {
             them. A system that connects to no other trusts the revoked system until the revoked system's certificate \
             expires, at most 90 days.
 
+            The account gets a new discovery key: the revoked machine no longer recognises the others on a network. \
+            Open invitations are withdrawn.
+
             To add the machine again, invite it. It then gets a new id.
             """
     )
@@ -26,6 +29,12 @@ struct AccountRevokeCommand: Subcommand {
     )
     var system: String
 
+    @Flag(
+        name: .customLong("lost-list"),
+        help: "Make a new revocation list if the stored one is lost. Revoke each revoked system again."
+    )
+    var listIsLost = false
+
     @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
@@ -33,6 +42,8 @@ struct AccountRevokeCommand: Subcommand {
         let configuration = self.search.configuration(for: "revoke", self.common)
         let account = RemoteSystemsAccount(configuration)
         guard try account.identity().isAuthority else { throw IdentityError.notAuthority }
+        // Without the list, no program of this machine runs under the account, so nothing can be searched either.
+        if self.listIsLost, let id = SystemID(self.system) { return try self.revoke(id, with: account, output) }
         let watcher = self.search.watcher(configuration)
         let events = watcher.events
         try await watcher.start()
@@ -56,6 +67,13 @@ struct AccountRevokeCommand: Subcommand {
             throw error
         }
         await watcher.stop()
+        return true
+    }
+
+    private func revoke(_ system: SystemID, with account: RemoteSystemsAccount, _ output: Output) throws -> Bool {
+        try account.revoke(system, evenIfListIsLost: true)
+        try output.json(RevokedOutput(systemID: system, notified: 0))
+        try output.line("System \(system) was revoked from this account, in a new revocation list.")
         return true
     }
 

@@ -42,8 +42,10 @@ enum ConformanceRule: String, CaseIterable, Sendable {
     /// The section of `Docs/wire-protocol.md` that states the rule.
     var section: Int {
         switch self {
-        case .certificateInvalid, .certificateExpired, .certificateNotYetValid, .otherAccount, .revoked: 2
-        case .tls, .protocolNotNegotiated, .hostNotVerified, .helloLate, .closeNotify: 3
+        case .certificateInvalid, .certificateExpired, .certificateNotYetValid, .otherAccount, .revoked,
+            .hostNotVerified:
+            2
+        case .tls, .protocolNotNegotiated, .helloLate, .closeNotify: 3
         case .frameTooLong, .frameEmpty, .frameMalformed, .acceptKeys, .unknownFrames: 4
         case .helloMalformed, .refusal, .frameUnexpected: 5
         case .requestOutOfOrder, .windowExceeded, .windowBytesExceeded, .responseTooLarge, .cancel,
@@ -66,7 +68,7 @@ enum ConformanceRule: String, CaseIterable, Sendable {
         case .otherAccount: "A certificate of this host's account."
         case .revoked: "A certificate of a system that is not revoked."
         case .hostNotVerified:
-            "No hello to a host of another account: the client verifies the host's certificate after the handshake."
+            "No hello to a host of another account: the client verifies the host's certificate."
         case .helloLate: "A complete hello within 1 s of the start of the TCP connection."
         case .helloMalformed: "A hello with every required key, each with a valid value."
         case .refusal: "After a refuse, the client sends nothing more and closes the connection."

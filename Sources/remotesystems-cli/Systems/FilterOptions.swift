@@ -30,7 +30,7 @@ struct FilterOptions: ParsableArguments {
     private static let platforms: [RemoteSystemPlatform] = [.unknown, .windows, .android, .iOS, .linux]
     private static let statuses: [RemoteSystemStatus] = [.unavailable, .discoveringAvailability, .available, .unknown]
     private static let discoveryTypes: [RemoteSystemDiscoveryType] = [.any, .proximal, .cloud, .spatiallyProximal]
-    private static let authorizationKinds: [RemoteSystemAuthorizationKind] = [.sameUser, .anonymous]
+    private static let authorizationKinds: [RemoteSystemAuthorizationKind] = [.sameUser, .linked, .anonymous]
 
     private static func filter(_ text: String) throws -> RemoteSystemFilter {
         let parts = text.split(separator: "=", maxSplits: 1).map(String.init)

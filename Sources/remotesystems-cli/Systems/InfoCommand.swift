@@ -38,6 +38,7 @@ struct InfoCommand: Subcommand {
             ("status", "\(system.status)"),
             ("discovery", "\(system.discoveryType)"),
             ("authorization", "\(system.authorizationKind)"),
+            ("account", system.accountName ?? ""),
             ("capabilities", system.capabilities.joined(separator: ", ")),
             ("applications", system.applications.map(\.id).joined(separator: ", ")),
         ]

@@ -24,6 +24,8 @@ struct SystemOutput: Encodable {
     var model: String?
     var discovery: String
     var authorization: String
+    var accountID: AccountID?
+    var accountName: String?
     var isLocal: Bool
     var capabilities: [String]
     var applications: [Application]
@@ -39,6 +41,10 @@ struct SystemOutput: Encodable {
         self.model = system.modelDisplayName
         self.discovery = "\(system.discoveryType)"
         self.authorization = "\(system.authorizationKind)"
+        if system.authorizationKind == .linked {
+            self.accountID = system.accountID
+            self.accountName = system.accountName
+        }
         self.isLocal = system.isLocal
         self.capabilities = system.capabilities
         self.applications = system.applications.map {
@@ -92,7 +98,9 @@ extension RemoteSystem {
     ///
     /// - Parameter width: The maximum width, in columns. `nil` for no limit, for files and pipes.
     func line(width: Int?) -> String {
-        let name = self.displayName.printable + (self.isLocal ? " (this one)" : "")
+        let name =
+            self.displayName.printable + (self.isLocal ? " (this one)" : "")
+            + (self.accountName.map { " (of \($0.printable))" } ?? "")
         let start =
             "\(name.padded(to: 22)) \(self.kind.rawValue.printable.padded(to: 8)) \(self.id.short.padded(to: 8)) "
         let applications = self.applications.map(\.id.printable).joined(separator: ", ")

@@ -44,6 +44,11 @@ extension Topic {
           account                account show   accountID systemID isAuthority lacksKey
                                                 certificateBegins certificateEnds
                                                 renewal joined revoked directory
+          account-system         account        id name lastMet certificateEnd isRevoked
+                                 systems        isLocal
+          renamed                account rename name
+          rotated                account        accountID retirement stolen
+                                 rotate-root-key
           invitation             account invite uri accountID addresses expires
           joined                 account invite systemID
           withdrawn              account invite
@@ -52,6 +57,8 @@ extension Topic {
           revoked                account revoke systemID notified
           left                   account leave  accountID systemID heldRootKey setAside
           exported               account export accountID file
+          link granted unlinked  account links  accountID name state created
+                                 grant unlink   granted received
           finding                doctor list    code status what why advice
                                  watch
           summary                doctor         problems warnings

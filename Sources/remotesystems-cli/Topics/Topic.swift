@@ -75,7 +75,9 @@ enum Topic: String, CaseIterable, Encodable {
     private static let manifestText = """
         An application's manifest is the file remote-systems/applications/ID.json in
         $XDG_DATA_HOME (by default ~/.local/share) or in a directory of $XDG_DATA_DIRS
-        (by default /usr/local/share and /usr/share). It is a JSON object:
+        (by default /usr/local/share and /usr/share). The daemon's user or root must
+        own the file and its directory, and no other user may write to them. It is a
+        JSON object:
 
           {
             "id": "org.example.pinger",

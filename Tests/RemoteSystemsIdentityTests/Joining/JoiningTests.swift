@@ -68,7 +68,7 @@ import Testing
         guard
             case .accept(let accepted, let system) = try connection.inviter.receive(proof, invitation: &open, now: noon)
         else { throw Refused(action: "proof") }
-        let joined = try connection.joiner.receive(accepted, now: noon)
+        let joined = try connection.joiner.receive(accepted, now: noon).identity
 
         #expect(joined.accountID == self.identity.accountID)
         #expect(joined.systemID == system)
@@ -92,7 +92,7 @@ import Testing
         guard case .accept(let accepted, _) = try connection.inviter.receive(proof, invitation: &open, now: noon) else {
             throw Refused(action: "proof")
         }
-        let joined = try connection.joiner.receive(accepted, now: noon)
+        let joined = try connection.joiner.receive(accepted, now: noon).identity
         #expect(joined.accountID == self.authority.accountID)
         #expect(joined.roots == newest.roots && joined.root == 3)
         _ = try joined.trustStore().authorise(peerCertificate: inviting.certificate, now: noon)

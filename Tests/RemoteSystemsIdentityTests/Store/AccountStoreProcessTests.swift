@@ -80,7 +80,7 @@ import Testing
             try mountMemory(at: temporary.path, pages: pages)
             defer { unmount(temporary.path) }
             let refusal = code { () throws(IdentityError) in
-                try temporary.store.checkAdoption(of: joined.accountID, evenIfShared: false)
+                try temporary.store.checkAdoption(of: joined.accountID, evenIfShared: false, now: noon)
             }
             if let refusal {
                 failures += 1

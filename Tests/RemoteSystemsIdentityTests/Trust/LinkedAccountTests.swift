@@ -51,6 +51,7 @@ import Testing
 
     @Test func `the standing depends on the accepted standings, the link and the time`() throws {
         let linked = Standing.linked(self.other.accountID, self.grants)
+        let ended = Standing.linked(self.other.accountID, Grants())
         let later = noon.addingTimeInterval(8 * day)
         var unlinked = self.store
         unlinked.unlink(self.other.accountID)
@@ -59,8 +60,8 @@ import Testing
             (self.judged(accepting: [.sameAccount, .linked]), linked),
             (self.judged(accepting: Self.all), linked),
             (self.judged(accepting: [.sameAccount, .anonymous]), .anonymous),
-            (self.judged(now: later, accepting: [.sameAccount, .linked]), nil),
-            (self.judged(now: later, accepting: Self.all), .anonymous),
+            (self.judged(now: later, accepting: [.sameAccount, .linked]), ended),
+            (self.judged(now: later, accepting: Self.all), ended),
             (self.judged(accepting: [.sameAccount, .linked], store: unlinked), nil),
             (self.judged(accepting: Self.all, store: unlinked), .anonymous),
         ]
@@ -104,13 +105,13 @@ import Testing
     @Test func `a connection is not trusted any more when its link is withdrawn, changed or expired`() throws {
         let peer = try self.store.authorise(peerCertificate: self.certificate, now: noon, accepting: [.linked])
         #expect(self.store.objection(to: peer, now: noon) == nil)
-        #expect(self.store.objection(to: peer, now: noon.addingTimeInterval(8 * day))?.code == .notOurAccount)
+        #expect(self.store.objection(to: peer, now: noon.addingTimeInterval(8 * day))?.code == .grantsChanged)
         var changed = self.store
         changed.link(LinkedAccount(TrustedAccount(roots: self.other.roots), grants: Grants()))
-        #expect(changed.objection(to: peer, now: noon)?.code == .notOurAccount)
+        #expect(changed.objection(to: peer, now: noon)?.code == .grantsChanged)
         var withdrawn = self.store
         withdrawn.unlink(self.other.accountID)
-        #expect(withdrawn.objection(to: peer, now: noon)?.code == .notOurAccount)
+        #expect(withdrawn.objection(to: peer, now: noon)?.code == .linkWithdrawn)
     }
 
     @Test func `the own account cannot be linked`() {

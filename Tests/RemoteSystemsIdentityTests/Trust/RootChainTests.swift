@@ -318,6 +318,22 @@ struct LinkForgery {
         #expect(try self.store(knowing: self.first).authorise(peerCertificate: certificate, now: retirement).root == 1)
     }
 
+    @Test func `a peer is not trusted any more when its root is not a root of the account any more`() throws {
+        let certificate = try self.third.issueCertificate(for: self.key, now: noon)
+        let presented = TrustStore.Presented(certificate, links: self.third.roots.links)
+        var store = self.store(knowing: self.first)
+        let verdict = try store.judge(presented, now: noon)
+        #expect(verdict.peer.root == 3)
+        #expect(store.objection(to: verdict.peer, now: noon)?.code == .retiredRoot)
+        try store.extend(roots: #require(verdict.learned))
+        #expect(store.objection(to: verdict.peer, now: noon) == nil)
+        #expect(store.retirement(of: verdict.peer) == nil)
+        // For example, the stored keys of the account conflict with the learned ones, and there are fewer of them.
+        store.update(own: self.store(knowing: self.first).own)
+        #expect(store.objection(to: verdict.peer, now: noon)?.code == .retiredRoot)
+        #expect(store.retirement(of: verdict.peer) == nil)
+    }
+
     @Test func `a stolen root is refused at once by systems that know its successor`() throws {
         let successor = try self.first.successor(retiring: noon.addingTimeInterval(-day), now: noon)
         let certificate = try self.first.issueCertificate(for: self.key, now: noon)

@@ -97,6 +97,7 @@ import X509
         #expect(self.code(try other.issueCertificate(for: self.key, now: noon)) == .notOurAccount)
     }
 
+    /// NATS compared names without keys (GO-2026-4828).
     @Test func `another root with the same subject name that claims our account is refused`() throws {
         let impostor = try AccountAuthority(creatingAt: noon)
         #expect(

@@ -37,12 +37,22 @@ import Testing
         Case(callers: .applications(["test.x"]), application: "", isAllowed: false),
         Case(callers: .anyoneNearby, isAllowed: true),
     ])
-    func `a service accepts exactly the callers that it allows`(example: Case) {
+    func `a service accepts exactly the callers that it allows`(example: Case) throws {
         let service = AppService(
             "test.service",
             options: .init(callers: example.callers, supportsRemote: example.supportsRemote)
         ) { $0.message }
-        let refusal = service.refusal(application: example.application, isLocal: example.isLocal, host: "test.host")
+        let subject = try AuthorisationTests.subject(
+            .sameAccount(try #require(AuthorisationTests.account)),
+            isLocal: example.isLocal,
+            application: example.application
+        )
+        let authorisation = Authorisation(host: "test.host", allowsAnyoneNearby: false)
+        let target = Authorisation.Target.service(service.name, .init(service, of: "test.host"))
+        var refusal: Refusal?
+        if case .refused(let reason) = authorisation.decide(subject, target) {
+            refusal = authorisation.refusal(of: subject, target, for: reason)
+        }
         #expect((refusal == nil) == example.isAllowed)
         if let refusal {
             #expect(refusal.status == .remoteSystemNotSupportedByApp)

@@ -1,33 +1,49 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import RemoteSystemsIdentity
+import RemoteSystemsTransport
 import Testing
 
 @testable import RemoteSystems
 
 struct AttemptQueueTests {
-    private func queue(_ count: Int) -> AttemptQueue {
-        var queue = AttemptQueue()
-        for number in 0..<count { queue.add(.init(instance: "system \(number)", number: number, endpoints: [])) }
+    static let start = ContinuousClock.now
+    typealias Attempt = AttemptQueue.Attempt
+
+    private func queue(_ count: Int, cause: AttemptQueue.Cause = .hint) -> AttemptQueue {
+        var queue = AttemptQueue(now: Self.start)
+        for number in 0..<count {
+            queue.add(Attempt(instance: "\(number)", number: number, endpoints: [Self.host(number)], cause: cause))
+        }
         return queue
     }
 
+    /// The endpoint of one of many machines.
+    private static func host(_ number: Int, port: Int = 4000) -> Endpoint {
+        Endpoint(host: "10.0.\(number / 250).\(number % 250 + 1)", port: port)
+    }
+
+    private static func system(_ number: Int) throws -> SystemID {
+        try #require(SystemID(bytes: (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }))
+    }
+
     /// Starts every attempt that may start.
-    private func started(_ queue: inout AttemptQueue) -> [Int] {
+    private func started(_ queue: inout AttemptQueue, at time: Duration = .zero) -> [Int] {
         var numbers: [Int] = []
-        while let next = queue.next() { numbers.append(next.number) }
+        while let next = queue.next(now: Self.start + time) { numbers.append(next.number) }
         return numbers
     }
 
     @Test func `at most the limit of attempts runs at the same time, in order`() {
-        var queue = queue(1000)
+        var queue = queue(200, cause: .known)
         #expect(started(&queue) == Array(0..<AttemptQueue.limit))
         queue.release(5)
         #expect(started(&queue) == [AttemptQueue.limit])
     }
 
     @Test func `an attempt that is released twice makes way for one other only`() {
-        var queue = queue(100)
+        var queue = queue(100, cause: .known)
         _ = started(&queue)
         queue.release(0)
         #expect(started(&queue).count == 1)
@@ -35,13 +51,137 @@ struct AttemptQueueTests {
         #expect(started(&queue).isEmpty)
     }
 
-    @Test func `all attempts start when each is released in turn`() {
-        var queue = queue(1000)
-        var all: [Int] = []
-        while case let numbers = started(&queue), !numbers.isEmpty {
-            all += numbers
-            for number in numbers { queue.release(number) }
+    @Test func `a thousand systems are tried without a delay when each attempt finds one`() throws {
+        for cause in [AttemptQueue.Cause.hint, .known] {
+            var queue = queue(1000, cause: cause)
+            var all: [Int] = []
+            while case let numbers = started(&queue), !numbers.isEmpty {
+                all += numbers
+                for number in numbers { queue.ended(number, found: try Self.system(number), now: Self.start) }
+            }
+            #expect(all == Array(0..<1000))
+            #expect(queue.openCount == 0 && queue.waitingCount == 0)
         }
-        #expect(all == Array(0..<1000))
+    }
+
+    // MARK: Attacks
+
+    @Test func `hints that lead to no system cause a limited number of connections, and the queue says when to go on`()
+    {
+        var queue = queue(2000)
+        var connections = 0
+        var time = Duration.zero
+        for _ in 0..<10_000 where time < .seconds(20) {
+            let numbers = started(&queue, at: time)
+            connections += numbers.count
+            for number in numbers { queue.ended(number, now: Self.start + time) }
+            guard numbers.isEmpty else { continue }
+            guard let next = queue.nextTime else { break }
+            #expect(next > Self.start + time)
+            time = next - Self.start
+        }
+        #expect(connections <= Int(AttemptQueue.burst + 20 * AttemptQueue.rate) + 1)
+        #expect(connections > Int(19 * AttemptQueue.rate))
+    }
+
+    @Test func `hints cannot flood one machine, whatever their ports`() {
+        var queue = AttemptQueue(now: Self.start)
+        for number in 0..<2000 {
+            let endpoints = [Self.host(0, port: number + 1), Self.host(number + 1)]
+            queue.add(Attempt(instance: "\(number)", number: number, endpoints: endpoints, cause: .hint))
+        }
+        var connections = 0
+        for second in 0..<20 {
+            let numbers = started(&queue, at: .seconds(second))
+            connections += numbers.count
+            for number in numbers { queue.ended(number, now: Self.start + .seconds(second)) }
+            while case let more = started(&queue, at: .seconds(second)), !more.isEmpty {
+                connections += more.count
+                for number in more { queue.ended(number, now: Self.start + .seconds(second)) }
+            }
+        }
+        #expect(connections <= Int(AttemptQueue.burstToMachine + 20 * AttemptQueue.rateToMachine) + 1)
+    }
+
+    @Test func `a system that is found again and again does not return tokens for ever`() throws {
+        var queue = AttemptQueue(now: Self.start)
+        let system = try Self.system(1)
+        var connections = 0
+        for number in 0..<2000 {
+            queue.add(Attempt(instance: "\(number)", number: number, endpoints: [Self.host(0)], cause: .hint))
+            for started in started(&queue) {
+                connections += 1
+                queue.ended(started, found: system, now: Self.start)
+            }
+        }
+        #expect(connections <= 2 * Int(AttemptQueue.burstToMachine) + 1)
+    }
+
+    @Test func `a machine with many hints does not delay another machine's hint`() {
+        var queue = AttemptQueue(now: Self.start)
+        for number in 0..<1000 {
+            queue.add(Attempt(instance: "\(number)", number: number, endpoints: [Self.host(0)], cause: .hint))
+        }
+        _ = started(&queue)
+        queue.add(Attempt(instance: "other", number: 1000, endpoints: [Self.host(1)], cause: .hint))
+        queue.release(0)
+        queue.release(1)
+        #expect(started(&queue).contains(1000))
+    }
+
+    @Test func `hints never take all places, and known processes come first`() {
+        var queue = queue(1000)
+        #expect(started(&queue).count == AttemptQueue.foreignLimit)
+        queue.add(Attempt(instance: "known", number: 1000, endpoints: [Self.host(7)], cause: .known))
+        #expect(started(&queue) == [1000])
+        // Attempts that take long do not count, but they are limited, too.
+        for number in 0..<1000 {
+            queue.release(number)
+            _ = started(&queue, at: .seconds(10))
+        }
+        #expect(queue.openCount <= AttemptQueue.maxForeignOpen + 1)
+        queue.add(Attempt(instance: "known", number: 1001, endpoints: [Self.host(8)], cause: .known))
+        #expect(started(&queue, at: .seconds(10)) == [1001])
+    }
+
+    @Test func `hints of a known process's address do not delay it`() {
+        var queue = AttemptQueue(now: Self.start)
+        for number in 0..<500 {
+            queue.add(Attempt(instance: "\(number)", number: number, endpoints: [Self.host(0)], cause: .hint))
+            for started in started(&queue) { queue.ended(started, now: Self.start) }
+        }
+        #expect(started(&queue).isEmpty)
+        queue.add(Attempt(instance: "known", number: 1000, endpoints: [Self.host(0)], cause: .known))
+        #expect(started(&queue) == [1000])
+    }
+
+    @Test func `attempts at many machines are hurried while others wait`() {
+        for (count, isHurried) in [(200, true), (10, false)] {
+            var queue = queue(count)
+            let first = queue.next(now: Self.start)
+            #expect(first?.isHurried == isHurried)
+        }
+    }
+
+    @Test func `cancelled attempts leave nothing behind`() {
+        var queue = AttemptQueue(now: Self.start)
+        for number in 0..<100_000 {
+            queue.add(Attempt(instance: "x", number: number, endpoints: [Self.host(number % 1000)], cause: .hint))
+            queue.cancel(number)
+        }
+        #expect(queue.waitingCount == 0)
+        #expect(queue.storedCount <= 1024)
+        #expect(started(&queue).isEmpty)
+    }
+
+    @Test func `an attempt after a loss starts at once, unless very many are open`() {
+        var queue = queue(200, cause: .known)
+        _ = started(&queue)
+        var open = AttemptQueue.limit
+        for number in 1000..<5000 {
+            let lost = Attempt(instance: "x", number: number, endpoints: [Self.host(number % 250)], cause: .loss)
+            if queue.startAtOnce(lost, now: Self.start) { open += 1 }
+        }
+        #expect(open == AttemptQueue.maxOpen && queue.openCount == open)
     }
 }

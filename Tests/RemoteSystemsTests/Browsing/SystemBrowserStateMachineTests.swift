@@ -224,17 +224,6 @@ import Testing
         #expect(machine.lost("b", orderly: true, now: Self.start).texts == ["removed Living room [com.example.player]"])
     }
 
-    @Test func `instances beyond the limit are left out, and that is reported once`() throws {
-        var machine = try Self.machine()
-        for number in 0..<SystemBrowserStateMachine.maxInstances {
-            _ = machine.seen("\(number)", endpoints: [Self.endpoint], by: .proximal)
-        }
-        let reported = machine.seen("one more", endpoints: [Self.endpoint], by: .proximal).texts
-        #expect(reported.count == 1)
-        #expect(reported.first?.hasPrefix("error More than 4096") == true)
-        #expect(machine.seen("and another", endpoints: [Self.endpoint], by: .proximal).texts == [])
-    }
-
     @Test func `failed attempts are repeated with backoff, up to half a minute`() throws {
         var machine = try Self.machine()
         _ = machine.seen("a", endpoints: [Self.endpoint], by: .proximal)

@@ -55,9 +55,18 @@ struct WatchingRules {
         _ instance: String,
         endpoints: [Endpoint],
         by type: RemoteSystemDiscoveryType,
-        standing: Standing.Kind = .sameAccount
+        standing: Standing.Kind = .sameAccount,
+        isConfigured: Bool = false
     ) -> [Action] {
-        self.applied(self.browser.seen(instance, endpoints: endpoints, by: type, standing: standing))
+        self.applied(
+            self.browser.seen(
+                instance,
+                endpoints: endpoints,
+                by: type,
+                standing: standing,
+                isConfigured: isConfigured
+            )
+        )
     }
 
     mutating func unseen(_ instance: String) -> [Action] { self.applied(self.browser.unseen(instance)) }
@@ -70,13 +79,21 @@ struct WatchingRules {
         _ instance: String,
         to system: SystemID,
         at endpoint: Endpoint? = nil,
-        standing: Standing.Kind = .sameAccount
+        standing: Standing.Kind = .sameAccount,
+        now: ContinuousClock.Instant = SystemBrowserStateMachineTests.start
     ) -> [Action] {
-        self.applied(self.browser.connected(instance, to: system, at: endpoint, standing: standing))
+        let endpoint = endpoint ?? self.browser.instances[instance]?.endpoints.first
+        return self.applied(
+            self.browser.connected(instance, to: system, at: endpoint, standing: standing, now: now)
+        )
     }
 
-    mutating func described(_ instance: String, _ description: SystemDescription) -> [Action] {
-        self.applied(self.browser.described(instance, description))
+    mutating func described(
+        _ instance: String,
+        _ description: SystemDescription,
+        now: ContinuousClock.Instant = SystemBrowserStateMachineTests.start
+    ) -> [Action] {
+        self.applied(self.browser.described(instance, description, now: now))
     }
 
     mutating func failed(
@@ -100,7 +117,7 @@ struct WatchingRules {
         return actions + (self.list.tick(now: now).map { [.emit($0)] } ?? [])
     }
 
-    mutating func dropAnonymous() -> [Action] { self.applied(self.browser.dropAnonymous()) }
+    mutating func dropAnonymous() -> [Action] { self.applied(self.browser.drop([.anonymous])) }
 
     private mutating func applied(_ actions: [SystemBrowserStateMachine.Action]) -> [Action] {
         actions.compactMap { action in

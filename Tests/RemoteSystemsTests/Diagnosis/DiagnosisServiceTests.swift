@@ -100,13 +100,15 @@ import ValueSets
         }
     }
 
+    /// A peer moved Quick Share to a network of its choice (CVE-2024-38271). Here a peer chooses no address.
     @Test func `the service connects back once a second at most, and reports only the outcome`() async throws {
         try await Self.withPeer { machines, port in
             let configuration = machines.configuration("second", application: "test.doctor")
             // The listener at this port is not the caller but the other machine itself.
             try await Self.ask(port, configuration) { connection in
                 let first = try await connection.send(
-                    ["Type": "connect", "Port": .integer(Int64(port))],
+                    // The host and address of a victim have no meaning.
+                    ["Type": "connect", "Port": .integer(Int64(port)), "Host": "192.0.2.1", "Address": "192.0.2.1"],
                     timeout: .seconds(10)
                 )
                 #expect(first.message == ["Outcome": "other"])

@@ -92,6 +92,7 @@ import Testing
         }
     }
 
+    /// Names used as paths led LocalSend out of its directory (CVE-2025-27142).
     @Test func `every application id has its own lock file, in a directory and with a mode for the user only`()
         throws
     {

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import RemoteSystemsIdentity
 import RemoteSystemsTransport
 import Testing
@@ -20,6 +21,8 @@ import ValueSets
         return Name(system: system, service: service, key: Array(key.utf8))
     }
 
+    static func holder(_ system: UInt8 = 1) throws -> QuotaHolder { .system(try self.name(system: system).system) }
+
     static func reported(_ outcome: Memory.OnRequest) -> String {
         switch outcome {
         case .execute: "carry out"
@@ -36,12 +39,18 @@ import ValueSets
     @Test func `a repeated request waits for the first, and gets its response`() throws {
         var memory = Memory()
         let name = try Self.name()
-        let first = memory.received(name, fingerprint: 1, work: "first", now: Self.start)
+        let first = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "first", now: Self.start)
         #expect(Self.reported(first) == "carry out")
-        let second = memory.received(name, fingerprint: 1, work: "second", now: Self.start)
+        let second = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "second", now: Self.start)
         #expect(Self.reported(second) == "wait for first")
         memory.executed(name, Self.response(7), bytes: 10, now: Self.start)
-        let third = memory.received(name, fingerprint: 1, work: "third", now: Self.start + .seconds(299))
+        let third = memory.received(
+            name,
+            of: try Self.holder(),
+            fingerprint: 1,
+            work: "third",
+            now: Self.start + .seconds(299)
+        )
         #expect(Self.reported(third) == "answer 7")
     }
 
@@ -51,7 +60,7 @@ import ValueSets
             try Self.name(), try Self.name("other"), try Self.name(system: 2), try Self.name(service: "other"),
         ]
         for name in names {
-            let outcome = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+            let outcome = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
             #expect(Self.reported(outcome) == "carry out")
         }
     }
@@ -59,9 +68,15 @@ import ValueSets
     @Test func `a response expires after five minutes`() throws {
         var memory = Memory()
         let name = try Self.name()
-        _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        _ = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
         memory.executed(name, Self.response(7), bytes: 10, now: Self.start)
-        let later = memory.received(name, fingerprint: 1, work: "", now: Self.start + .seconds(300))
+        let later = memory.received(
+            name,
+            of: try Self.holder(),
+            fingerprint: 1,
+            work: "",
+            now: Self.start + .seconds(300)
+        )
         #expect(Self.reported(later) == "carry out")
         #expect(memory.bytes == 0)
     }
@@ -69,11 +84,11 @@ import ValueSets
     @Test func `a key with another message is refused, during and after the first request`() throws {
         var memory = Memory()
         let name = try Self.name()
-        _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
-        let running = memory.received(name, fingerprint: 2, work: "", now: Self.start)
+        _ = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
+        let running = memory.received(name, of: try Self.holder(), fingerprint: 2, work: "", now: Self.start)
         #expect(Self.reported(running) == "status 1")
         memory.executed(name, Self.response(7), bytes: 10, now: Self.start)
-        let done = memory.received(name, fingerprint: 2, work: "", now: Self.start)
+        let done = memory.received(name, of: try Self.holder(), fingerprint: 2, work: "", now: Self.start)
         #expect(Self.reported(done) == "status 1")
     }
 
@@ -81,10 +96,10 @@ import ValueSets
     func `a failure is kept unless it says that a retry may help`(canRetry: Bool, then: String) throws {
         var memory = Memory()
         let name = try Self.name()
-        _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        _ = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
         let failure = HandlerOutcome(Response(status: .failure, failure: WireFailure("No.", canRetry: canRetry)))
         memory.executed(name, failure, bytes: 1, now: Self.start)
-        let again = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        let again = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
         #expect(Self.reported(again) == then)
     }
 
@@ -93,13 +108,21 @@ import ValueSets
         var memory = Memory()
         for (outcome, then) in [(HandlerOutcome(Oops()), "carry out"), (Self.response(7), "answer 7")] {
             let name = try Self.name(then)
-            guard case .execute(let execution) = memory.received(name, fingerprint: 1, work: "", now: Self.start) else {
+            guard
+                case .execute(let execution) = memory.received(
+                    name,
+                    of: try Self.holder(),
+                    fingerprint: 1,
+                    work: "",
+                    now: Self.start
+                )
+            else {
                 Issue.record("It is the first.")
                 return
             }
             memory.executed(name, outcome, bytes: 10, now: Self.start)
             memory.forgetFailure(name, execution + 1)
-            let kept = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+            let kept = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
             guard case .outcome(let remembered) = kept else {
                 Issue.record("It is remembered.")
                 return
@@ -107,68 +130,153 @@ import ValueSets
             #expect((remembered.error is Oops) == (outcome.error is Oops))
             #expect(remembered.isRepeated)
             memory.forgetFailure(name, execution)
-            let again = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+            let again = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
             #expect(Self.reported(again) == then)
         }
     }
 
-    @Test func `the oldest responses are evicted, and a running request never is`() throws {
-        var memory = Memory(limits: Memory.Limits(requests: 2))
+    /// Fills a system's keys with finished requests. Returns the number of requests that were executed.
+    private static func fill(
+        _ memory: inout Memory,
+        system: UInt8,
+        requests: Int,
+        bytes: Int = 10,
+        at now: ContinuousClock.Instant = start
+    ) throws -> Int {
+        var executed = 0
+        for number in 0..<requests {
+            let name = try Self.name("\(number)", system: system)
+            let outcome = memory.received(name, of: try Self.holder(system), fingerprint: 1, work: "", now: now)
+            guard case .execute = outcome else { continue }
+            executed += 1
+            memory.executed(name, Self.response(Int64(number)), bytes: bytes, now: now)
+        }
+        return executed
+    }
+
+    @Test func `a full quota refuses new keys, and keeps every key for its time`() throws {
+        var memory = Memory(limits: Memory.Limits(keys: 100, keysEach: 10))
+        let executed = try Self.fill(&memory, system: 1, requests: 30)
+        #expect(executed == 10)
+        let later = Self.start + .seconds(299)
+        let new = try memory.received(Self.name("new"), of: Self.holder(), fingerprint: 1, work: "", now: later)
+        guard case .outcome(let refusal) = new else {
+            Issue.record("It was carried out.")
+            return
+        }
+        #expect(refusal.response.status == .resourceLimitsExceeded)
+        #expect(refusal.response.failure?.code == "key-quota-exceeded")
+        #expect(refusal.response.failure?.canRetry == true)
+        for number in 0..<10 {
+            let name = try Self.name("\(number)")
+            let outcome = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: later)
+            #expect(Self.reported(outcome) == "answer \(number)")
+        }
+        let end = Self.start + .seconds(300)
+        let again = try memory.received(Self.name("new"), of: Self.holder(), fingerprint: 1, work: "", now: end)
+        #expect(Self.reported(again) == "carry out")
+    }
+
+    @Test(arguments: [10, 40_000])
+    func `no other system's keys remove a system's key or refuse its next one`(bytes: Int) throws {
+        var memory = Memory()
+        // The victim has the largest response.
+        let name = try Self.name("order", system: 1)
+        _ = memory.received(name, of: try Self.holder(1), fingerprint: 1, work: "", now: Self.start)
+        memory.executed(name, Self.response(7), bytes: 1 << 20, now: Self.start)
+        for system in 2...9 as ClosedRange<UInt8> {
+            let executed = try Self.fill(&memory, system: system, requests: 9_000, bytes: bytes)
+            #expect(executed <= 8_192)
+        }
+        #expect(memory.count <= 65_536)
+        #expect(memory.bytes <= 32 << 20)
+        let now = Self.start + .seconds(299)
+        let repeated = memory.received(name, of: try Self.holder(1), fingerprint: 1, work: "", now: now)
+        #expect(Self.reported(repeated) == "answer 7")
+        for system in [1, 10] as [UInt8] {
+            let next = try Self.name("next", system: system)
+            let outcome = memory.received(next, of: try Self.holder(system), fingerprint: 1, work: "", now: now)
+            #expect(Self.reported(outcome) == "carry out")
+        }
+        #expect(memory.endCount == memory.count - 2)
+        _ = memory.received(name, of: try Self.holder(1), fingerprint: 1, work: "", now: now + .seconds(1))
+        #expect(memory.count == 3)
+        #expect(memory.bytes == 0)
+    }
+
+    @Test func `the systems of a linked account share one quota`() throws {
+        var memory = Memory(limits: Memory.Limits(keys: 1_000, keysEach: 10))
+        let account = try AccountAuthority(creatingAt: Date()).accountID
+        let standing = Standing.linked(account, Grants())
+        var executed = 0
+        for system in 1...100 as ClosedRange<UInt8> {
+            let name = try Self.name(system: system)
+            let holder = standing.quotaHolder(of: name.system)
+            let outcome = memory.received(name, of: holder, fingerprint: 1, work: "", now: Self.start)
+            if case .execute = outcome { executed += 1 }
+        }
+        #expect(executed == 10)
+    }
+
+    @Test func `running requests are limited, and never removed`() throws {
+        var memory = Memory(limits: Memory.Limits(inFlight: 100, inFlightEach: 2))
         let (one, two, three) = (try Self.name("1"), try Self.name("2"), try Self.name("3"))
-        _ = memory.received(one, fingerprint: 1, work: "", now: Self.start)
-        _ = memory.received(two, fingerprint: 1, work: "", now: Self.start)
-        let full = memory.received(three, fingerprint: 1, work: "", now: Self.start)
-        #expect(Self.reported(full) == "status 2")
+        let holder = try Self.holder()
+        _ = memory.received(one, of: holder, fingerprint: 1, work: "", now: Self.start)
+        _ = memory.received(two, of: holder, fingerprint: 1, work: "", now: Self.start)
+        guard case .outcome(let full) = memory.received(three, of: holder, fingerprint: 1, work: "", now: Self.start)
+        else {
+            Issue.record("It was carried out.")
+            return
+        }
+        #expect(full.response.failure?.code == "too-many-keys")
         memory.executed(one, Self.response(1), bytes: 10, now: Self.start)
-        let room = memory.received(three, fingerprint: 1, work: "", now: Self.start)
-        #expect(Self.reported(room) == "carry out")
+        let next = memory.received(three, of: holder, fingerprint: 1, work: "", now: Self.start + .seconds(1_000))
+        #expect(Self.reported(next) == "carry out")
         #expect(memory.count == 2)
         #expect(memory.isRunning(two))
     }
 
-    @Test(arguments: [false, true])
-    func `a system that fills the cache evicts its own responses`(byBytes: Bool) throws {
-        var memory = Memory(limits: byBytes ? Memory.Limits(bytes: 100_000) : Memory.Limits(requests: 20))
-        let names = try (2...4).map { try Self.name(system: $0) }
-        for (number, name) in names.enumerated() {
-            _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
-            memory.executed(name, Self.response(Int64(number)), bytes: 1_000, now: Self.start)
-        }
-        for number in 0..<200 {
-            let name = try Self.name("\(number)")
-            let outcome = memory.received(name, fingerprint: 1, work: "", now: Self.start)
-            #expect(Self.reported(outcome) == "carry out")
-            memory.executed(name, Self.response(7), bytes: 10_000, now: Self.start)
-        }
-        for (number, name) in names.enumerated() {
-            let outcome = memory.received(name, fingerprint: 1, work: "", now: Self.start + .seconds(299))
-            #expect(Self.reported(outcome) == "answer \(number)")
-        }
-        let latest = memory.received(try Self.name("199"), fingerprint: 1, work: "", now: Self.start)
-        #expect(Self.reported(latest) == "answer 7")
-        // All responses expire, of every system.
-        _ = memory.received(try Self.name("200"), fingerprint: 1, work: "", now: Self.start + .seconds(300))
-        #expect(memory.count == 1)
-        #expect(memory.bytes == 0)
-    }
-
-    @Test func `the bytes are bounded for responses of any size`() throws {
-        var memory = Memory(limits: Memory.Limits(bytes: 10_000, bytesEach: 2_000))
-        for number in 0..<100 {
-            let name = try Self.name("\(number)")
-            _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
-            memory.executed(name, Self.response(1), bytes: 1_500, now: Self.start)
-            #expect(memory.bytes <= 10_000)
-        }
-        #expect(memory.count == 5)
+    @Test func `a response beyond the quota of bytes is not kept, and its request is not executed twice`() throws {
+        var memory = Memory(limits: Memory.Limits(bytes: 100_000, bytesEach: 10_000))
+        let executed = try Self.fill(&memory, system: 1, requests: 100, bytes: 1_500)
+        #expect(executed == 100)
+        #expect(memory.bytes == 9_000)
+        let kept = try memory.received(Self.name("5"), of: Self.holder(), fingerprint: 1, work: "", now: Self.start)
+        #expect(Self.reported(kept) == "answer 5")
+        let lost = try memory.received(Self.name("6"), of: Self.holder(), fingerprint: 1, work: "", now: Self.start)
+        #expect(Self.reported(lost) == "status 5")
     }
 
     @Test func `a response too large for the cache is not executed twice`() throws {
-        var memory = Memory(limits: Memory.Limits(bytesEach: 2_000))
+        var memory = Memory(limits: Memory.Limits(responseBytes: 2_000))
         let name = try Self.name()
-        _ = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        _ = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
         memory.executed(name, Self.response(1), bytes: 2_001, now: Self.start)
-        let again = memory.received(name, fingerprint: 1, work: "", now: Self.start)
+        let again = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
         #expect(Self.reported(again) == "status 5")
+    }
+
+    @Test func `failures that are forgotten again and again use no memory`() throws {
+        var memory = Memory()
+        let name = try Self.name()
+        for _ in 0..<10_000 {
+            guard
+                case .execute(let execution) = memory.received(
+                    name,
+                    of: try Self.holder(),
+                    fingerprint: 1,
+                    work: "",
+                    now: Self.start
+                )
+            else {
+                Issue.record("It was forgotten.")
+                return
+            }
+            memory.executed(name, HandlerOutcome(Response(status: .failure)), bytes: 10, now: Self.start)
+            memory.forgetFailure(name, execution)
+        }
+        #expect(memory.count == 0)
+        #expect(memory.endCount < 200)
     }
 }

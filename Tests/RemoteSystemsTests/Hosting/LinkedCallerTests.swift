@@ -50,8 +50,7 @@ import Testing
                 ("test.other", nil, false),
                 ("test.anyone", nil, false),
                 ("test.missing", nil, false),
-                (Presence.service, nil, false),
-                (StreamClaim.service, nil, false),
+                (Presence.service, nil, true),
                 (Diagnosis.service, nil, false),
             ]
             for (service, target, isAccepted) in cases {

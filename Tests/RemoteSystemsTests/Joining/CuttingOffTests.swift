@@ -144,7 +144,7 @@ import ValueSets
 
     @Test func `a list without changes, or without a valid signature, locks no file`() async throws {
         try await self.withMember { machines, local, list in
-            try await local.account.take(revocations: list.bytes)
+            try await local.account.take(PresentedTrust(lists: [list.bytes]))
             #expect(local.account.revocations == list)
             let lock = try FileLock("\(machines.directory)/second/lock")
             defer { lock.release() }
@@ -153,12 +153,14 @@ import ValueSets
             var forged = list.bytes
             forged[0] = 0xff
             // An attempt to take the lock would wait for ten seconds and then fail as busy.
-            try await local.account.take(revocations: list.bytes)
-            try await local.account.take(revocations: older)
-            let error = await #expect(throws: TrustError.self) { try await local.account.take(revocations: forged) }
+            try await local.account.take(PresentedTrust(lists: [list.bytes]))
+            try await local.account.take(PresentedTrust(lists: [older]))
+            let error = await #expect(throws: TrustError.self) {
+                try await local.account.take(PresentedTrust(lists: [forged]))
+            }
             #expect(error?.code == .badSignature)
             let malformed = await #expect(throws: TrustError.self) {
-                try await local.account.take(revocations: Array(older.dropLast()))
+                try await local.account.take(PresentedTrust(lists: [Array(older.dropLast())]))
             }
             #expect(malformed?.code == .malformed)
         }
@@ -178,9 +180,9 @@ import ValueSets
             let store = AccountStore(directory: "\(machines.directory)/second")
             #expect(try store.identity().roots == successor.roots && store.revocations() == newer)
             // Both are sent to other systems.
-            let records = TrustTopic.records(of: newer, roots: try local.security().trust.own.roots)
-            #expect(TrustTopic.roots(in: records) == successor.roots.bytes)
-            #expect(TrustTopic.revocations(in: records) == newer.bytes)
+            let presented = TrustTopic.presented(in: TrustTopic.records(of: try local.security().trust.own))
+            #expect(presented.roots == successor.roots.bytes)
+            #expect(presented.lists == [newer.bytes])
             // Another successor of the same key is refused.
             let rival = try authority.successor(retiring: Date(), now: Date())
             #expect(await host.isShown(newer, roots: rival.roots)?.canRetry == false)
@@ -257,7 +259,7 @@ private actor Host {
 
     func isShown(_ list: RevocationList, roots: RootChain? = nil) async -> RemoteSystemError? {
         do {
-            try await self.local.account.take(revocations: list.bytes, after: roots?.bytes)
+            try await self.local.account.take(PresentedTrust(roots: roots?.bytes, lists: [list.bytes]))
             return nil
         } catch {
             return RemoteSystemError(error)

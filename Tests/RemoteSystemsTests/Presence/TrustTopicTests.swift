@@ -33,31 +33,33 @@ import ValueSets
         throws
     {
         let (list, roots) = try Self.list(of: count)
-        let records = TrustTopic.records(of: list, roots: roots)
+        let records = TrustTopic.records(of: TrustedAccount(roots: roots, revocations: list))
         #expect(records.count == (list.bytes.count + 15_359) / 15_360)
         for (key, record) in records { #expect(TrustTopic.schema.accepts(record, for: key)) }
         let publisher = StatePublisher()
         let topic = try publisher.open(TrustTopic.schema, for: .sameAccount)
         try topic.replace(by: records)
-        #expect(TrustTopic.revocations(in: records) == list.bytes)
+        #expect(TrustTopic.presented(in: records) == PresentedTrust(lists: [list.bytes]))
     }
 
     @Test func `later root keys are read from the records, too`() throws {
         let authority = try AccountAuthority(creatingAt: Date())
         let successor = try authority.successor(retiring: Date(), now: Date())
-        #expect(TrustTopic.roots(in: TrustTopic.records(of: nil, roots: authority.roots)) == nil)
-        let records = TrustTopic.records(of: nil, roots: successor.roots)
-        #expect(TrustTopic.roots(in: records) == successor.roots.bytes)
-        #expect(TrustTopic.revocations(in: records) == nil)
+        let records = TrustTopic.records(of: TrustedAccount(roots: successor.roots))
+        #expect(TrustTopic.presented(in: records) == PresentedTrust(roots: successor.roots.bytes))
     }
 
     @Test func `empty, incomplete and oversized records contain no list`() throws {
-        #expect(TrustTopic.records(of: nil, roots: try AccountAuthority(creatingAt: Date()).roots).isEmpty)
-        #expect(TrustTopic.revocations(in: [:]) == nil)
-        #expect(TrustTopic.revocations(in: ["list/1": ["Bytes": .data(Data([1]))]]) == nil)
+        let account = TrustedAccount(
+            roots: try AccountAuthority(creatingAt: Date()).roots,
+            discoveryKey: DiscoveryKey()
+        )
+        #expect(TrustTopic.records(of: account).isEmpty)
+        #expect(TrustTopic.presented(in: [:]) == PresentedTrust())
+        #expect(TrustTopic.presented(in: ["list/1": ["Bytes": .data(Data([1]))]]) == PresentedTrust())
         let piece: ValueSet = ["Bytes": .data(Data(count: 15 << 10))]
         let many = Dictionary(uniqueKeysWithValues: (0..<4000).map { (StateKey("list/\($0)"), piece) })
-        #expect(TrustTopic.revocations(in: many) == nil)
+        #expect(TrustTopic.presented(in: many) == PresentedTrust())
     }
 
     @Test func `a forged list is ignored, and the connection continues`() async throws {
@@ -82,7 +84,9 @@ import ValueSets
                     hello: second.hello(service: Presence.service, targetApplication: nil, limits: second.limits)
                 ) { _, _ in Response() }
                 try await until { publisher.subscriptions == 1 }
-                try await until { log.entries.contains { "\($0.message)" == "A revocation list was rejected" } }
+                try await until {
+                    log.entries.contains { "\($0.message)" == "A list of revoked systems or of links was rejected" }
+                }
                 #expect(try await connection.send([:], timeout: .seconds(20)).status == .failure)
                 #expect(host.context.account.revocations == nil)
                 await connection.close()

@@ -62,6 +62,7 @@ import Testing
         #expect(error?.closeStatus == .resourceLimitsExceeded)
     }
 
+    /// A negative length ended Syncthing's relay and its peers (CVE-2021-21404).
     @Test(arguments: [[0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], [0x80, 0, 0, 0]] as [[UInt8]])
     func `a length of zero, or a huge one, is refused after its four bytes`(length: [UInt8]) {
         var decoder = FrameDecoder(limit: 1 << 20)

@@ -58,7 +58,8 @@ import ValueSets
             schemas: PublishedSchemas(request: [:], response: [:], pushRequest: [:], pushResponse: [:]),
             features: ["f"]
         )
-        let failure = WireFailure("", code: .busy, port: 1)
+        var failure = WireFailure("", code: .busy, port: 1)
+        failure.withdrawal = [1]
         var keys: [String: Set<String>] = [:]
         for row in try Self.rows(of: "Keys of hello, accept and failure") {
             for frame in row[1].split(separator: ", ") {

@@ -56,7 +56,7 @@ import Testing
         }
 
         func join() async throws -> SystemIdentity {
-            try await JoinCall.join(self.invitation, logger: Logger(label: "joiner"))
+            try await JoinCall.join(self.invitation, logger: Logger(label: "joiner")).identity
         }
 
         /// Opens a connection without TLS.

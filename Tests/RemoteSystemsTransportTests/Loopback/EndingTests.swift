@@ -67,6 +67,27 @@ import ValueSets
         }
     }
 
+    @Test func `nothing follows this side's close with a status other than 0`() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        try await LoopbackHost.with { _, _ in
+            await gate.wait()
+            return Response()
+        } _: { host in
+            let peer = try await host.openRaw()
+            try peer.send(.request(id: 1, timeoutMilliseconds: 20_000, message: [:]))
+            let hosts = try await host.connections.first()
+            try await eventually("the request") { try await hosts.hasRequestsIn }
+            async let closing: Void = hosts.close(.cancelled)
+            #expect(try await peer.nextFrame() == .close(.cancelled, nil))
+            // The peer does not end the connection, and the request's handler ends only now.
+            gate.open()
+            #expect(try await peer.remainingFrames() == [])
+            await closing
+            #expect(await hosts.waitUntilClosed() == .cancelled)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `a peer that ends its half first still gets close_notify`(saysGoodbye: Bool) async throws {
         try await LoopbackHost.with { host in

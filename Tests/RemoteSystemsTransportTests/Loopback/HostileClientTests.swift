@@ -63,7 +63,7 @@ import ValueSets
     }
 
     @Test func `a missing hello ends the connection at the handshake timeout`() async throws {
-        try await LoopbackHost.with(limits: .patient { $0.handshakeTimeout = .milliseconds(700) }) { host in
+        try await LoopbackHost.with(limits: .patient { $0.helloTimeout = .milliseconds(700) }) { host in
             let silent = try await RawPeer.connect(port: host.listener.port, tls: nil)
             let start = ContinuousClock.now
             try await silent.waitUntilClosed()
@@ -73,7 +73,7 @@ import ValueSets
     }
 
     @Test func `a slow hello ends the connection at the handshake timeout`() async throws {
-        try await LoopbackHost.with(limits: .patient { $0.handshakeTimeout = .seconds(2) }) { host in
+        try await LoopbackHost.with(limits: .patient { $0.helloTimeout = .seconds(2) }) { host in
             let peer = try await host.connectRaw()
             peer.send([0, 0])
             let start = ContinuousClock.now
@@ -233,6 +233,7 @@ import ValueSets
         }
     }
 
+    /// A second payload with the number of an accepted one was not checked (CVE-2024-10668).
     @Test func `a repeated request number closes the connection`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
@@ -322,6 +323,7 @@ import ValueSets
         }
     }
 
+    /// Streams of libp2p used memory without a bound (CVE-2022-23487, CVE-2022-23492).
     @Test func `the memory for a client that does not read is bounded`() async throws {
         let handled = Mutex(0)
         let response = String(repeating: "x", count: 100_000)
@@ -441,6 +443,7 @@ import ValueSets
 
     // MARK: Floods
 
+    /// CVE-2020-26164: such a flood used up the processor and memory of KDE Connect.
     @Test func `a flood of unauthenticated connections is bounded, and open ones continue`() async throws {
         try await LoopbackHost.with { host in
             let connection = try await host.connect()

@@ -11,6 +11,7 @@ import Testing
 @testable import RemoteSystemsTransport
 
 /// What a host learns of a caller before it has proved who it is, seen by the host and in a capture of the connection.
+/// Programs that trusted any device at an announced address were taken over (CVE-2025-54792).
 @Suite struct ImpostorTests {
     /// A TLS server that records what callers send to it.
     private final class Impostor: Sendable {

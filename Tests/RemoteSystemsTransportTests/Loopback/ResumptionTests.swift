@@ -11,7 +11,7 @@ import ValueSets
 @testable import RemoteSystemsTransport
 
 /// A resumed TLS session skips the check of certificates. That must not admit an untrusted peer
-/// (`Docs/wire-protocol.md`, section 3).
+/// (`Docs/wire-protocol.md`, section 3). CVE-2016-5419 (curl) and golang/go#77217 are such faults.
 ///
 /// Swift's TLS client does not resume sessions, so the client is OpenSSL's.
 @Suite(.timeLimit(.minutes(1)), .enabled(if: OpenSSL.isThere, "no openssl command")) struct ResumptionTests {
@@ -88,6 +88,46 @@ import ValueSets
             let third = try await openssl.run(["-sess_in", openssl.session])
             #expect(third.frame == .accepted)
             #expect(!open.connections.all.contains { $0.peer.standing != .anonymous })
+        }
+    }
+
+    // MARK: Tickets in other hands
+
+    @Test func `a ticket of one host is not accepted by another host of the account`() async throws {
+        try await LoopbackHost.with { first in
+            var openssl = try OpenSSL(as: first.account.system(), to: first)
+            defer { openssl.remove() }
+            #expect(try await openssl.accepted(["-sess_out", openssl.session]))
+            try await LoopbackHost.with(account: first.account) { second in
+                openssl.host = second
+                let again = try await openssl.run(["-sess_in", openssl.session])
+                #expect(again.text.contains("New, TLSv1.3"))
+                #expect(again.frame == .accepted)
+            }
+        }
+    }
+
+    @Test func `a ticket that another system uses stands for the system that got it, until that is revoked`()
+        async throws
+    {
+        try await LoopbackHost.with { host in
+            let owner = try host.account.system()
+            let thief = try host.account.system()
+            let openssl = try OpenSSL(as: owner, to: host)
+            defer { openssl.remove() }
+            #expect(try await openssl.accepted(["-sess_out", openssl.session]))
+            let other = try OpenSSL(as: thief, to: host)
+            defer { other.remove() }
+            let stolen = try await other.run(["-sess_in", openssl.session])
+            #expect(stolen.text.contains("Reused, TLSv1.3"), "otherwise this test proves nothing")
+            #expect(stolen.frame == .accepted)
+            #expect(host.connections.all.map(\.peer.systemID) == [owner.systemID, owner.systemID])
+            // Every change of trust ends the sessions, so that the peer must prove its own certificate.
+            try host.security.update(identity: host.security.identity, revocations: host.account.revoking(owner))
+            let again = try await other.run(["-sess_in", openssl.session])
+            #expect(again.text.contains("New, TLSv1.3"))
+            #expect(again.frame == .accepted)
+            #expect(host.connections.all.last?.peer.systemID == thief.systemID)
         }
     }
 }

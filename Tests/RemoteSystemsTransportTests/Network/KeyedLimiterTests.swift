@@ -35,4 +35,13 @@ import Testing
         self.limiter.leave("a")
         #expect(self.limiter.count == 0)
     }
+
+    @Test func `keys that share what is free leave some for the next one`() {
+        var limiter = KeyedLimiter<Int>(total: 1_000, perKey: 100, sharesOfFree: 4)
+        for key in 0..<20 { while limiter.enter(key) {} }
+        #expect(limiter.count(of: 0) == 100)
+        #expect(limiter.count(of: 19) > 0)
+        #expect(limiter.enter(20) == true)
+        #expect(limiter.count < 1_000)
+    }
 }

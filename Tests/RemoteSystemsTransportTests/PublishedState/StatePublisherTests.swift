@@ -352,6 +352,7 @@ import ValueSets
         #expect(try publisher.messages().isEmpty)
     }
 
+    /// A rendezvous server kept registrations under any number of names (CVE-2026-35405).
     @Test func `subscriptions are limited for each system and in total`() throws {
         var limits = StateLimits()
         limits.subscriptionsPerPeer = 2

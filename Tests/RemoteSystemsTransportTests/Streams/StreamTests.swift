@@ -156,6 +156,20 @@ import ValueSets
         }
     }
 
+    @Test func `nothing follows an abort, not even a response to a ping`() async throws {
+        try await LoopbackHost.with { host in
+            let (peer, stream) = try await host.openRawStream()
+            stream.abort()
+            guard case .abort? = try await peer.nextFrame() else {
+                Issue.record("the stream was not aborted")
+                return
+            }
+            // The peer's own abort makes the host close at once.
+            try peer.send(.ping(token: 1), .ping(token: 2), .abort(WireFailure("Enough.")))
+            #expect(try await peer.remainingFrames() == [])
+        }
+    }
+
     @Test func `a silent peer is detected within the dead-peer timeout`() async throws {
         var limits = StreamLimits()
         limits.deadPeerTime = .milliseconds(600)

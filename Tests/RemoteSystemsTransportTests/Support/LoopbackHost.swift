@@ -36,6 +36,8 @@ struct LoopbackHost: Sendable {
         accepting accepted: Set<Standing.Kind> = [.sameAccount],
         admitting gate: Gate? = nil,
         streams streamLimits: StreamLimits = StreamLimits(),
+        receiveBudget: ReceiveBudget? = nil,
+        summarizingIncidentsEvery period: TimeAmount = .minutes(1),
         handler: @escaping RequestHandler.Handle = { request, _ in Response(message: request.message) },
         opened: @escaping @Sendable (Connection) -> Void = { _ in },
         _ body: (LoopbackHost) async throws -> Void
@@ -52,7 +54,8 @@ struct LoopbackHost: Sendable {
             security: security,
             limits: limits,
             logger: log.logger,
-            accepting: accepted
+            accepting: accepted,
+            incidents: IncidentLog(log.logger, period: period)
         ) { hello, peer in
             hellos.increase()
             await gate?.wait()
@@ -62,17 +65,17 @@ struct LoopbackHost: Sendable {
             guard hello.service == "echo" else {
                 return .refuse(Refusal(.appServiceUnavailable, "There is no service \(hello.service) here."))
             }
-            return .accept(
-                EstablishedConnection(
-                    acceptance: Acceptance(application: "test.host", limits: limits.peerLimits),
-                    limits: limits,
-                    handler: handler,
-                    opened: {
-                        connections.add($0)
-                        opened($0)
-                    }
-                )
+            var accepted = EstablishedConnection(
+                acceptance: Acceptance(application: "test.host", limits: limits.peerLimits),
+                limits: limits,
+                handler: handler,
+                opened: {
+                    connections.add($0)
+                    opened($0)
+                }
             )
+            accepted.receiveBudget = receiveBudget
+            return .accept(accepted)
         }
         let host = LoopbackHost(
             account: account,
@@ -197,7 +200,7 @@ extension ConnectionLimits {
     /// In debug builds on a busy machine, handshakes may take longer than a second, and closing longer than five.
     static var patient: ConnectionLimits {
         var limits = ConnectionLimits()
-        limits.handshakeTimeout = .seconds(20)
+        limits.helloTimeout = .seconds(20)
         limits.drainTime = .seconds(20)
         return limits
     }

@@ -5,7 +5,8 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A TCP proxy on the loopback interface that can go silent like a cut cable: it drops all data and closes nothing.
+/// A TCP proxy on the loopback interface that can go silent like a cut cable: it drops all data and closes nothing. It
+/// records what the connecting side sends.
 final class Tunnel: Sendable {
     let port: Int
     private let listener: any Channel
@@ -30,13 +31,18 @@ final class Tunnel: Sendable {
                         }
                     }
                     .connect(host: "127.0.0.1", port: port)
-                    .flatMapThrowing { try near.pipeline.syncOperations.addHandler(Forwarder(to: $0, ends)) }
+                    .flatMapThrowing {
+                        try near.pipeline.syncOperations.addHandler(Forwarder(to: $0, ends, records: true))
+                    }
             }
             .bind(host: "127.0.0.1", port: 0).get()
         return Tunnel(listener: listener, ends: ends, port: listener.localAddress?.port ?? 0)
     }
 
     func goSilent() { self.ends.goSilent() }
+
+    /// The bytes that the connecting side has sent.
+    var sent: [UInt8] { self.ends.sent }
 
     /// Closes both TCP connections without a close_notify of TLS.
     func cut() { self.ends.close() }
@@ -48,10 +54,12 @@ final class Tunnel: Sendable {
 }
 
 private final class Ends: Sendable {
-    private let state = Mutex((channels: [any Channel](), isSilent: false))
+    private let state = Mutex((channels: [any Channel](), isSilent: false, sent: [UInt8]()))
 
     func add(_ channel: any Channel) { self.state.withLock { $0.channels.append(channel) } }
     func goSilent() { self.state.withLock { $0.isSilent = true } }
+    func record(_ bytes: ByteBuffer) { self.state.withLock { $0.sent += bytes.readableBytesView } }
+    var sent: [UInt8] { self.state.withLock { $0.sent } }
     var isSilent: Bool { self.state.withLock { $0.isSilent } }
     func close() { for channel in self.state.withLock({ $0.channels }) { channel.close(promise: nil) } }
 }
@@ -61,13 +69,16 @@ private final class Forwarder: ChannelInboundHandler {
 
     private let other: any Channel
     private let ends: Ends
+    private let records: Bool
 
-    init(to other: any Channel, _ ends: Ends) {
+    init(to other: any Channel, _ ends: Ends, records: Bool = false) {
         self.other = other
         self.ends = ends
+        self.records = records
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if self.records { self.ends.record(self.unwrapInboundIn(data)) }
         guard !self.ends.isSilent else { return }
         self.other.writeAndFlush(self.unwrapInboundIn(data), promise: nil)
     }

@@ -82,8 +82,8 @@ struct Machine: Sendable {
 
     /// Pings a system and returns the summary.
     func ping(_ system: String, count: Int = 3) async throws -> ReportedEvent {
-        let ping = try command(["ping", system, "--count", "\(count)", "--interval", "0", "--wait", "10"])
-        let summary = try await ping.reported("summary", within: .seconds(30))
+        let ping = try command(["ping", system, "--count", "\(count)", "--interval", "0", "--wait", "60"])
+        let summary = try await ping.reported("summary", within: .seconds(90))
         _ = try await ping.exit(within: .seconds(10))
         return summary
     }

@@ -49,8 +49,12 @@ final class DiagnosisService: Sendable {
 
     /// The service is only for systems of the account, whichever other systems a host accepts.
     private func authorize(_ connection: Connection) throws(WireFailure) {
-        guard let identity = try? self.context.security().identity,
-            connection.peer.standing == .sameAccount(identity.accountID)
+        let authorisation = Authorisation(host: self.context.configuration.applicationID, allowsAnyoneNearby: false)
+        guard let own = try? self.context.security().systemID,
+            authorisation.decide(
+                Authorisation.Subject(connection.peer, application: connection.remote.application, own: own),
+                .diagnosis
+            ) == .allowed
         else {
             throw WireFailure("Only systems of the account may use this service.", code: .notAuthorized)
         }

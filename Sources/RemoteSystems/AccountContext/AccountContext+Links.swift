@@ -1,0 +1,97 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// Links with other accounts: lists from other systems of the account, and what linked accounts publish.
+extension AccountContext {
+    /// Installs a list of links that a system of the account sent. Does nothing if the list is not newer.
+    ///
+    /// - Throws: ``RemoteSystemError``.
+    func take(links bytes: [UInt8]) async throws {
+        guard bytes != self.links.list?.bytes else { return }
+        let store = try self.store()
+        try await self.accountQueue.run {
+            // Verify the signature before the store locks its files.
+            let security = try self.security()
+            let list = try security.trust.own.linkList(bytes, now: Date())
+            guard !self.isKnown(list, isAuthority: security.identity.isAuthority) else { return }
+            // A root key that is not stored yet may have signed the list.
+            if list.root > security.identity.roots.count { try store.install(roots: security.trust.own.roots) }
+            _ = try store.install(links: bytes, now: Date())
+            self.reloadIdentity()
+        }
+    }
+
+    /// Whether a list adds nothing to the one in use. On a system with the account's root key, an older list may hold
+    /// entries that are newer.
+    private func isKnown(_ list: LinkList, isAuthority: Bool) -> Bool {
+        guard let own = self.links.list, !list.isNewer(than: own) else { return false }
+        return !isAuthority
+            || list.links.allSatisfy { link in own[link.account].map { $0.number >= link.number } ?? false }
+    }
+
+    /// Stores a linked account's newer revocation list and root keys, which one of its systems published.
+    ///
+    /// - Throws: ``RemoteSystemError``, ``TrustError``.
+    func learn(of account: AccountID, revocations: [UInt8]?, roots bytes: [UInt8]?) async throws {
+        guard let linked = try self.security().trust.linked[account]?.account else { return }
+        let isNewList = revocations.map { bytes in
+            bytes != linked.revocations?.bytes
+                && (linked.revocations?.root != linked.roots.count
+                    || RevocationList.number(in: bytes).map { $0 > linked.revocations?.number ?? 0 } ?? true)
+        }
+        let isNewChain = bytes.map { $0 != linked.roots.bytes } ?? false
+        guard isNewList ?? false || isNewChain else { return }
+        let store = try self.store()
+        try await self.accountQueue.run {
+            var chain = linked.roots
+            if let bytes { chain = try chain.extended(by: RootChain(bytes)) }
+            // Verify the signature before the store locks its files, since any system of a linked account can send one.
+            if let revocations { _ = try TrustedAccount(roots: chain).revocationList(revocations, now: Date()) }
+            guard try store.learn(roots: chain, revocations: isNewList ?? false ? revocations : nil) else { return }
+            self.reloadIdentity()
+        }
+    }
+
+    /// Stores the notice that another account has withdrawn its link, after verifying it.
+    func learnWithdrawal(_ withdrawal: (account: AccountID, notice: [UInt8])) {
+        guard let security = try? self.security(), let linked = security.trust.linked[withdrawal.account] else {
+            return
+        }
+        Task(executorPreference: self.environment.taskExecutor) {
+            do {
+                let store = try self.store()
+                try await self.accountQueue.run {
+                    guard try store.learn(roots: linked.account.roots, withdrawal: withdrawal.notice) else { return }
+                    self.reloadIdentity()
+                }
+            } catch {
+                self.logger.notice(
+                    "A notice that another account withdrew its link was rejected",
+                    metadata: ["account": "\(withdrawal.account.short)", "reason": "\(error)"]
+                )
+            }
+        }
+    }
+
+    /// Records the changes of links in the log.
+    func audit(_ links: AccountLinks, after old: AccountLinks) {
+        for link in links.links {
+            let before = old[link.account]
+            guard before != link else { continue }
+            let name: AuditEvent.Name? =
+                switch (before?.state, link.state) {
+                case (.withdrawn, .withdrawn), (nil, .withdrawn), (.withdrawnByOther, .withdrawnByOther): nil
+                case (_, .withdrawn): .linkWithdrawn
+                case (_, .withdrawnByOther): .linkWithdrawnByOther
+                case (.active, .active): before?.granted == link.granted ? nil : .linkChanged
+                case (_, .active): .linkMade
+                }
+            if let name { self.auditLog.write(AuditEvent(name, link.account), to: self.logger) }
+        }
+    }
+}

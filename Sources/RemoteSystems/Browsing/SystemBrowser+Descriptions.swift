@@ -1,0 +1,72 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+/// Receiving descriptions.
+extension SystemBrowser {
+    /// Receives the description of a process until the connection ends.
+    func followPresence(of name: String, attempt: Int, over connection: Connection) async {
+        guard let instance = self.instance(of: attempt, name) else { return }
+        var end = try? await self.follow(instance, attempt: attempt, over: connection)
+        if end == nil {
+            // The subscriber of an earlier connection to the instance has not ended yet. Use a new one.
+            guard let instance = self.instance(of: attempt, name) else { return }
+            self.descriptions[instance] = nil
+            end = try? await self.follow(instance, attempt: attempt, over: connection)
+        }
+        switch end {
+        case .unsubscribed, .connectionEnded: break
+        case nil, .publisher, .rulesBroken:
+            self.logger.debug(
+                "A system stopped describing itself",
+                metadata: ["system": "\(connection.peer.systemID.short)", "reason": "\(end.map { "\($0)" } ?? "?")"]
+            )
+            // Changes of the system would be missed. Reconnect, with a delay if this repeats.
+            connection.abort()
+        }
+    }
+
+    private func follow(_ instance: String, attempt: Int, over connection: Connection) async throws -> StateEnd {
+        let subscriber = self.subscriber(of: instance, on: connection.peer.systemID)
+        let system = connection.peer.systemID
+        return try await subscriber.follow(over: connection) { _ in
+            // Meanwhile further changes are merged, and the publisher soon stops sending.
+            while let time = self.descriptionBudget.delay(subscriber.bytes, of: system, now: self.time.now) {
+                self.delayedDescriptions.insert(attempt)
+                defer { self.delayedDescriptions.remove(attempt) }
+                try await self.time.sleep(until: time)
+            }
+            let start = self.time.now
+            self.described(subscriber.records, instance: instance, attempt: attempt, by: connection)
+            self.descriptionBudget.took(self.time.now - start, subscriber.bytes, of: system, now: self.time.now)
+            // Other events get their turn between two descriptions.
+            await Task.yield()
+        }
+    }
+
+    private func subscriber(of instance: String, on system: SystemID) -> StateSubscriber {
+        if let known = self.descriptions[instance], known.system == system { return known.subscriber }
+        let new = StateSubscriber(PresenceTopic.schema, window: StateLimits.minCredit, pace: self.descriptionPace)
+        self.descriptions[instance] = (system, new)
+        return new
+    }
+
+    private func described(
+        _ records: [StateKey: ValueSet],
+        instance name: String,
+        attempt: Int,
+        by connection: Connection
+    ) {
+        guard let instance = self.instance(of: attempt, name), let description = SystemDescription(records) else {
+            return
+        }
+        let isFirst = !self.machine.isDescribed(instance)
+        self.perform(self.machine.described(instance, description, now: self.time.now))
+        if isFirst { self.remember(self.instance(of: attempt, name) ?? name, over: connection) }
+        if description.isAuthority, connection.isWithinAccount { self.renewIfDue(over: [connection]) }
+    }
+}

@@ -1,0 +1,88 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// Attempts to connect to systems whose advertisement does not carry the present tag: see ``UnrecognisedHints``.
+extension SystemBrowser {
+    /// Records an advertisement for a later attempt, unless it is recognised.
+    ///
+    /// - Parameter endpoints: those that are nearby. Others would let any device direct connections elsewhere.
+    func noteUnrecognised(_ name: String, _ hint: DiscoveryHint, isOurs: Bool, at endpoints: [Endpoint]) {
+        guard !isOurs, let version = hint.properties[Presence.versionProperty],
+            version.elementsEqual(Presence.version.utf8), let tag = hint.properties[Presence.tagProperty]
+        else { return self.unrecognised.remove(name) }
+        let identity = self.security.identity
+        let isFormer = identity.formerDiscoveryKeys.contains { $0.matches(tag, instance: hint.instance) }
+        // Only a machine without the root key surely has another system that it can miss.
+        guard isFormer || !identity.isAuthority else { return }
+        let kind = isFormer ? UnrecognisedHints.Kind.former : .unknown
+        guard self.unrecognised.seen(name, at: endpoints, kind, now: self.time.now) else { return }
+        self.tryUnrecognisedLater()
+    }
+
+    private func tryUnrecognisedLater() {
+        guard !self.triesUnrecognised else { return }
+        self.triesUnrecognised = true
+        self.add(.tryUnrecognised)
+    }
+
+    /// Tries the recorded advertisements, one every few seconds, until none is left to try.
+    func tryUnrecognised() async {
+        defer { self.triesUnrecognised = false }
+        while let time = self.unrecognised.nextTime(isAlone: self.isAlone) {
+            guard (try? await self.time.sleep(until: time)) != nil else { return }
+            if let candidate = self.unrecognised.next(now: self.time.now, isAlone: self.isAlone) {
+                await self.exchangeTrust(with: candidate)
+            }
+        }
+    }
+
+    /// Whether no other system of the account is listed.
+    private var isAlone: Bool { self.machine.systems.keys.allSatisfy { $0 == self.security.systemID } }
+
+    /// Connects, and lets both sides exchange what they publish of the account's trust. The system is listed only once
+    /// its advertisement carries the present tag.
+    private func exchangeTrust(with candidate: UnrecognisedHints.Candidate) async {
+        let key = self.security.identity.discoveryKey
+        do {
+            var connector = try await self.account.connector(
+                limits: self.needs.limits,
+                timeout: self.needs.connectTimeout,
+                logger: self.logger
+            )
+            connector.opened = { [publisher = self.publisher, opened = connector.opened] connection in
+                opened(connection)
+                guard let connection = connection as? Connection, connection.isWithinAccount else { return }
+                connection.publish(publisher)
+            }
+            let connection = try await connector.connect(
+                to: candidate.endpoints,
+                expecting: nil,
+                hello: Hello(
+                    service: Presence.service,
+                    targetApplication: nil,
+                    application: self.needs.application,
+                    limits: self.needs.limits.peerLimits
+                ),
+                handler: self.requestHandler()
+            )
+            await withTaskGroup(of: Void.self) { [account, time, logger] group in
+                group.addTask { await account.followTrust(over: connection, logger: logger) }
+                group.addTask { try? await time.sleep(for: BrowserTimes.exchange) }
+                await group.next()
+                group.cancelAll()
+            }
+            connection.leave()
+            let isNew = self.security.identity.discoveryKey != key
+            self.logger.debug("Met a system with another tag", metadata: ["isNewKey": "\(isNew)"])
+        } catch {
+            // A system of this account has refused this one, perhaps because it was revoked. Otherwise it is a system
+            // of another account, or none.
+            if (error as? TransportError)?.openStatus == .notAuthorized { self.report(error, from: .sameAccount) }
+        }
+    }
+}

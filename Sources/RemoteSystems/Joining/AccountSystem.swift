@@ -1,0 +1,27 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+public import RemoteSystemsIdentity
+
+/// A system of this user's account, as far as this machine knows it.
+public struct AccountSystem: Sendable, Hashable {
+    /// The system's id.
+    public let id: SystemID
+
+    /// The name under which the system described itself last; `nil` if this machine never met it.
+    public let name: String?
+
+    /// The time at which this machine last stored that it met the system, to within a day; `nil` if it never did.
+    public let lastMet: Date?
+
+    /// The end of the certificate that the system presented last; `nil` if this machine never met it. The system renews
+    /// its certificate 30 days earlier, so a later certificate may exist.
+    public let certificateEnd: Date?
+
+    /// Whether the system was revoked.
+    public let isRevoked: Bool
+
+    /// Whether this is the system that the program runs on.
+    public let isLocal: Bool
+}

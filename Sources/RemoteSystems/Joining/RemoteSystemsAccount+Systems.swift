@@ -1,0 +1,58 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystemsIdentity
+
+extension RemoteSystemsAccount {
+    /// Returns the systems of the account that this machine knows of: its own system first, then the others by id.
+    ///
+    /// Known are the systems that joined by an invitation from this machine, those that a ``RemoteSystemWatcher`` of
+    /// this user met in the last 400 days, and the revoked ones. Other systems of the account may exist.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
+    ///   read. Its cause is an ``IdentityError``.
+    public func systems() throws(RemoteSystemError) -> [AccountSystem] {
+        try self.withStore { store throws(IdentityError) in
+            let own = try store.identity()
+            let revoked = Set(try store.revocations()?.allSystems ?? [])
+            let file = try? store.knownEndpoints()
+            let met = file.flatMap { try? KnownEndpoints(file: $0) }?.met ?? [:]
+            let others = Set(try store.joinedSystems()).union(revoked).union(met.keys).subtracting([own.systemID])
+            let local = AccountSystem(
+                id: own.systemID,
+                name: self.context.configuration.systemDisplayName ?? store.systemName()
+                    ?? MachineFacts.read().displayName,
+                lastMet: nil,
+                certificateEnd: own.certificateValidity.upperBound,
+                isRevoked: revoked.contains(own.systemID),
+                isLocal: true
+            )
+            return [local]
+                + others.sorted().map { id in
+                    AccountSystem(
+                        id: id,
+                        name: met[id]?.name,
+                        lastMet: met[id].map { Date(timeIntervalSince1970: TimeInterval($0.time)) },
+                        certificateEnd: met[id].map { Date(timeIntervalSince1970: TimeInterval($0.certificateEnd)) },
+                        isRevoked: revoked.contains(id),
+                        isLocal: false
+                    )
+                }
+        }
+    }
+
+    /// Changes the name under which other systems list this system. Running hosts publish it within two seconds, unless
+    /// their configuration has a name of its own (``RemoteSystemsConfiguration/systemDisplayName``).
+    ///
+    /// - Parameter name: 1 to 256 bytes of UTF-8 without control, invisible or line-breaking characters; `nil` for the
+    ///   machine's own name.
+    /// - Throws: ``RemoteSystemError``: ``RemoteSystemError/Code/invalidArgument`` for a name of another form;
+    ///   ``RemoteSystemError/Code/identity`` when the file cannot be written.
+    public func rename(to name: String?) throws(RemoteSystemError) {
+        if let name, !name.isName {
+            throw .invalidArgument("A system's name has \(String.nameForm).")
+        }
+        try self.withStore { store throws(IdentityError) in try store.rename(to: name) }
+    }
+}

@@ -1,0 +1,40 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// The links of this system's account, as this system knows them.
+package struct AccountLinks: Sendable, Hashable {
+    /// The signed list; `nil` if the account never had a link.
+    package let list: LinkList?
+    /// The links, with everything that was learned of the linked accounts since. In ascending order of the accounts,
+    /// withdrawn ones included.
+    package let links: [AccountLink]
+
+    init(_ list: LinkList?, learned: LearnedLinks) {
+        self.list = list
+        self.links = (list?.links ?? []).map { link in
+            var link = link
+            if let learned = learned.links[link.account] { link.add(learned) }
+            return link
+        }
+    }
+
+    /// The links of an account that is held only in memory.
+    package init(inMemory links: [AccountLink]) {
+        self.list = nil
+        self.links = links
+    }
+
+    package static let none = AccountLinks(nil, learned: LearnedLinks())
+
+    /// Whether the signed list is older than the other one, as after the restore of a backup.
+    package func isOlder(than other: AccountLinks) -> Bool {
+        guard let newer = other.list else { return false }
+        return self.list.map { newer.isNewer(than: $0) } ?? true
+    }
+
+    /// The link with an account, withdrawn or not.
+    package subscript(account: AccountID) -> AccountLink? { self.links.first { $0.account == account } }
+
+    /// The accounts that are trusted.
+    package var linkedAccounts: [LinkedAccount] { self.links.compactMap(\.linkedAccount) }
+}

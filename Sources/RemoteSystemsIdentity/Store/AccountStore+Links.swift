@@ -1,0 +1,305 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import FoundationEssentials
+
+/// Links with other accounts. They are made and changed on a machine that holds the account's root key, in a list that
+/// the key signs. The account's other systems receive the list (`Docs/wire/links.md`).
+extension AccountStore {
+    /// The links of this system's account, as this system knows them.
+    ///
+    /// - Throws: ``IdentityError/Code/damaged`` if a file was changed by other means.
+    package func links() throws(IdentityError) -> AccountLinks {
+        guard let state = try SecretDirectory.open(path: self.directory),
+            let account = try state.subdirectory(Self.accountName)
+        else { return AccountLinks(nil, learned: LearnedLinks()) }
+        return try StoredAccount.links(of: StoredAccount(reading: account).identity, in: account)
+    }
+
+    // MARK: Linking
+
+    /// Makes the offer to send to another account, to link it with this account.
+    ///
+    /// - Parameters:
+    ///   - name: The name by which the other person will see this account. Stored without control characters and cut at
+    ///     128 bytes.
+    ///   - granted: The rights that this account will grant.
+    /// - Throws: ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invalidLink``.
+    package func linkOffer(name: String, granting granted: Grants, now: Date) throws(IdentityError) -> LinkOffer {
+        try granted.validate()
+        return try self.withAccount { (account, stored) throws(IdentityError) in
+            guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
+            let list = try StoredAccount.linkList(of: stored.identity, in: account)
+            return LinkOffer(
+                roots: authority.roots,
+                revocations: try StoredAccount.revocations(from: stored.identity, in: account),
+                name: name,
+                granted: granted,
+                number: try authority.nextNumber(after: list, now: now)
+            )
+        }
+    }
+
+    /// Links this account with the account that sent `offer`. Replaces an earlier link with that account.
+    ///
+    /// Both sides must have got the other's offer over the same confirmed connection.
+    ///
+    /// - Parameter own: The offer that was sent to the other account, from ``linkOffer(name:granting:now:)``.
+    /// - Returns: The new link.
+    /// - Throws: ``IdentityError/Code/notAuthority``; ``IdentityError/Code/tooManyLinks``;
+    ///   ``IdentityError/Code/invalidLink`` if the offer is of this account itself;
+    ///   ``IdentityError/Code/conflictingRoots`` if the other account's root keys contradict those of an earlier link.
+    @discardableResult
+    package func link(_ own: LinkOffer, with offer: LinkOffer, now: Date) throws(IdentityError) -> AccountLink {
+        _ = try self.changeLinks(now: now) { (links, authority, number) throws(IdentityError) in
+            guard own.account == authority.accountID else {
+                throw .invalidLink("This system's account was replaced while the link was made. Start again.")
+            }
+            guard offer.account != own.account else {
+                throw .invalidLink("Both systems belong to the same account, so there is nothing to link.")
+            }
+            var roots = offer.roots
+            if let known = links[offer.account]?.roots {
+                do throws(TrustError) {
+                    roots = try known.extended(by: roots)
+                } catch {
+                    throw IdentityError(.conflictingRoots, error.message, cause: error)
+                }
+            }
+            links[offer.account] = AccountLink(own, with: offer, roots: roots, number: number, now: now)
+        }
+        try self.learn(roots: offer.roots, revocations: offer.revocations?.bytes)
+        guard let link = try self.links()[offer.account] else { throw .unknownLink(offer.account) }
+        return link
+    }
+
+    /// Changes the rights that this account grants to a linked account.
+    ///
+    /// - Throws: ``IdentityError/Code/notAuthority``, ``IdentityError/Code/unknownLink``,
+    ///   ``IdentityError/Code/invalidLink``.
+    @discardableResult
+    package func grant(_ granted: Grants, to account: AccountID, now: Date) throws(IdentityError) -> AccountLinks {
+        try granted.validate()
+        return try self.changeLinks(now: now) { (links, _, number) throws(IdentityError) in
+            guard var link = links[account], link.withdrawal == nil else { throw .unknownLink(account) }
+            guard link.granted != granted else { return }
+            link.granted = granted
+            link.number = number
+            links[account] = link
+        }
+    }
+
+    /// Withdraws the link with an account. Its systems lose all rights here.
+    ///
+    /// - Throws: ``IdentityError/Code/notAuthority``, ``IdentityError/Code/unknownLink``.
+    @discardableResult
+    package func unlink(_ account: AccountID, now: Date) throws(IdentityError) -> AccountLinks {
+        try self.changeLinks(now: now) { (links, authority, number) throws(IdentityError) in
+            guard var link = links[account], link.withdrawal == nil else { throw .unknownLink(account) }
+            link.withdrawal = try authority.withdrawal(of: account, number: number)
+            link.granted = Grants()
+            link.number = number
+            links[account] = link
+        }
+    }
+
+    private func changeLinks(
+        now: Date,
+        _ change: (inout [AccountID: AccountLink], AccountAuthority, UInt64) throws(IdentityError) -> Void
+    ) throws(IdentityError) -> AccountLinks {
+        try self.withAccount { (account, stored) throws(IdentityError) in
+            guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
+            let list = try StoredAccount.linkList(of: stored.identity, in: account)
+            let before = Dictionary((list?.links ?? []).map { ($0.account, $0) }) { first, _ in first }
+            var links = before
+            let number = try authority.nextNumber(after: list, now: now)
+            try change(&links, authority, number)
+            if links != before {
+                let last = links.values.map(\.number).max() ?? number
+                try Self.store(authority.linkList(of: Array(links.values), number: max(number, last)), in: account)
+            }
+            return try StoredAccount.links(of: stored.identity, in: account)
+        }
+    }
+
+    // MARK: Lists of other systems
+
+    /// Stores a list of links that another system of the account sent, if it is newer than the stored one.
+    ///
+    /// The newest list wins. On a machine with the account's root key, the two lists are merged, and of each link the
+    /// entry that was changed last is kept: another machine that holds the root key may have changed other links.
+    ///
+    /// - Throws: ``IdentityError/Code/rejectedCertificate`` if the list is malformed or no valid root key of the
+    ///   account signed it. Nothing is changed then.
+    package func install(links bytes: [UInt8], now: Date) throws(IdentityError) -> AccountLinks {
+        try self.withAccount { (account, stored) throws(IdentityError) in
+            let list: LinkList
+            do throws(TrustError) {
+                list = try stored.identity.trustedAccount().linkList(bytes, now: now)
+            } catch {
+                throw IdentityError(.rejectedCertificate, error.message, cause: error)
+            }
+            let present = try StoredAccount.linkList(of: stored.identity, in: account)
+            if let present, let authority = try StoredAccount.authority(in: account) {
+                let (older, newer) = list.isNewer(than: present) ? (present, list) : (list, present)
+                let merged = newer.merged(with: older)
+                if Set(merged) != Set(newer.links) {
+                    let number = try authority.nextNumber(after: newer, now: now)
+                    try Self.store(authority.linkList(of: merged, number: number), in: account)
+                    return try StoredAccount.links(of: stored.identity, in: account)
+                }
+            }
+            if present.map({ list.isNewer(than: $0) }) ?? true { try Self.store(list, in: account) }
+            return try StoredAccount.links(of: stored.identity, in: account)
+        }
+    }
+
+    /// Signs the list of links with the account's newest root key, if an older one signed it. Call it after the root
+    /// key was replaced.
+    package func renewLinks(now: Date) throws(IdentityError) {
+        try self.withAccount { (account, stored) throws(IdentityError) in
+            guard let authority = try StoredAccount.authority(in: account),
+                let list = try StoredAccount.linkList(of: stored.identity, in: account),
+                list.root < authority.roots.count
+            else { return }
+            let number = try authority.nextNumber(after: list, now: now)
+            try Self.store(authority.linkList(of: list.links, number: number), in: account)
+        }
+    }
+
+    private static func store(_ list: LinkList, in account: borrowing SecretDirectory) throws(IdentityError) {
+        try account.replace(StoredAccount.File.links, StoredAccount.linksFile(list))
+    }
+
+    // MARK: What linked accounts sent
+
+    /// Stores what a linked account published: newer root keys, a newer revocation list, or the withdrawal of the link.
+    ///
+    /// - Returns: Whether anything was new.
+    /// - Throws: ``IdentityError/Code/unknownLink`` for another account; ``IdentityError/Code/rejectedCertificate`` if
+    ///   a part is malformed or not signed by that account. Nothing is changed then.
+    @discardableResult
+    package func learn(
+        roots: RootChain,
+        revocations: [UInt8]? = nil,
+        withdrawal: [UInt8]? = nil
+    ) throws(IdentityError) -> Bool {
+        try self.withAccount { (account, stored) throws(IdentityError) in
+            guard let list = try StoredAccount.linkList(of: stored.identity, in: account),
+                let link = list[roots.accountID]
+            else { throw .unknownLink(roots.accountID) }
+            // What was learned of accounts that are not in the list any more is dropped.
+            var learned = try StoredAccount.learnedLinks(of: stored.identity, in: account)
+            learned.links = learned.links.filter { list[$0.key] != nil }
+            let before = learned.links[roots.accountID]
+            do throws(TrustError) {
+                let known = before ?? LearnedLink(roots: link.roots)
+                let chain = try link.roots.extended(by: known.roots).extended(by: roots)
+                var updated = known
+                try updated.merge(
+                    LearnedLink(
+                        roots: chain,
+                        revocations: try revocations.map { (bytes) throws(TrustError) in
+                            try RevocationList(bytes, of: chain)
+                        },
+                        withdrawal: try withdrawal.map { (bytes) throws(TrustError) in
+                            try LinkWithdrawal(bytes, by: chain, of: stored.identity.accountID)
+                        }
+                    )
+                )
+                guard updated != before else { return false }
+                learned.links[roots.accountID] = updated
+            } catch {
+                throw IdentityError(.rejectedCertificate, error.message, cause: error)
+            }
+            try account.replace(StoredAccount.File.learnedLinks, StoredAccount.learnedLinksFile(learned))
+            return true
+        }
+    }
+}
+
+extension StoredAccount {
+    private static let linksType = "REMOTE SYSTEMS LINKS"
+    private static let learnedLinksType = "REMOTE SYSTEMS LINKED ACCOUNTS"
+
+    static func linksFile(_ list: LinkList) -> [UInt8] { Self.pem(Self.linksType, list.bytes) }
+
+    static func learnedLinksFile(_ links: LearnedLinks) throws(IdentityError) -> [UInt8] {
+        Self.pem(Self.learnedLinksType, try links.bytes())
+    }
+
+    static func links(
+        of identity: SystemIdentity,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> AccountLinks {
+        AccountLinks(
+            try Self.linkList(of: identity, in: directory),
+            learned: try Self.learnedLinks(of: identity, in: directory)
+        )
+    }
+
+    /// The signed list. The signature is checked on every read: a modified list must not grant anything.
+    static func linkList(
+        of identity: SystemIdentity,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> LinkList? {
+        guard try directory.contains(File.links) else { return nil }
+        let bytes = try Self.readPEM(File.links, Self.linksType, in: directory)
+        do throws(TrustError) {
+            return try LinkList(bytes, of: identity.roots)
+        } catch {
+            throw .damagedLinks(File.links, "is not a list that the account's key signed", in: directory, error)
+        }
+    }
+
+    static func learnedLinks(
+        of identity: SystemIdentity,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> LearnedLinks {
+        guard try directory.contains(File.learnedLinks) else { return LearnedLinks() }
+        let bytes = try Self.readPEM(File.learnedLinks, Self.learnedLinksType, in: directory)
+        do throws(TrustError) {
+            return try LearnedLinks(bytes, of: identity.accountID)
+        } catch {
+            throw .damagedLinks(File.learnedLinks, "holds entries that are not signed", in: directory, error)
+        }
+    }
+
+    /// The files of the links, for a recovered account. Damaged ones are left out: other systems send them again.
+    static func linkFiles(
+        of identity: SystemIdentity,
+        in directory: borrowing SecretDirectory
+    ) -> [(name: String, bytes: [UInt8])] {
+        guard (try? Self.links(of: identity, in: directory)) != nil else { return [] }
+        return [File.links, File.learnedLinks].compactMap { name in
+            (try? directory.read(name)).flatMap { bytes in bytes.map { (name, $0) } }
+        }
+    }
+}
+
+extension IdentityError {
+    fileprivate static func unknownLink(_ account: AccountID) -> IdentityError {
+        IdentityError(
+            .unknownLink,
+            "This account has no link in force with account \(account.short). Nothing was changed."
+        )
+    }
+
+    fileprivate static func damagedLinks(
+        _ name: String,
+        _ what: String,
+        in directory: borrowing SecretDirectory,
+        _ cause: TrustError
+    ) -> IdentityError {
+        let path = directory.path(of: name)
+        return IdentityError(
+            .damaged,
+            """
+            \(path) \(what) (\(cause.code)). Nothing was overwritten and trying again will not help. Restore the file \
+            from a backup, or move it away: the account's other systems then send it again.
+            """,
+            path: path,
+            cause: cause
+        )
+    }
+}

@@ -1,0 +1,118 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+
+/// Frames that have arrived in part. Performs the actions of ``UnfinishedFrame``.
+extension ConnectionDriver {
+    /// Called after a read, if a frame was or is unfinished.
+    ///
+    /// - Parameter isNew: whether the frame that was unfinished before has been finished.
+    func trackUnfinishedFrame(isNew: Bool, now: NIODeadline) {
+        let arrived = self.decoder.pendingBytes
+        if isNew || arrived == 0 { self.releaseUnfinishedFrame() }
+        guard arrived > 0, !self.hasEnded else { return }
+        var frame = self.unfinished ?? UnfinishedFrame(time: self.limits.frameTime, now: now)
+        let action = frame.read(length: self.decoder.announcedBytes, arrived: arrived)
+        self.unfinished = frame
+        switch action {
+        case .nothing: break
+        case .reserve(let bytes): self.reserve(bytes, arrived: arrived, now: now)
+        case .wait(let bytes): self.countWaiting(bytes)
+        }
+        self.armUnfinishedTimer(now: now)
+    }
+
+    private func reserve(_ bytes: Int, arrived: Int, now: NIODeadline) {
+        guard let budget = self.receiveBudget, var frame = self.unfinished else { return }
+        let wasWaiting = frame.isWaiting
+        let action = frame.reserved(budget.reserve(bytes, for: self.holder), arrived: arrived, now: now)
+        self.unfinished = frame
+        switch action {
+        case .read:
+            guard wasWaiting else { return }
+            budget.release(reserved: 0, waiting: frame.waiting, for: self.holder)
+            self.unfinished?.uncounted()
+            try? self.channel.syncOptions?.setOption(.autoRead, value: true)
+        case .wait(let bytes):
+            if !wasWaiting { try? self.channel.syncOptions?.setOption(.autoRead, value: false) }
+            self.countWaiting(bytes)
+            self.retryReserving()
+        case .giveUp:
+            self.giveUp(.unfinishedBytesExceeded)
+        }
+    }
+
+    private func countWaiting(_ bytes: Int) {
+        guard bytes > 0, let budget = self.receiveBudget else { return }
+        if budget.wait(bytes, for: self.holder) {
+            self.unfinished?.counted(bytes)
+        } else {
+            self.giveUp(.unfinishedBytesExceeded)
+        }
+    }
+
+    private func giveUp(_ reason: TransportError) {
+        self.incidents.report(.receiveLimit, by: self.channel, reason: "\(reason)")
+        self.abort(.resourceLimitsExceeded, reason: reason)
+    }
+
+    /// Tries again a moment later. The peer cannot be heard meanwhile, so it does not count as silent.
+    private func retryReserving() {
+        guard !self.hasEnded else { return }
+        self.channel.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(20)) {
+            guard !self.hasEnded, let bytes = self.unfinished?.missing else { return }
+            let now = self.eventLoopEnvironment.now
+            self.machine.heardFromPeer(now: now)
+            self.reserve(bytes, arrived: self.decoder.pendingBytes, now: now)
+        }
+    }
+
+    /// Returns what the unfinished frame uses of the budget, because it is finished or the connection has ended.
+    func releaseUnfinishedFrame() {
+        guard let frame = self.unfinished.take() else { return }
+        self.receiveBudget?.release(reserved: frame.reserved, waiting: frame.waiting, for: self.holder)
+    }
+
+    /// One timer serves all frames of the connection: when it fires, it is armed again for the frame that is unfinished
+    /// then, if there is one.
+    private func armUnfinishedTimer(now: NIODeadline) {
+        guard self.unfinishedTimer == nil, !self.hasEnded, let frame = self.unfinished else { return }
+        let time = frame.isWaiting ? now + UnfinishedFrame.maxWait : frame.deadline.time
+        self.unfinishedTimer = self.channel.eventLoop.assumeIsolated().scheduleTask(deadline: time) {
+            self.unfinishedTimer = nil
+            guard !self.hasEnded, var frame = self.unfinished else { return }
+            let now = self.eventLoopEnvironment.now
+            let action = frame.timerWentOff(now: now)
+            self.unfinished = frame
+            switch action {
+            case .wait: self.armUnfinishedTimer(now: now)
+            case .giveUp: self.giveUp(.frameTooSlow)
+            }
+        }
+    }
+}
+
+extension TransportError {
+    fileprivate static let frameTooSlow = TransportError(
+        .connectionLost,
+        "The connection was closed: the other system took too long to send a whole message.",
+        side: .remote,
+        canRetry: true,
+        closeStatus: .resourceLimitsExceeded,
+        failureCode: FailureCode.frameTooSlow.rawValue,
+        toPeer: "Your system took too long to send a whole message. Try again over a faster network."
+    )
+
+    fileprivate static let unfinishedBytesExceeded = TransportError(
+        .localResources,
+        "The connection was closed: too many bytes of unfinished messages arrived at the same time.",
+        side: .local,
+        canRetry: true,
+        closeStatus: .resourceLimitsExceeded,
+        failureCode: FailureCode.unfinishedBytesExceeded.rawValue,
+        toPeer:
+            "This host holds too many bytes of unfinished messages. Send fewer long messages at the same time, or try "
+            + "again later."
+    )
+}

@@ -1,0 +1,95 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import Logging
+package import NIOCore
+internal import NIOPosix
+package import RemoteSystemsIdentity
+internal import Synchronization
+
+/// Logs the incidents that peers cause. Of each kind it logs the first few in a minute, then one summary with the
+/// number of the others, so that a flood is visible and cannot fill the log.
+///
+/// The metadata keys are stable: `event` (``Incident``), `peer` (the address, without a port) or `system`,
+/// `reason`, and in a summary `count` and `seconds` (`Docs/security-model.md`).
+package final class IncidentLog: Sendable {
+    /// The number of events in a summary from which it is a warning, whatever the level of one event.
+    private static var flood: Int { 100 }
+
+    private enum Origin: Hashable {
+        case peer(PeerKey)
+        case system(SystemID)
+    }
+
+    private let logger: Logger
+    private let period: TimeAmount
+    private let limiters = Mutex<[Incident: LogLimiter<Origin>]>([:])
+
+    /// - Parameter period: the time after which the suppressed events are summarised. Defaults to one minute.
+    package init(_ logger: Logger, period: TimeAmount = .minutes(1)) {
+        self.logger = logger
+        self.period = period
+    }
+
+    /// Reports an incident that the peer of a channel caused. For a Unix socket, call it on the channel's event loop.
+    package func report(_ incident: Incident, by channel: any Channel, reason: @autoclosure () -> String) {
+        self.report(incident, by: channel.transportPeer, reason: reason())
+    }
+
+    package func report(_ incident: Incident, by peer: TransportPeer, reason: @autoclosure () -> String) {
+        self.report(incident, of: .peer(peer.key), ["peer": "\(peer.address)", "reason": "\(reason())"])
+    }
+
+    package func report(_ incident: Incident, by system: SystemID, reason: @autoclosure () -> String) {
+        self.report(incident, of: .system(system), ["system": "\(system)", "reason": "\(reason())"])
+    }
+
+    private func report(_ incident: Incident, of origin: Origin, _ metadata: @autoclosure () -> Logger.Metadata) {
+        let event = self.limiters.withLock { limiters in
+            limiters[incident, default: LogLimiter(period: self.period)].occurred(for: origin, now: .now())
+        }
+        switch event {
+        case .log:
+            self.logger.log(
+                level: incident.level,
+                incident.message,
+                metadata: metadata().merging(["event": "\(incident.rawValue)"]) { $1 }
+            )
+        case .count:
+            break
+        case .countAndSummarize(let time):
+            MultiThreadedEventLoopGroup.singleton.any().scheduleTask(in: time) { [weak self] in
+                self?.summarize(incident)
+            }
+        }
+    }
+
+    private func summarize(_ incident: Incident) {
+        let count = self.limiters.withLock { $0[incident]?.summarize() ?? 0 }
+        guard count > 0 else { return }
+        let level = count >= Self.flood ? max(incident.level, .warning) : incident.level
+        let seconds = self.period.nanoseconds / 1_000_000_000
+        self.logger.log(
+            level: level,
+            "\(incident.message) (further events of this kind)",
+            metadata: ["event": "\(incident.rawValue)", "count": "\(count)", "seconds": "\(seconds)"]
+        )
+    }
+}
+
+extension Incident {
+    /// The incident that a refusal or an error with this failure code is; `nil` if it is the ordinary course.
+    init?(failureCode: String?) {
+        guard let code = failureCode.flatMap(FailureCode.init) else { return nil }
+        switch code {
+        case .certificateInvalid, .certificateExpired, .certificateNotYetValid, .otherAccount, .revoked:
+            self = .certificateRefused
+        case .tooManyConnections, .tooManyConnectionsOfSystem:
+            self = .connectionLimit
+        case .frameTooSlow, .unfinishedBytesExceeded:
+            self = .receiveLimit
+        default:
+            return nil
+        }
+    }
+}

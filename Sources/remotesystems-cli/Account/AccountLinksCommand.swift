@@ -1,0 +1,33 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import RemoteSystems
+
+/// The command `remotesystems account links`.
+struct AccountLinksCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "links",
+        abstract: "List the linked accounts of other people, and the rights granted and received.",
+        usage: "remotesystems account links [<options>]",
+        discussion: """
+            'granted' is what the systems of the other account may use here. 'received' is what the other account \
+            stated to grant when the accounts were linked; it may have changed since.
+            """
+    )
+
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
+        let links = try account.links()
+        for (index, link) in links.enumerated() {
+            try output.json(LinkOutput(link))
+            if index > 0 { try output.line("") }
+            for line in link.lines { try output.line(line) }
+        }
+        if links.isEmpty { try output.line("No account is linked. 'remotesystems pair' links one.") }
+        return true
+    }
+}

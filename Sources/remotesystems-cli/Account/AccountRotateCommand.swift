@@ -1,0 +1,57 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// The command `remotesystems account rotate-root-key`.
+struct AccountRotateCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rotate-root-key",
+        abstract: "Replace the account's root key.",
+        usage: "remotesystems account rotate-root-key [<options>]",
+        discussion: """
+            Only the machine that holds the root key can replace it. The account and all systems keep their ids. The \
+            other systems learn the new key when they connect to this machine or to each other, and then renew their \
+            certificates by themselves. Keep a host or a watcher running on this machine.
+
+            If another person may have the old key, use --stolen. Every certificate of the old key is then invalid: \
+            each other machine has to join again ('remotesystems account invite' here, 'remotesystems account join' \
+            there), and keeps its id.
+
+            Recovery files of the old key are of no use afterwards: make a new one ('remotesystems account export').
+            """
+    )
+
+    @Flag(help: "The old key may be in the hands of another person. It is retired at once.")
+    var stolen = false
+
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
+        let identity = try account.identity()
+        let retirement = try account.rotateRootKey(isStolen: self.stolen)
+        try output.json(RotatedOutput(accountID: identity.accountID, retirement: retirement, stolen: self.stolen))
+        try output.line("Account \(identity.accountID.short) has a new root key.")
+        try output.line(
+            self.stolen
+                ? "The old key is retired. Invite each other machine again ('remotesystems account invite')."
+                : "Certificates of the old key are valid until \(retirement.formatted(.iso8601))."
+        )
+        try output.line("Make a new recovery file ('remotesystems account export'). Older ones are of no use.")
+        return true
+    }
+}
+
+/// The output of `account rotate-root-key --json`.
+private struct RotatedOutput: Encodable {
+    let event = "rotated"
+    let time = Date.now
+    var accountID: AccountID
+    /// The time at which certificates of the old key become invalid.
+    var retirement: Date
+    var stolen: Bool
+}

@@ -1,0 +1,62 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// The command `remotesystems account systems`.
+struct AccountSystemsCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "systems",
+        abstract: "List the systems of the account that this machine knows of.",
+        usage: "remotesystems account systems [<options>]",
+        discussion: """
+            Known are the systems that joined by an invitation from this machine, those that this user's programs met, \
+            and the revoked ones. 'remotesystems list' shows the systems that are reachable now.
+            """
+    )
+
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
+        for system in try account.systems() {
+            try output.json(
+                AccountSystemOutput(
+                    id: system.id,
+                    name: system.name,
+                    lastMet: system.lastMet,
+                    certificateEnd: system.certificateEnd,
+                    isRevoked: system.isRevoked,
+                    isLocal: system.isLocal
+                )
+            )
+            let name = system.name.map(\.printable) ?? "(never met)"
+            try output.line("\(system.id.short)  \(name)  \(Self.state(of: system, at: .now))")
+        }
+        return true
+    }
+
+    private static func state(of system: AccountSystem, at now: Date) -> String {
+        func day(_ date: Date) -> String { date.formatted(.iso8601.year().month().day()) }
+        if system.isRevoked { return "revoked" }
+        let met = system.isLocal ? "this machine" : system.lastMet.map { "met \(day($0))" }
+        let certificate = system.certificateEnd.map { end in
+            end <= now ? "certificate ended \(day(end))" : "certificate until \(day(end))"
+        }
+        return [met, certificate].compactMap(\.self).joined(separator: ", ")
+    }
+}
+
+/// A line of `account systems --json`.
+private struct AccountSystemOutput: Encodable {
+    let event = "account-system"
+    var id: SystemID
+    var name: String?
+    var lastMet: Date?
+    var certificateEnd: Date?
+    var isRevoked: Bool
+    var isLocal: Bool
+}

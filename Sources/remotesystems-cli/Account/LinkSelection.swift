@@ -1,0 +1,106 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// The argument that names a linked account.
+struct LinkSelection: ParsableArguments {
+    @Argument(help: "The linked account: its id, at least the first four characters of it, or its name.")
+    var account: String
+
+    /// Returns the one link in force that the argument identifies.
+    ///
+    /// - Throws: ``Failure`` if no link or more than one fits.
+    func choose(from account: RemoteSystemsAccount) throws -> AccountLink {
+        let links = try account.links().filter { $0.state != .withdrawn }
+        let isPrefix = self.account.count >= 4
+        let fitting = links.filter {
+            $0.name == self.account || (isPrefix && $0.account.description.hasPrefix(self.account))
+        }
+        guard let only = fitting.first else {
+            throw Failure(
+                "misuse",
+                "No linked account is known as \(self.account). 'remotesystems account links' lists them."
+            )
+        }
+        guard fitting.count == 1 else {
+            throw Failure(
+                "misuse",
+                "\(self.account) fits \(fitting.count) linked accounts: "
+                    + "\(fitting.map(\.account.short).joined(separator: ", ")). Give more characters of the id."
+            )
+        }
+        return only
+    }
+}
+
+/// A linked account, in the output of `account links`, `account grant` and `account unlink` with `--json`.
+struct LinkOutput: Encodable {
+    struct Rights: Encodable {
+        var services: [String]
+        var schemes: [String]
+        var topics: [String]
+        var end: Date?
+
+        init(_ grants: Grants) {
+            self.services = grants.services.sorted()
+            self.schemes = grants.uriSchemes.sorted()
+            self.topics = grants.topics.sorted()
+            self.end = grants.end
+        }
+    }
+
+    var event: String
+    var accountID: AccountID
+    var name: String
+    var state: String
+    var created: Date
+    var granted: Rights
+    var received: Rights
+
+    init(event: String = "link", _ link: AccountLink) {
+        self.event = event
+        self.accountID = link.account
+        self.name = link.name
+        self.state = link.state.rawValue
+        self.created = link.created
+        self.granted = Rights(link.granted)
+        self.received = Rights(link.received)
+    }
+}
+
+extension AccountLink {
+    /// The link in lines of text.
+    var lines: [String] {
+        let state =
+            switch self.state {
+            case .active: "active"
+            case .withdrawn: "withdrawn by this account"
+            case .withdrawnByOther: "withdrawn by the other account: nothing is granted"
+            }
+        return [
+            "account      \(self.account)",
+            "name         \(self.name.printable)",
+            "state        \(state), linked \(self.created.formatted(.iso8601))",
+            "granted      \(self.granted.text)",
+            "received     \(self.received.text)",
+        ]
+    }
+}
+
+extension Grants {
+    fileprivate var text: String {
+        var parts: [String] = []
+        for (what, names) in [("services", self.services), ("schemes", self.uriSchemes), ("topics", self.topics)]
+        where !names.isEmpty {
+            parts.append("\(what) \(names.sorted().map(\.printable).joined(separator: ", "))")
+        }
+        guard !parts.isEmpty else { return "nothing" }
+        if let end {
+            parts.append(end <= .now ? "ended \(end.formatted(.iso8601))" : "until \(end.formatted(.iso8601))")
+        }
+        return parts.joined(separator: "; ")
+    }
+}

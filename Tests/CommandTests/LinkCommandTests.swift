@@ -1,0 +1,84 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import RemoteSystemsIdentity
+import Testing
+
+extension CommandTests {
+    /// `account links`, `account grant` and `account unlink`, with two accounts that are linked through their stores.
+    @Suite struct Links {
+        private static func linked(_ body: (Sandbox, AccountID) async throws -> Void) async throws {
+            try await Sandbox.with { sandbox in
+                let (own, other) = (
+                    AccountStore(directory: sandbox.state()), AccountStore(directory: sandbox.state("bo"))
+                )
+                let now = Date()
+                _ = try own.identity()
+                let account = try other.identity().accountID
+                let ours = try own.linkOffer(name: "Ada", granting: Grants(services: ["test.volume"]), now: now)
+                let theirs = try other.linkOffer(name: "Bo\u{1B}[31m", granting: Grants(), now: now)
+                try own.link(ours, with: theirs, now: now)
+                try other.link(theirs, with: ours, now: now)
+                try await body(sandbox, account)
+            }
+        }
+
+        @Test func `without links, the command says how to make one`() async throws {
+            try await Sandbox.with { sandbox in
+                let shown = try await sandbox.run("account", "links")
+                #expect(shown.status == 0 && shown.lines.contains { $0.contains("remotesystems pair") })
+                #expect(try await sandbox.run("account", "links", "--json").json.isEmpty)
+            }
+        }
+
+        @Test func `links are listed, granted and withdrawn, by name or by the start of the id`() async throws {
+            try await Self.linked { sandbox, account in
+                let link = try #require(try await sandbox.run("account", "links", "--json").event("link"))
+                #expect(link["accountID"] as? String == account.description)
+                #expect(link["name"] as? String == "Bo [31m" && link["state"] as? String == "active")
+                #expect((link["granted"] as? [String: Any])?["services"] as? [String] == ["test.volume"])
+                let theirs = try #require(
+                    try await sandbox.run("account", "links", "--json", as: "bo").event("link")
+                )
+                #expect((theirs["received"] as? [String: Any])?["services"] as? [String] == ["test.volume"])
+
+                let granted = try await sandbox.run(
+                    "account",
+                    "grant",
+                    "Bo [31m",
+                    "--service",
+                    "test.photos",
+                    "--scheme",
+                    "HTTPS",
+                    "--days",
+                    "7",
+                    "--json"
+                )
+                let rights = try #require(granted.event("granted")?["granted"] as? [String: Any])
+                #expect(rights["services"] as? [String] == ["test.photos"])
+                #expect(rights["schemes"] as? [String] == ["https"])
+                #expect(rights["end"] is String)
+
+                let prefix = String(account.description.prefix(6))
+                let unlinked = try await sandbox.run("account", "unlink", prefix, "--json")
+                #expect(unlinked.event("unlinked")?["state"] as? String == "withdrawn")
+                #expect(try await sandbox.run("account", "unlink", prefix).status == 2)
+                let shown = try await sandbox.run("account", "links")
+                #expect(shown.lines.contains { $0.contains("withdrawn by this account") })
+            }
+        }
+
+        @Test func `an unknown account and invalid rights are refused`() async throws {
+            try await Self.linked { sandbox, account in
+                #expect(try await sandbox.run("account", "grant", "unknown").status == 2)
+                let id = account.description
+                #expect(try await sandbox.run("account", "grant", id, "--scheme", "1x").status == 2)
+                #expect(try await sandbox.run("account", "grant", id, "--days", "0").status != 0)
+                let link = try #require(try await sandbox.run("account", "links", "--json").event("link"))
+                #expect((link["granted"] as? [String: Any])?["services"] as? [String] == ["test.volume"])
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import Testing
+
+@testable import RemoteSystemsIdentity
+
+/// Joining and revocations, and the way back of a system whose membership has ended (issue 10).
+@Suite struct RejoiningTests {
+    let temporary: TemporaryDirectory
+    let inviter: AccountStore
+    let other: TemporaryDirectory
+
+    init() throws {
+        self.temporary = try TemporaryDirectory()
+        self.inviter = self.temporary.store
+        _ = try self.inviter.identity(now: noon)
+        self.other = try TemporaryDirectory()
+    }
+
+    private struct Refused: Error { var reason: JoinRefusal }
+
+    /// Joins with the other machine, as the two commands do.
+    @discardableResult
+    private func join(at now: Date) throws -> SystemIdentity {
+        let (identity, list) = (try self.inviter.identity(now: now), try self.inviter.revocations())
+        let invitation = try Invitation(
+            accountID: identity.accountID,
+            addresses: [Invitation.Address(host: "127.0.0.1", port: 1)],
+            now: now
+        )
+        let member = try self.other.store.checkAdoption(of: identity.accountID, evenIfShared: true, now: now)
+        let joined = try self.joined(invitation, again: member, identity, list, now: now)
+        return try self.other.store.adopt(
+            joined.identity,
+            revocations: joined.revocations,
+            evenIfShared: true,
+            now: now
+        ).identity
+    }
+
+    private func joined(
+        _ invitation: Invitation,
+        again member: SystemIdentity?,
+        _ identity: SystemIdentity,
+        _ list: RevocationList?,
+        now: Date
+    ) throws -> JoinedAccount {
+        var open = OpenInvitation(invitation)
+        var inviter = JoinInviter(identity: identity, authority: try self.inviter.authority(), revocations: list)
+        var joiner = try JoinJoiner(invitation: invitation, again: member, now: now)
+        let hello = try joiner.start()
+        let challenge: JoinChallenge
+        switch inviter.receive(hello, peerCertificate: joiner.certificate, invitation: open, now: now) {
+        case .send(let sent): challenge = sent
+        case .refuse(let reason): throw Refused(reason: reason)
+        }
+        let proof = try joiner.receive(challenge, peerCertificate: identity.certificate, now: now)
+        guard case .accept(let accepted, let system) = try inviter.receive(proof, invitation: &open, now: now) else {
+            throw Refused(reason: .failed)
+        }
+        try self.inviter.recordJoined(system, invitedAt: list?.position)
+        return try joiner.receive(accepted, now: now)
+    }
+
+    @Test func `a system that joins receives the revocation list and the newest discovery key`() throws {
+        let revoked = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let list = try self.inviter.revoke(revoked, now: noon)
+        let joined = try self.join(at: noon)
+        #expect(try self.other.store.revocations() == list)
+        #expect(try self.inviter.identity(now: noon).discoveryKey == joined.discoveryKey)
+        #expect(joined.discoveryKey.position == list.position)
+        // The list is recorded, too.
+        try remove(self.other.store.directory + "/account/revoked-systems.pem")
+        #expect(code { () throws(IdentityError) in try self.other.store.revocations() } == .revocationsLost)
+    }
+
+    @Test func `a revoked system cannot join with its old key, and gets a new id with a new one`() throws {
+        let first = try self.join(at: noon)
+        _ = try self.inviter.revoke(first.systemID, now: noon)
+        let (identity, list) = (try self.inviter.identity(now: noon), try self.inviter.revocations())
+        let invitation = try Invitation(
+            accountID: identity.accountID,
+            addresses: [Invitation.Address(host: "127.0.0.1", port: 1)],
+            now: noon
+        )
+        let error = #expect(throws: Refused.self) {
+            try self.joined(invitation, again: first, identity, list, now: noon)
+        }
+        #expect(error?.reason == .revoked)
+        var joiner = try JoinJoiner(invitation: invitation, again: first, now: noon)
+        _ = try joiner.start()
+        #expect(joiner.receive(.revoked).code == .systemRevoked)
+        // The machine knows that it was revoked: joining makes a new key.
+        try self.other.store.install(revocations: #require(list).bytes, now: noon)
+        let again = try self.join(at: noon)
+        #expect(again.systemID != first.systemID)
+    }
+
+    @Test func `an invitation does not survive a revocation`() throws {
+        let before = try self.inviter.revocations()
+        _ = try self.inviter.revoke(SystemID(of: P256.Signing.PrivateKey().publicKey), now: noon)
+        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        #expect(
+            code { () throws(IdentityError) in
+                try self.inviter.recordJoined(system, invitedAt: before?.position)
+            } == .invitationUsed
+        )
+        #expect(try self.inviter.joinedSystems().isEmpty)
+        try self.inviter.recordJoined(system, invitedAt: self.inviter.revocations()?.position)
+        #expect(try self.inviter.joinedSystems() == [system])
+    }
+
+    @Test func `a machine that was off for a year joins again and keeps its id`() throws {
+        let first = try self.join(at: noon)
+        // While its certificate is valid there is nothing to join.
+        #expect(
+            code { () throws(IdentityError) in
+                try self.other.store.checkAdoption(of: first.accountID, evenIfShared: true, now: noon)
+            } == .accountInUse
+        )
+        let later = noon.addingTimeInterval(365 * day)
+        #expect(throws: TrustError.self) {
+            try self.inviter.identity(now: later).trustStore().authorise(
+                peerCertificate: first.certificate,
+                now: later
+            )
+        }
+        let again = try self.join(at: later)
+        #expect(again.systemID == first.systemID)
+        _ = try self.inviter.identity(now: later).trustStore().authorise(
+            peerCertificate: again.certificate,
+            now: later
+        )
+        #expect(try self.inviter.joinedSystems() == [first.systemID])
+    }
+
+    @Test func `after a stolen root key the other systems join again and keep their ids`() throws {
+        let first = try self.join(at: noon)
+        _ = try self.inviter.rotateRootKey(isStolen: true, now: noon)
+        // The member has learned the new key from a handshake.
+        try self.other.store.install(roots: self.inviter.authority().roots)
+        let again = try self.join(at: noon)
+        #expect(again.systemID == first.systemID && again.root == 2)
+        _ = try self.inviter.identity(now: noon).trustStore().authorise(peerCertificate: again.certificate, now: noon)
+    }
+
+    @Test func `a machine that lost its revocation list joins again`() throws {
+        let first = try self.join(at: noon)
+        let list = try self.inviter.revoke(SystemID(of: P256.Signing.PrivateKey().publicKey), now: noon)
+        try self.other.store.install(revocations: list.bytes, now: noon)
+        try remove(self.other.store.directory + "/account/revoked-systems.pem")
+        let again = try self.join(at: noon)
+        #expect(again.systemID == first.systemID)
+        #expect(try self.other.store.revocations() == list)
+    }
+
+    // MARK: Recovery
+
+    @Test func `a recovery file contains the revocations`() throws {
+        let list = try self.inviter.revoke(SystemID(of: P256.Signing.PrivateKey().publicKey), now: noon)
+        let path = self.temporary.path + "/recovery.txt"
+        let factors = RecoveryFile.WorkFactors(logN: 10, r: 8, p: 1)
+        let passphrase = Array("correct horse".utf8)
+        try self.inviter.exportRecovery(to: path, passphrase: passphrase, factors: factors)
+        _ = try self.other.store.importRecovery(from: path, passphrase: passphrase, now: noon)
+        #expect(try self.other.store.revocations() == list)
+        let recovered = try self.other.store.identity(now: noon)
+        #expect(try self.inviter.identity(now: noon).discoveryKey == recovered.discoveryKey)
+        // Both machines hold the root key now. What each revokes reaches the other.
+        let (here, there) = (
+            SystemID(of: P256.Signing.PrivateKey().publicKey), SystemID(of: P256.Signing.PrivateKey().publicKey)
+        )
+        let ours = try self.inviter.revoke(here, now: noon)
+        let theirs = try self.other.store.revoke(there, now: noon.addingTimeInterval(1))
+        let merged = try self.inviter.install(revocations: theirs.bytes, now: noon)
+        #expect(try self.other.store.install(revocations: ours.bytes, now: noon).systems.count == 3)
+        #expect(Set(merged.systems) == Set(list.systems + [here, there]))
+    }
+
+    @Test func `a recovery file from before a rotation makes a machine that is no authority any more`() throws {
+        let path = self.temporary.path + "/recovery.txt"
+        let factors = RecoveryFile.WorkFactors(logN: 10, r: 8, p: 1)
+        let passphrase = Array("correct horse".utf8)
+        try self.inviter.exportRecovery(to: path, passphrase: passphrase, factors: factors)
+        _ = try self.inviter.rotateRootKey(isStolen: false, now: noon)
+        _ = try self.other.store.importRecovery(from: path, passphrase: passphrase, now: noon)
+        #expect(try self.other.store.identity(now: noon).isAuthority)
+        // It meets a system that knows the newer key.
+        try self.other.store.install(roots: self.inviter.authority().roots)
+        let identity = try self.other.store.identity(now: noon)
+        #expect(!identity.isAuthority && identity.isRenewalDue(at: noon))
+        let der = try self.inviter.authority().issueCertificate(for: identity.systemKey.publicKey, now: noon)
+        #expect(try self.other.store.install(renewedCertificate: der, now: noon).root == 2)
+    }
+}

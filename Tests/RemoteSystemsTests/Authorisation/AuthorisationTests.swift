@@ -1,0 +1,224 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Logging
+import RemoteSystemsIdentity
+import RemoteSystemsTransport
+import Synchronization
+import Testing
+
+@testable import RemoteSystems
+
+/// The one place that decides what a peer may do: every standing with every target.
+@Suite struct AuthorisationTests {
+    typealias Target = Authorisation.Target
+    typealias Offer = Authorisation.ServiceOffer
+
+    static let account = AccountID(bytes: [UInt8](repeating: 1, count: 32))
+    static let system = SystemID(bytes: [UInt8](repeating: 2, count: 32))
+    static let own = SystemID(bytes: [UInt8](repeating: 3, count: 32))
+
+    static func subject(
+        _ standing: Standing,
+        isLocal: Bool = false,
+        application: String = "test.caller"
+    ) throws -> Authorisation.Subject {
+        let (system, own) = (try #require(Self.system), try #require(Self.own))
+        return Authorisation.Subject(
+            PeerIdentity(standing, systemID: isLocal ? own : system, expiry: .distantFuture),
+            application: application,
+            own: own
+        )
+    }
+
+    private static func offer(_ callers: AppServiceCallers = .account, remote: Bool = true) -> Offer {
+        Offer(application: "test.host", supportsRemote: remote, callers: callers)
+    }
+
+    /// Every kind of target that is not an app service.
+    private static let others: [Target] = [
+        .presence, .renewal, .diagnosis, .stream, .launching, .launch(scheme: "https"), .topic("test.topic"),
+        .application("test.other"),
+    ]
+
+    private func allowed(
+        _ targets: [Target] = others,
+        to standing: Standing,
+        anyone: Bool = false
+    ) throws -> [Target] {
+        let authorisation = Authorisation(host: "test.host", allowsAnyoneNearby: anyone)
+        let subject = try Self.subject(standing)
+        return targets.filter { authorisation.decide(subject, $0) == .allowed }
+    }
+
+    @Test func `a system of the account may use everything but what a service's rules exclude`() throws {
+        let account = try #require(Self.account)
+        let authorisation = Authorisation(host: "test.host", allowsAnyoneNearby: false)
+        #expect(try self.allowed(to: .sameAccount(account)) == Self.others)
+        let cases: [(offer: Offer?, isLocal: Bool, application: String, Authorisation.Decision)] = [
+            (nil, false, "test.caller", .refused(.unknownService)),
+            (nil, true, "test.caller", .refused(.unknownService)),
+            (Self.offer(), false, "", .allowed),
+            (Self.offer(remote: false), false, "test.caller", .refused(.callerNotLocal)),
+            (Self.offer(remote: false), true, "test.caller", .allowed),
+            (Self.offer(.sameApplication), false, "test.host", .allowed),
+            (Self.offer(.sameApplication), false, "test.caller", .refused(.callerNotListed)),
+            (Self.offer(.applications(["test.caller"])), false, "test.caller", .allowed),
+            (Self.offer(.applications(["test.caller"])), true, "", .refused(.callerNotListed)),
+            (Self.offer(.anyoneNearby), false, "test.caller", .allowed),
+        ]
+        for (offer, isLocal, application, expected) in cases {
+            let subject = try Self.subject(.sameAccount(account), isLocal: isLocal, application: application)
+            #expect(authorisation.decide(subject, .service("test.service", offer)) == expected)
+        }
+    }
+
+    @Test func `a linked account's system may use what was granted and nothing else`() throws {
+        let account = try #require(Self.account)
+        let cases: [(Grants, [Target])] = [
+            (Grants(), []),
+            (Grants(services: ["test.service"]), [.presence, .stream]),
+            (Grants(uriSchemes: ["https"]), [.presence, .launching, .launch(scheme: "https")]),
+            (Grants(uriSchemes: ["http"]), [.presence, .launching]),
+            (Grants(topics: ["test.topic"]), [.presence, .topic("test.topic")]),
+        ]
+        for (grants, expected) in cases {
+            #expect(try self.allowed(to: .linked(account, grants)) == expected, "\(grants)")
+        }
+    }
+
+    @Test func `a granted service keeps its own rules`() throws {
+        let account = try #require(Self.account)
+        let authorisation = Authorisation(host: "test.host", allowsAnyoneNearby: false)
+        let cases: [(granted: String, offer: Offer?, Authorisation.Decision)] = [
+            ("test.service", Self.offer(), .allowed),
+            ("test.other", Self.offer(), .refused(.notGranted)),
+            ("test.service", nil, .refused(.unknownService)),
+            ("test.service", Self.offer(remote: false), .refused(.callerNotLocal)),
+            ("test.service", Self.offer(.sameApplication), .refused(.callerNotListed)),
+            ("test.other", Self.offer(.anyoneNearby), .refused(.notGranted)),
+        ]
+        for (granted, offer, expected) in cases {
+            let subject = try Self.subject(.linked(account, Grants(services: [granted])))
+            #expect(authorisation.decide(subject, .service("test.service", offer)) == expected)
+        }
+    }
+
+    @Test func `an anonymous system may use what is offered to anyone, where the host allows it`() throws {
+        #expect(try self.allowed(to: .anonymous).isEmpty)
+        #expect(try self.allowed(to: .anonymous, anyone: true) == [.presence])
+        let services: [Target] = [
+            .service("a", Self.offer(.anyoneNearby)), .service("b", Self.offer(.anyoneNearby, remote: false)),
+            .service("c", Self.offer()), .service("d", nil),
+        ]
+        #expect(try self.allowed(services, to: .anonymous).isEmpty)
+        #expect(try self.allowed(services, to: .anonymous, anyone: true) == [services[0]])
+        // A linked account has no fewer rights.
+        let linked = Standing.linked(try #require(Self.account), Grants())
+        #expect(try self.allowed(services + Self.others, to: linked, anyone: true) == [services[0], .presence])
+    }
+
+    @Test func `a system of another account gets one refusal for every reason`() throws {
+        let account = try #require(Self.account)
+        let authorisation = Authorisation(host: "test.host", allowsAnyoneNearby: true)
+        let offered = [(name: "test.secret", offer: Self.offer())]
+        for standing in [Standing.linked(account, Grants(services: ["test.service"])), .anonymous] {
+            for target in Self.others + [.service("test.service", nil), .service("test.service", Self.offer())] {
+                for reason in Authorisation.Reason.allCases {
+                    let refusal = authorisation.refusal(
+                        of: try Self.subject(standing),
+                        target,
+                        for: reason,
+                        services: offered
+                    )
+                    #expect(refusal == AnonymousConnections.refusal)
+                }
+            }
+        }
+    }
+
+    @Test func `a refusal names only the services that the caller may call`() throws {
+        let authorisation = Authorisation(host: "test.host", allowsAnyoneNearby: false)
+        let refusal = authorisation.refusal(
+            of: try Self.subject(.sameAccount(try #require(Self.account))),
+            .service("test.volumes", nil),
+            for: .unknownService,
+            services: [("test.volume", Self.offer()), ("test.hidden", Self.offer(.sameApplication))]
+        )
+        #expect(refusal.failure.text.contains("test.volume") && !refusal.failure.text.contains("test.hidden"))
+    }
+
+    // MARK: Audit events
+
+    /// A log handler that keeps the metadata of each message.
+    private struct Recorder: LogHandler {
+        final class Events: Sendable {
+            let all = Mutex<[Logger.Metadata]>([])
+        }
+
+        let events: Events
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { self.metadata[key] }
+            set { self.metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            self.events.all.withLock { $0.append(event.metadata ?? [:]) }
+        }
+    }
+
+    @Test func `an audit event has stable keys`() throws {
+        let events = Recorder.Events()
+        let logger = Logger(label: "test") { _ in Recorder(events: events) }
+        let account = try #require(Self.account)
+        let subject = try Self.subject(.linked(account, Grants()), application: "evil\u{1B}[31m")
+        let log = AuditLog { .now }
+        log.write(AuditEvent(.refused(.notGranted), about: subject, .service("test.service", nil)), to: logger)
+        log.write(AuditEvent(.allowed, about: subject, .launch(scheme: "https")), to: logger)
+        log.write(AuditEvent(.linkWithdrawn, account), to: logger)
+        let metadata = events.all.withLock { $0 }.map { $0.mapValues { "\($0)" } }
+        let peer = ["peer.system": "\(subject.system)", "peer.account": "\(account)", "peer.standing": "linked"]
+            .merging(["peer.application": "evil [31m"]) { $1 }
+        #expect(metadata.count == 3)
+        #expect(
+            metadata.first
+                == peer.merging([
+                    "event": "access.refused", "target": "service", "service": "test.service", "decision": "deny",
+                    "reason": "not-granted",
+                ]) { $1 }
+        )
+        #expect(
+            metadata.dropFirst().first
+                == peer.merging([
+                    "event": "access.allowed", "target": "launch", "scheme": "https", "decision": "allow",
+                ]) { $1 }
+        )
+        #expect(metadata.last == ["event": "link.withdrawn", "peer.account": "\(account)"])
+    }
+
+    @Test func `a flood of refusals is logged in part, and counted`() throws {
+        let events = Recorder.Events()
+        let logger = Logger(label: "test") { _ in Recorder(events: events) }
+        let subject = try Self.subject(.anonymous)
+        let start = ContinuousClock.now
+        let time = Mutex(start)
+        let log = AuditLog { time.withLock { $0 } }
+        let event = AuditEvent(.refused(.otherAccount), about: subject, .presence)
+        for _ in 0..<100_000 { log.write(event, to: logger) }
+        #expect(events.all.withLock { $0.count } == AuditLog.burst)
+        time.withLock { $0 = start + AuditLog.interval }
+        log.write(event, to: logger)
+        log.write(event, to: logger)
+        let all = events.all.withLock { $0 }
+        #expect(all.count == AuditLog.burst + 1)
+        #expect(all.last?["suppressed"].map { "\($0)" } == "\(100_000 - AuditLog.burst)")
+        // A clock that jumps far ahead refills the burst, and no more.
+        time.withLock { $0 = start + .seconds(1_000_000_000) }
+        for _ in 0..<1000 { log.write(event, to: logger) }
+        #expect(events.all.withLock { $0.count } == 2 * AuditLog.burst + 1)
+    }
+}

@@ -1,0 +1,67 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystemsTransport
+import Testing
+
+@testable import RemoteSystems
+
+/// Which advertisements without the present tag are tried (issue 10, section 1, item 3).
+@Suite struct UnrecognisedHintsTests {
+    private let start = ContinuousClock.now
+    private let endpoint = Endpoint(host: "127.0.0.1", port: 1)
+
+    /// The attempts within `duration`, as the driver makes them: at most one in each interval.
+    private func attempts(_ hints: inout UnrecognisedHints, isAlone: Bool, within duration: Duration) -> [String] {
+        var names: [String] = []
+        var now = self.start
+        while let time = hints.nextTime(isAlone: isAlone) {
+            now = max(time, now + UnrecognisedHints.interval)
+            guard now <= self.start + duration else { break }
+            if let candidate = hints.next(now: now, isAlone: isAlone) { names.append(candidate.name) }
+        }
+        return names
+    }
+
+    @Test func `a former tag is tried a few times, the first time after systems that are recognised`() {
+        var hints = UnrecognisedHints()
+        let isKept = hints.seen("a", at: [self.endpoint], .former, now: self.start)
+        let atOnce = hints.next(now: self.start, isAlone: true)
+        #expect(isKept && atOnce == nil)
+        let attempts = self.attempts(&hints, isAlone: false, within: .seconds(3600))
+        #expect(attempts == ["a", "a", "a"])
+        #expect(hints.nextTime(isAlone: true) == nil)
+    }
+
+    @Test func `an unknown tag is tried once, and only while no system of the account is connected`() {
+        var hints = UnrecognisedHints()
+        _ = hints.seen("a", at: [self.endpoint], .unknown, now: self.start)
+        #expect(hints.nextTime(isAlone: false) == nil)
+        let attempts = self.attempts(&hints, isAlone: true, within: .seconds(3600))
+        #expect(attempts == ["a"])
+    }
+
+    @Test func `a flood of forged tags causes few attempts and takes few places`() {
+        var hints = UnrecognisedHints()
+        for number in 0..<100_000 {
+            _ = hints.seen("\(number)", at: [self.endpoint], number % 2 == 0 ? .former : .unknown, now: self.start)
+        }
+        // The interval allows 12 a minute. The places and attempts bound the sum.
+        let first = self.attempts(&hints, isAlone: true, within: .seconds(60))
+        #expect(first.count <= 12)
+        let all = self.attempts(&hints, isAlone: true, within: .seconds(1_000_000))
+        #expect(all.count <= 32 * 3 + 16)
+        #expect(hints.nextTime(isAlone: true) == nil)
+    }
+
+    @Test func `an advertisement that vanishes or is recognised is not tried`() {
+        var hints = UnrecognisedHints()
+        _ = hints.seen("a", at: [self.endpoint], .former, now: self.start)
+        _ = hints.seen("b", at: [], .former, now: self.start)
+        hints.remove("a")
+        #expect(hints.nextTime(isAlone: true) == nil)
+        _ = hints.seen("a", at: [self.endpoint], .unknown, now: self.start)
+        hints.removeAll()
+        #expect(hints.nextTime(isAlone: true) == nil)
+    }
+}

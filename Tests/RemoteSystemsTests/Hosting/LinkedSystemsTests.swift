@@ -1,0 +1,304 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsTransport
+import Testing
+
+@testable import RemoteSystemsIdentity
+
+/// Systems of linked accounts, over loopback with TLS: listed, called as far as granted, withdrawn at once.
+@Suite(.timeLimit(.minutes(2))) struct LinkedSystemsTests {
+    /// Returns what the handler knows of the caller.
+    private static let open = AppService("test.granted") { request in
+        [
+            "kind": .integer(Int64(request.caller.authorizationKind.rawValue)),
+            "account": request.caller.accountID.map { .string($0.description) } ?? "none",
+        ]
+    }
+    private static let closed = AppService("test.ours") { $0.message }
+    private static let grants = Grants(services: ["test.granted"], uriSchemes: ["player"])
+
+    private static let opener = LaunchURIHandler(schemes: ["player", "secret"]) { _ in .opened }
+
+    // MARK: Listing
+
+    @Test func `a linked system is listed with its account's name, and with what is granted only`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost(
+                [Self.open, Self.closed],
+                attributes: ["room": "kitchen"],
+                launchURIProvider: Self.opener
+            ) { _ in
+                try await accounts.withListed { system, _ in
+                    #expect(system.authorizationKind == .linked)
+                    #expect(try system.accountID == accounts.ourID)
+                    #expect(system.accountName == "Ada")
+                    let application = try #require(system.applications.first)
+                    #expect(application.services.map(\.name) == ["test.granted"])
+                    #expect(application.uriSchemes == ["player"])
+                    #expect(application.attributes.isEmpty)
+                }
+            }
+        }
+    }
+
+    @Test func `a watcher lists linked systems only if it wants them, and only if something is granted`() async throws {
+        for (filters, grants) in [
+            ([RemoteSystemFilter](), Self.grants), ([.authorizationKind(.anonymous)], Self.grants),
+            ([.authorizationKind(.linked)], Grants()),
+        ] {
+            try await LinkedAccounts.with(granting: grants) { accounts in
+                try await accounts.ours.withHost([Self.open]) { _ in
+                    let watcher = accounts.friendsWatcher(filters)
+                    let recorder = EventRecorder(watcher)
+                    try await watcher.start()
+                    _ = try await recorder.first { if case .enumerationCompleted = $0 { true } else { nil } }
+                    #expect(watcher.systems.isEmpty)
+                    await watcher.stop()
+                }
+            }
+        }
+    }
+
+    @Test func `an announcement shows neither account to others, nor the number of links`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost([Self.open]) { _ in
+                try await until { accounts.ours.segment.hints.contains { $0.properties["l"] != nil } }
+                let hint = try #require(accounts.ours.segment.hints.first)
+                let tags = try #require(hint.properties["l"])
+                #expect(tags.count == 4 * DiscoveryKey.tagByteCount)
+                // The friend's account gets no key with which it recognises our announcements to others.
+                let friends = try accounts.friendsStore.identity().discoveryKey
+                #expect(!friends.matches(try #require(hint.properties["t"]), instance: hint.instance))
+                #expect(hint.properties.values.reduce(0) { $0 + $1.count } < 255)
+            }
+        }
+    }
+
+    // MARK: Using
+
+    @Test func `a granted service is called, and any other is refused like one that does not exist`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost([Self.open, Self.closed]) { host in
+                try await accounts.withListed { system, _ in
+                    let (connection, status) = try await accounts.open("test.granted", on: system)
+                    #expect(status == .success)
+                    let response = try await connection.send([:])
+                    #expect(response.message["kind"] == 2)
+                    #expect(try response.message["account"]?.string == accounts.friendsID.description)
+                    await connection.close()
+                    let application = try #require(system.applications.first)
+                    for service in ["test.ours", "test.missing", "remote-systems.diagnosis"] {
+                        let refused = AppServiceConnection(to: AppServiceDescription(name: service))
+                        #expect(try await refused.open(.application(application)) == .notAuthorized)
+                        #expect(refused.openError?.message.contains(AnonymousRefusal.text) == true)
+                    }
+                    _ = host
+                }
+            }
+        }
+    }
+
+    @Test func `a URI of a granted scheme is opened, and any other is denied, also as a fallback`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost([], launchURIProvider: Self.opener) { _ in
+                try await accounts.withListed { system, _ in
+                    let application = try #require(system.applications.first)
+                    func launch(_ uri: String, fallback: String? = nil) async throws -> RemoteLaunchURIStatus {
+                        try await RemoteLauncher().launchURI(
+                            uri,
+                            with: .application(application),
+                            options: RemoteLauncherOptions(fallbackURI: fallback)
+                        ).status
+                    }
+                    #expect(try await launch("player:1") == .success)
+                    #expect(try await launch("PLAYER:1") == .success)
+                    #expect(try await launch("secret:1") == .deniedByRemoteSystem)
+                    #expect(try await launch("player:1", fallback: "secret:1") == .deniedByRemoteSystem)
+                }
+            }
+        }
+    }
+
+    @Test func `a link works in each direction as far as each side grants`() async throws {
+        try await LinkedAccounts.with(
+            granting: Grants(),
+            receiving: Grants(services: ["test.granted"])
+        ) { accounts in
+            try await accounts.friends.withHost([Self.open]) { _ in
+                let watcher = accounts.ours.watcher(filters: [.authorizationKind(.linked)])
+                let recorder = EventRecorder(watcher)
+                try await watcher.start()
+                let system = try await recorder.added()
+                #expect(system.accountName == "Bo")
+                let (connection, status) = try await accounts.open("test.granted", on: system)
+                #expect(status == .success)
+                await connection.close()
+                await watcher.stop()
+            }
+        }
+    }
+
+    // MARK: Ending
+
+    @Test func `withdrawing a link ends its connections, and both sides show it`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost([Self.open]) { host in
+                try await accounts.withListed { system, recorder in
+                    let (connection, status) = try await accounts.open("test.granted", on: system)
+                    #expect(status == .success)
+                    // Withdraws like the command: in a process that shares nothing but the files.
+                    try accounts.ourAccount.unlink(accounts.friendsID)
+                    _ = try await connection.waitUntilClosed()
+                    #expect(try await recorder.removed().id == system.id)
+                    #expect(try accounts.ourAccount.links().map(\.state) == [.withdrawn])
+                    // The friend's watcher reconnects, gets the signed notice, and keeps it.
+                    try await until { (try? accounts.friendsStore.links().links.first?.state) == .withdrawnByOther }
+                    let again = AppServiceConnection(to: AppServiceDescription(name: "test.granted"))
+                    #expect(try await again.open(.system(system)) != .success)
+                    _ = host
+                }
+            }
+        }
+    }
+
+    @Test func `connections end when the grants end or change, and continue with the new ones`() async throws {
+        let brief = Grants(services: ["test.granted"], end: Date().addingTimeInterval(15))
+        try await LinkedAccounts.with(granting: brief) { accounts in
+            try await accounts.ours.withHost([Self.open, Self.closed]) { _ in
+                try await accounts.withListed { system, recorder in
+                    let (connection, status) = try await accounts.open("test.granted", on: system)
+                    #expect(status == .success)
+                    _ = try await connection.waitUntilClosed()
+                    #expect(Date() >= brief.end ?? .distantFuture)
+                    let (_, refused) = try await accounts.open("test.granted", on: system)
+                    #expect(refused == .notAuthorized)
+                    #expect(try await recorder.removed().id == system.id)
+                    try accounts.ourAccount.grant(Grants(services: ["test.ours"]), to: accounts.friendsID)
+                    let services = try await recorder.first { event -> [String]? in
+                        guard case .added(let system) = event else { return nil }
+                        let names = system.applications.flatMap(\.services).map(\.name)
+                        return names == ["test.ours"] ? names : nil
+                    }
+                    #expect(services == ["test.ours"])
+                }
+            }
+        }
+    }
+
+    @Test func `a revoked system of the linked account is refused once its account's list is known`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost([Self.open]) { host in
+                // Another machine of the friend's, which is lost.
+                let lost = try accounts.friendsStore.authority()
+                    .makeSystem(beside: accounts.friendsStore.identity(), now: Date())
+                _ = try accounts.friendsStore.revoke(lost.systemID, now: Date())
+                try await accounts.withListed { _, _ in
+                    // The friend's watcher publishes its account's list to our host.
+                    try await until { (try? accounts.ourStore.links().links.first?.revocations) != nil }
+                    try await until { (try? accounts.ourTrust().linked.values.first?.account.revocations) != nil }
+                }
+                let security = try TransportSecurity(identity: lost, trust: accounts.friendsTrust())
+                #expect(await accounts.outcome(of: security, at: host) == "revoked")
+            }
+        }
+    }
+
+    @Test func `a linked account whose root key was replaced stays linked`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            let next = try accounts.friendsStore.authority()
+                .successor(retiring: Date().addingTimeInterval(3600), now: Date())
+            let renewed = try next.makeSystem(beside: accounts.friendsStore.identity(), now: Date())
+            try await accounts.ours.withHost([Self.open]) { host in
+                var trust = TrustStore(TrustedAccount(roots: next.roots))
+                trust.update(links: try accounts.friendsStore.links().links)
+                let security = try TransportSecurity(identity: renewed, trust: trust)
+                #expect(await accounts.outcome(of: security, at: host) == "accepted")
+                try await until { (try? accounts.ourStore.links().links.first?.roots.count) == 2 }
+            }
+        }
+    }
+
+    // MARK: Attacks
+
+    @Test func `an older list of links, as from a backup, does not restore a withdrawn link`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            let path = accounts.ours.directory + "/account/links.pem"
+            let old = try #require(FileManager.default.contents(atPath: path))
+            try await accounts.ours.withHost([Self.open]) { host in
+                let security = try TransportSecurity(
+                    identity: accounts.friendsStore.identity(),
+                    trust: accounts.friendsTrust()
+                )
+                #expect(await accounts.outcome(of: security, at: host) == "accepted")
+                try accounts.ourAccount.unlink(accounts.friendsID)
+                try await until { await accounts.outcome(of: security, at: host) == "link-withdrawn" }
+                _ = FileManager.default.createFile(
+                    atPath: path + ".old",
+                    contents: old,
+                    attributes: [.posixPermissions: 0o600]
+                )
+                try FileManager.default.removeItem(atPath: path)
+                try FileManager.default.moveItem(atPath: path + ".old", toPath: path)
+                try await Task.sleep(for: .seconds(3))
+                #expect(await accounts.outcome(of: security, at: host) == "link-withdrawn")
+            }
+        }
+    }
+
+    @Test func `a removed link's system cannot return with its TLS session`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost([Self.open]) { host in
+                // One TLS context for all connections, so that tickets are used.
+                let security = try TransportSecurity(
+                    identity: accounts.friendsStore.identity(),
+                    trust: accounts.friendsTrust()
+                )
+                for _ in 0..<3 { #expect(await accounts.outcome(of: security, at: host) == "accepted") }
+                try accounts.ourAccount.unlink(accounts.friendsID)
+                try await until { await accounts.outcome(of: security, at: host) != "accepted" }
+                for _ in 0..<3 {
+                    #expect(await accounts.outcome(of: security, at: host) == "link-withdrawn")
+                }
+            }
+        }
+    }
+
+    @Test func `a system of a third account gets nothing, though it knows both accounts`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost([Self.open]) { host in
+                let stranger = try AccountAuthority(creatingAt: Date())
+                let identity = try SystemIdentity.founding(stranger, now: Date())
+                var trust = TrustStore(TrustedAccount(roots: stranger.roots))
+                trust.link(
+                    LinkedAccount(TrustedAccount(roots: try accounts.ourStore.identity().roots), grants: Grants())
+                )
+                let security = try TransportSecurity(identity: identity, trust: trust)
+                #expect(await accounts.outcome(of: security, at: host) == "other-account")
+            }
+        }
+    }
+
+    @Test func `a linked system can publish no list of links, and get none`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost([Self.open]) { host in
+                let security = try TransportSecurity(
+                    identity: accounts.friendsStore.identity(),
+                    trust: accounts.friendsTrust()
+                )
+                let list = try #require(try accounts.ourStore.links().list)
+                let received = try await accounts.trustRecords(security, at: host, publishing: list)
+                #expect(received.allSatisfy { !$0.hasPrefix("links/") })
+                #expect(try accounts.ourStore.links().list == list)
+            }
+        }
+    }
+}
+
+/// The text of the refusal for systems of other accounts.
+private enum AnonymousRefusal {
+    static let text =
+        "You are not authorised here: your system belongs to another account, and this is not offered to others."
+}

@@ -1,0 +1,157 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystemsTransport
+import Testing
+
+@testable import RemoteSystems
+
+/// Attacks on a watcher by systems of its own account, and by programs that know the account's tags: real TLS over
+/// loopback (issue 10 §1.1 to §1.3).
+@Suite(.serialized, .timeLimit(.minutes(2))) struct FloodedWatcherTests {
+    /// The time from the start of a host to its `added` event, at a running watcher.
+    private static func timeToAdd(
+        _ number: Int,
+        on segment: MemberSegment,
+        at recorder: EventRecorder
+    ) async throws -> Duration {
+        let start = ContinuousClock.now
+        var end = start
+        try await segment.withHost(number) {
+            _ = try await recorder.first { event -> RemoteSystem? in
+                guard case .added(let system) = event, system.displayName == "system \(number)" else { return nil }
+                return system
+            }
+            end = .now
+        }
+        return end - start
+    }
+
+    private static func watching(
+        _ segment: MemberSegment,
+        _ body: (EventRecorder) async throws -> Void
+    ) async throws {
+        let watcher = RemoteSystemWatcher(try segment.configuration(1, application: "test.watcher"))
+        let recorder = EventRecorder(watcher)
+        try await watcher.start()
+        do { try await body(recorder) } catch {
+            await watcher.stop()
+            throw error
+        }
+        await watcher.stop()
+    }
+
+    private static func processorTime() -> Double {
+        // In microseconds (POSIX).
+        Double(clock()) / 1e6
+    }
+
+    @Test func `a member cannot make a watcher connect to an address of its choice`() async throws {
+        let segment = MemberSegment()
+        let victim = try await CountingPort()
+        let member = try await HostileMember(2)
+        try member.describe(name: "hostile")
+        try segment.announce("hostile", port: member.port)
+        try await Self.watching(segment) { recorder in
+            _ = try await recorder.added()
+            // It re-announces itself at the victim's address, and names new programs all the time.
+            try segment.announce("hostile", port: victim.port)
+            for round in 0..<100 {
+                try member.describe(name: "hostile", running: (0..<256).map { "x\(round).\($0)" })
+                try await Task.sleep(for: .milliseconds(40))
+            }
+            print("MEASURED connections to the victim: \(victim.connections), to the member: \(member.connections)")
+            #expect(victim.connections <= 4)
+            #expect(member.connections <= 400)
+            let time = try await Self.timeToAdd(3, on: segment, at: recorder)
+            print("MEASURED time to add a host beside the member: \(time)")
+        }
+        await member.stop()
+        await victim.stop()
+    }
+
+    @Test func `members with large descriptions that change all the time do not delay another host`() async throws {
+        let segment = MemberSegment()
+        try await Self.watching(segment) { recorder in
+            var control: [Duration] = []
+            for number in 10..<15 { control.append(try await Self.timeToAdd(number, on: segment, at: recorder)) }
+            var members: [HostileMember] = []
+            for number in 20..<24 {
+                let member = try await HostileMember(number)
+                try member.describe(name: "hostile \(number)", attributeBytes: 700_000)
+                try segment.announce("hostile \(number)", port: member.port)
+                members.append(member)
+            }
+            let spam = Task { [members] in
+                for round in 1..<400 {
+                    for member in members {
+                        try member.describe(
+                            name: "hostile \(round)",
+                            running: (0..<256).map { "x\(round).\($0)" },
+                            attributeBytes: 400_000,
+                            round: round
+                        )
+                    }
+                    try await Task.sleep(for: .milliseconds(250))
+                }
+            }
+            try await Task.sleep(for: .seconds(2))
+            let before = Self.processorTime()
+            let start = ContinuousClock.now
+            var attacked: [Duration] = []
+            for number in 15..<20 { attacked.append(try await Self.timeToAdd(number, on: segment, at: recorder)) }
+            let processor = Self.processorTime() - before
+            print("MEASURED time to add a host: \(control), under the attack: \(attacked)")
+            print("MEASURED processor time under the attack: \(processor) s in \(ContinuousClock.now - start)")
+            spam.cancel()
+            _ = await spam.result
+            // Generous, since the machine may be busy, and the members use the same processors.
+            let usual = control.sorted()[control.count / 2]
+            #expect(attacked.sorted()[attacked.count / 2] < max(usual * 10, .seconds(2)))
+            for member in members { await member.stop() }
+        }
+    }
+
+    @Test func `forged announcements do not hide a host, and lead to few connections`() async throws {
+        let segment = MemberSegment()
+        let victim = try await CountingPort()
+        try await Self.watching(segment) { recorder in
+            let control = try await Self.timeToAdd(30, on: segment, at: recorder)
+            let flood = Task {
+                for number in 0..<20_000 {
+                    // A machine that never responds, and the victim's other ports.
+                    try segment.announce("forged \(number)", port: victim.port, address: "127.0.0.\(number % 200 + 2)")
+                    if number.isMultiple(of: 10) { try await Task.sleep(for: .milliseconds(10)) }
+                }
+            }
+            try await Task.sleep(for: .seconds(3))
+            let attacked = try await Self.timeToAdd(31, on: segment, at: recorder)
+            print("MEASURED time to add a host: \(control), under the flood: \(attacked)")
+            flood.cancel()
+            _ = await flood.result
+            // Without the limits, the host was not found within 44 s.
+            #expect(attacked < .seconds(15))
+        }
+        await victim.stop()
+    }
+
+    @Test func `an announced address beyond the link leads to no connection`() async throws {
+        let segment = MemberSegment()
+        try await Self.watching(segment) { recorder in
+            // No interface has an address of these blocks (RFC 1112, RFC 3849). A name is not resolved either.
+            for (number, address) in ["240.0.0.1", "2001:db8::1", "localhost", "0.0.0.0", "224.0.0.1"].enumerated() {
+                try segment.announce("far \(number)", port: 4000, address: address)
+            }
+            _ = try await Self.timeToAdd(40, on: segment, at: recorder)
+            #expect(!recorder.events.contains { if case .error = $0 { true } else { false } })
+        }
+        let watcher = RemoteSystemWatcher(try segment.configuration(1, application: "test.watcher"))
+        let recorder = EventRecorder(watcher)
+        try await watcher.start()
+        _ = try await recorder.first { if case .enumerationCompleted = $0 { true } else { nil } }
+        let unlisted = await watcher.unlisted
+        #expect(unlisted.unreachable.isEmpty)
+        await watcher.stop()
+    }
+}

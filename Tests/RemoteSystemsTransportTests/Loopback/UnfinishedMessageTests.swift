@@ -1,0 +1,109 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import RemoteSystemsIdentity
+import Testing
+import ValueSets
+
+@testable import RemoteSystemsTransport
+
+/// Attacks with messages that are never finished.
+@Suite struct UnfinishedMessageTests {
+    private static let length = 900_000
+    /// The first part of a message of ``length`` bytes.
+    private static func part(_ bytes: Int) -> [UInt8] {
+        var buffer = ByteBuffer(integer: UInt32(Self.length))
+        buffer.writeRepeatingByte(0, count: bytes)
+        return Array(buffer.readableBytesView)
+    }
+
+    private static func code(of frames: [Frame]) -> String? {
+        guard case .close(.resourceLimitsExceeded, let failure)? = frames.last else { return nil }
+        #expect(failure?.canRetry == true)
+        return failure?.code
+    }
+
+    @Test func `half messages of one peer hold little memory, and others are served meanwhile`() async throws {
+        // Two messages of one peer, and a megabyte of those that wait.
+        let budget = ReceiveBudget(messageBytes: 1 << 20, frameBytes: 8 << 20, waitingBytesEach: 1 << 20)
+        try await LoopbackHost.with(receiveBudget: budget) { host in
+            let attacker = try host.account.system()
+            var peers: [RawPeer] = []
+            for _ in 0..<20 {
+                let peer = try await host.openRaw(as: attacker)
+                peer.send(Self.part(300_000))
+                peers.append(peer)
+                #expect(budget.used.frames <= 2 << 20)
+                #expect(budget.used.waiting <= 1 << 20)
+            }
+            let closed = try await eventually("a closed connection") { peers.first { $0.isClosed } }
+            #expect(Self.code(of: try await closed.remainingFrames()) == "unfinished-bytes-exceeded")
+            #expect(budget.used.frames > 0)
+            #expect(budget.used.frames <= 2 << 20)
+            #expect(budget.used.waiting <= 1 << 20)
+
+            let message: ValueSet = ["text": .string(String(repeating: "x", count: 800_000))]
+            let caller = try await host.connect()
+            for _ in 0..<3 {
+                #expect(try await caller.send(message, timeout: .seconds(60)).status == .success)
+            }
+            await caller.close()
+            for peer in peers { peer.close() }
+            _ = try await eventually("the released budget") { budget.used == (0, 0) ? true : nil }
+        }
+    }
+
+    @Test func `long messages of one peer on many connections wait for each other, and all arrive`() async throws {
+        let budget = ReceiveBudget(messageBytes: 1 << 20, frameBytes: 8 << 20)
+        try await LoopbackHost.with(receiveBudget: budget) { host in
+            let identity = try host.account.system()
+            let message: ValueSet = ["text": .string(String(repeating: "x", count: 900_000))]
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<12 {
+                    let connection = try await host.connect(as: identity)
+                    group.addTask {
+                        for _ in 0..<3 {
+                            let response = try await connection.send(message, timeout: .seconds(60))
+                            #expect(response.status == .success)
+                        }
+                        await connection.close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(budget.used == (0, 0))
+        }
+    }
+
+    @Test func `a byte from time to time does not keep a message unfinished`() async throws {
+        try await LoopbackHost.with(limits: .patient { $0.frameTime = .milliseconds(500) }) { host in
+            let peer = try await host.openRaw()
+            peer.send([0, 0, 0, 200])
+            for _ in 0..<600 where !peer.isClosed {
+                peer.send([0])
+                try await Task.sleep(for: .milliseconds(100))
+                // Even a message of 200 bytes would be complete by now.
+                if peer.isClosed { break }
+            }
+            #expect(Self.code(of: try await peer.remainingFrames()) == "frame-too-slow")
+        }
+    }
+
+    @Test func `messages that follow each other without a gap each have their own time`() async throws {
+        try await LoopbackHost.with(limits: .patient { $0.frameTime = .seconds(1) }) { host in
+            let peer = try await host.openRaw()
+            var ping = ByteBuffer()
+            try ping.writeFrame(.ping(token: 1), limit: 1_024)
+            let bytes = Array(ping.readableBytesView)
+            // Each send finishes a frame and begins the next one, for twice the time of a frame.
+            peer.send(Array(bytes.prefix(3)))
+            for _ in 0..<20 {
+                peer.send(Array(bytes.dropFirst(3) + bytes.prefix(3)))
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            #expect(!peer.isClosed)
+            peer.close()
+        }
+    }
+}

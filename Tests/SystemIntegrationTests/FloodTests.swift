@@ -1,0 +1,69 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension SystemTests {
+    /// Issue 10 §1.4: a machine on the network advertises far too many services, so that others are not found.
+    @Suite struct Floods {
+        /// The instances that are advertised at once, and in a second.
+        struct Flood: Sendable, CustomTestStringConvertible {
+            var count: Int
+            var rate: Int
+            var testDescription: String { "\(self.count) at once, \(self.rate) a second" }
+        }
+
+        static let floods = [Flood(count: 1400, rate: 0), Flood(count: 0, rate: 500)]
+
+        @Test(arguments: floods, Way.allCases)
+        func `a host is found under a flood of forged announcements, which is reported`(
+            _ flood: Flood,
+            _ way: Way
+        ) async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta", "gamma", "delta")
+                let (a, b, c, d) = (machines[0], machines[1], machines[2], machines[3])
+                let x = try await network.addHost("x")
+                for machine in [b, c] { try await way.prepare(machine.host) }
+                let onB = try b.watch()
+                // The control, without a flood.
+                var start = Date()
+                let control = try await d.serve()
+                let usual = try await onB.reported("added", d).seconds(since: start)
+                await control.stop()
+                let flooding = try x.start(
+                    Python.script("flood.py", x.address, "\(flood.count)", "\(flood.rate)", "120"),
+                    readsErrors: true
+                )
+                try await flooding.reported("flooding", within: .seconds(30))
+                try await Task.sleep(for: .seconds(4))
+                try await onB.reported("error", within: .seconds(30))
+
+                // A host that starts, at a watcher that runs.
+                start = Date()
+                let serving = try await a.serve()
+                let ready = Date().timeIntervalSince(start)
+                let added = try await onB.reported("added", a, within: .seconds(20)).seconds(since: start)
+                // A watcher that starts, with a host that runs.
+                let late = Date()
+                let onC = try c.watch()
+                let found = try await onC.reported("added", a, within: .seconds(20)).seconds(since: late)
+                report(
+                    "\(way), \(flood.testDescription): added without a flood; host ready, added; watcher to added",
+                    [usual, ready, added, found]
+                )
+                #expect(added < max(3, 2 * usual) && found < max(3, 2 * usual))
+                // The connection decides.
+                try await Task.sleep(for: .seconds(10))
+                #expect(!onB.hasReported("removed", a) && !onC.hasReported("removed", a))
+                let memory = try Crowd.peakMemory(of: onB)
+                print("MEASURED memory of a watcher under a flood: \(memory) MiB at most (debug build)")
+                #expect(memory < ManyServices.maxMemory)
+                await serving.stop()
+                await flooding.stop()
+            }
+        }
+    }
+}
