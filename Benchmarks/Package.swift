@@ -55,6 +55,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "RemoteSystems", package: "remote-systems"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),

@@ -64,7 +64,7 @@ try commit(0)
 
 let logger = Logger(label: "load") { _ in SwiftLogNoOpLogHandler() }
 var limits = ConnectionLimits()
-limits.handshakeTimeout = .seconds(30)
+limits.helloTimeout = .seconds(30)
 let listener = try await Listener.start(
     host: "127.0.0.1",
     port: 0,

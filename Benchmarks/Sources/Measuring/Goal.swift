@@ -52,6 +52,7 @@ extension Report {
             } + [
                 Goal("host start to added", .atMost, 300, "ms", figure: milliseconds(startToAdded)),
                 Goal("already present", .atMost, 50, "ms", figure: milliseconds(alreadyPresent)),
+                Goal("known system without multicast", .atMost, 50, "ms", figure: milliseconds(knownSystem)),
                 Goal("1 000 systems watched, memory", .atMost, 64, "MiB", figure: watching.map(\.watcherMebibytes)),
                 Goal(
                     "1 000 systems watched, idle",
@@ -60,7 +61,7 @@ extension Report {
                     "% of a core",
                     figure: watching.flatMap(\.watcherIdlePercent)
                 ),
-            ]
+            ] + attackGoals
     }
 
     /// The figures of one watcher that lists 1 000 systems.

@@ -10,8 +10,11 @@ extension Report {
         if !memory.isEmpty { parts.append(memoryTable.description) }
         if !allocations.isEmpty { parts.append(allocationTable.description) }
         parts += codings.map { Self.table(for: $0).description }
-        if startToAdded != nil || alreadyPresent != nil { parts.append(discoveryTable.description) }
+        if [startToAdded, alreadyPresent, knownSystem].contains(where: { $0 != nil }) {
+            parts.append(discoveryTable.description)
+        }
         if !scale.isEmpty { parts += [scaleTable.description, scaleHostTable.description] }
+        if !attacks.isEmpty { parts.append(attackTable.description) }
         parts.append(goalTable.description)
         if !failures.isEmpty { parts.append((["Failures"] + failures.map { "  \($0)" }).joined(separator: "\n")) }
         return parts.joined(separator: "\n\n") + "\n"
@@ -113,7 +116,11 @@ extension Report {
 
     private var discoveryTable: Table {
         var table = Table(title: "Discovery", header: ["", "median ms", "longest ms"])
-        for (title, series) in [("host start to added", startToAdded), ("already present", alreadyPresent)] {
+        let rows = [
+            ("host start to added", startToAdded), ("already present", alreadyPresent),
+            ("known system without multicast", knownSystem),
+        ]
+        for (title, series) in rows {
             table.append([
                 title,
                 series?.median { $0.median / 1e6 }.formatted ?? "–",

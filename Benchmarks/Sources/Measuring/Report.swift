@@ -105,8 +105,12 @@ package struct Report: Codable, Sendable {
     package var startToAdded: Series?
     /// The times from the start of a watcher until it adds a running host.
     package var alreadyPresent: Series?
+    /// The times from the start of a watcher until it adds a system that it met before and that is not announced.
+    package var knownSystem: Series?
     /// The figures of many systems that watch each other.
     package var scale: [Scale] = []
+    /// The figures of peers while another program attacks.
+    package var attacks: [Attack] = []
     package var goals: [Goal] = []
     /// The failures of contestants.
     package var failures: [String] = []

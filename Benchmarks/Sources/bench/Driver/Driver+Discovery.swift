@@ -36,6 +36,35 @@ extension Driver {
         }
     }
 
+    /// Measures the time until a watcher lists a system that it met before, where no announcement arrives.
+    mutating func measureKnownSystem() {
+        progress("a known system without multicast")
+        // Beside the systems of ``measureScale()`` and ``measureMesh()``.
+        let (host, watcher) = (20_000, 20_001)
+        do {
+            try createSystems(host..<(watcher + 1))
+            let hosting = try pack()
+            defer { hosting.stop() }
+            try hosting.order(.startHosts(host..<(host + 1), folder: "announced"))
+            let watching = try pack()
+            defer { watching.stop() }
+            // The first watcher meets the system. What it learned is stored when it stops.
+            _ = try list(1, with: [watching], [watcher..<(watcher + 1)], folder: "announced")
+            try watching.order(.stopWatcher)
+            var series = Series(subject: ContestantName.ours.rawValue)
+            for _ in 0..<plan.discoveries {
+                let seconds = try list(1, with: [watching], [watcher..<(watcher + 1)], folder: "silent")
+                let nanoseconds = Int64(seconds * 1e9)
+                series.append(Measurement(nanoseconds: [nanoseconds], elapsedNanoseconds: max(nanoseconds, 1)))
+                try watching.order(.stopWatcher)
+            }
+            series.seal()
+            report.knownSystem = series
+        } catch {
+            note("a known system", "measuring discovery", error)
+        }
+    }
+
     private func interval(from start: Response, to pair: Pair) throws -> Measurement {
         let added = try pair.caller.order(.awaitAdded(seconds: 20))
         guard let start = start.number, let added = added.number else {

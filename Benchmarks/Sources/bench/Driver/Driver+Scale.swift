@@ -34,7 +34,7 @@ extension Driver {
         }
     }
 
-    private func createSystems(_ systems: Range<Int>) throws {
+    func createSystems(_ systems: Range<Int>) throws {
         progress("creating \(systems.count) systems")
         let creator = try pack()
         defer { creator.stop() }
@@ -42,7 +42,7 @@ extension Driver {
     }
 
     /// Starts a process of many systems.
-    private func pack() throws -> Worker {
+    func pack() throws -> Worker {
         try Worker(["pack"], setup: Setup(credentials: credentials, directory: plan.directory))
     }
 
@@ -153,7 +153,7 @@ extension Driver {
     /// Starts the watchers of all processes and waits until each lists so many systems.
     ///
     /// - Returns: the time from the first start, in seconds.
-    private func list(
+    func list(
         _ count: Int,
         with packs: [Worker],
         _ watchers: [Range<Int>],

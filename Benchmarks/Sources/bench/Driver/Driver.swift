@@ -23,9 +23,13 @@ struct Driver {
         if plan.parts.contains(.memory) { measureMemory() }
         if plan.parts.contains(.allocations) { measureAllocations() }
         if plan.parts.contains(.coding) { measureCoding() }
-        if plan.parts.contains(.discovery) { measureDiscovery() }
+        if plan.parts.contains(.discovery) {
+            measureDiscovery()
+            measureKnownSystem()
+        }
         if plan.parts.contains(.scale) { measureScale() }
         if plan.parts.contains(.mesh) { measureMesh() }
+        if plan.parts.contains(.attacks) { measureAttacks() }
         report.machine.loadAfter = Report.Machine.loadAverage()
         report.goals = report.evaluatedGoals()
         return report

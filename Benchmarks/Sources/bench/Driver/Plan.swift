@@ -24,6 +24,10 @@ struct Plan {
     var meshedSystems: Int { quick ? 8 : 100 }
     var hostsPerProcess: Int { quick ? 10 : 100 }
     var meshProcesses: Int { quick ? 2 : 4 }
+    var attackRounds: Int { quick ? 1 : 5 }
+    var pacedMessages: Int { quick ? 300 : 2000 }
+    /// The time for which an attack runs before anything is measured, in microseconds.
+    var attackLead: UInt32 { quick ? 300_000 : 1_000_000 }
     /// The time for which idle processes are observed, in seconds.
     var idleSeconds: Double { quick ? 2 : 30 }
 }

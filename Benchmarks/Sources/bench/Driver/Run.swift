@@ -11,7 +11,7 @@ extension ContestantName: ExpressibleByArgument {}
 
 /// The parts of a run.
 enum Part: String, CaseIterable {
-    case exchange, opening, memory, allocations, coding, discovery, scale, mesh
+    case exchange, opening, memory, allocations, coding, discovery, scale, mesh, attacks
 }
 
 /// The driver: starts the workers, sends them orders in turns, and prints the report.

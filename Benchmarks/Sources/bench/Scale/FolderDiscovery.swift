@@ -35,9 +35,8 @@ final class FolderDiscovery: DiscoverySource {
     }
 
     /// The advertisements that are present, in no particular order.
-    private func hints() -> [DiscoveryHint] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path())) ?? []
-        return names.compactMap { name in
+    func hints() -> [DiscoveryHint] {
+        names().compactMap { name in
             guard let bytes = try? Data(contentsOf: folder.appending(path: name)),
                 let advertised = try? JSONDecoder().decode(Advertised.self, from: bytes)
             else { return nil }
@@ -48,6 +47,12 @@ final class FolderDiscovery: DiscoverySource {
                 properties: advertised.properties
             )
         }
+    }
+
+    /// The names of the advertisements that are present. Incomplete files begin with a dot.
+    func names() -> Set<String> {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path())) ?? []
+        return Set(names.filter { !$0.hasPrefix(".") })
     }
 
     func advertise(

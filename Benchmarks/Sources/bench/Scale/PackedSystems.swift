@@ -82,17 +82,27 @@ final class PackedSystems: Sendable {
         for number in numbers {
             let source = try FolderDiscovery(folder: folder)
             sources.append(source)
-            let host = RemoteSystemHost(
-                configuration(number, source: source),
-                services: [AppService("\(Self.application).service") { _ in [:] }]
-            )
-            let task = Task { try await host.run() }
-            state.withLock { $0.hosts.append(task) }
-            _ = try await host.port
+            _ = try await startHost(number, source)
         }
         // Polling: the time is not part of a figure.
         for _ in 0..<3000 where !sources.allSatisfy(\.isAdvertising) { try await Task.sleep(for: .milliseconds(10)) }
         guard sources.allSatisfy(\.isAdvertising) else { throw BenchError("Not every host was advertised.") }
+    }
+
+    /// Starts the host of one system, advertised in a folder.
+    func startHost(_ number: Int, folder: String) async throws -> RemoteSystemHost {
+        try await startHost(number, FolderDiscovery(folder: folder))
+    }
+
+    private func startHost(_ number: Int, _ source: FolderDiscovery) async throws -> RemoteSystemHost {
+        let host = RemoteSystemHost(
+            configuration(number, source: source),
+            services: [AppService("\(Self.application).service") { _ in [:] }]
+        )
+        let task = Task { try await host.run() }
+        state.withLock { $0.hosts.append(task) }
+        _ = try await host.port
+        return host
     }
 
     // MARK: Watchers

@@ -34,6 +34,9 @@ struct Call: ParsableCommand {
                 let line = try firstLine()
                 _ = try blocking { try await line.exchange(load, until: limit) }
                 return Response()
+            case .pace(let count, let interval):
+                let line = try firstLine()
+                return Response(measurement: try blocking { try await Self.pace(count, interval, line) })
             case .open(let limit):
                 return Response(measurement: try blocking { try await Self.open(limit, caller) })
             case .hold(let count):
@@ -60,6 +63,18 @@ struct Call: ParsableCommand {
             }
             throw BenchError("A caller of \(name) does not support the order \(order).")
         }
+    }
+
+    private static func pace(_ count: Int, _ interval: Int64, _ line: any Line) async throws -> Measurement {
+        var times: [Int64] = []
+        times.reserveCapacity(count)
+        let begin = monotonicNanoseconds()
+        for number in 0..<count {
+            times += try await line.exchange(.roundTrip, until: Limit(count: 1, seconds: 10)).nanoseconds
+            let wait = begin + Int64(number + 1) * interval - monotonicNanoseconds()
+            if wait > 0 { try await Task.sleep(for: .nanoseconds(wait)) }
+        }
+        return Measurement(nanoseconds: times, elapsedNanoseconds: monotonicNanoseconds() - begin)
     }
 
     private static func open(_ limit: Limit, _ caller: any Caller) async throws -> Measurement {

@@ -36,6 +36,19 @@ enum Order: Codable, Sendable {
     case awaitListed(Int, seconds: Double)
     /// Report the connections and removals of all watchers together.
     case countWatched
+
+    /// Exchange so many messages on the worker's first connection, one in each interval, and report all times.
+    case pace(count: Int, intervalNanoseconds: Int64)
+    /// Start a host that is advertised in this folder and a watcher of it, and report the host's port.
+    case startVictim(folder: String)
+    /// Wait at most so many seconds until the system with this name is added, and report the time.
+    case awaitSystem(String, seconds: Double)
+    /// Start or stop to forge announcements within this process.
+    case forge(Bool)
+    /// Attack the server of a contestant at a port.
+    case startAttack(AttackName, ContestantName, port: Int)
+    /// Stop the attack, and report the attackers' processor time, in thousandths of a percent of a core.
+    case stopAttack
 }
 
 /// The response of a worker: one JSON object per line on its standard output.
