@@ -1,0 +1,157 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import NIOCore
+
+@testable import RemoteSystemsIdentity
+@testable import RemoteSystemsTransport
+
+/// Runs a conversation in which a system joins, with messages of the input and with genuine messages that the input may
+/// change. A system may join only if both sides received the genuine messages.
+func fuzzJoining(_ input: [UInt8]) {
+    var joining = Joining()
+    for command in Script(input).commands.prefix(32) { joining.perform(command) }
+}
+
+private struct Joining {
+    private static let invitation = made {
+        try Invitation(
+            accountID: Account.authority.accountID,
+            addresses: [Invitation.Address(host: "192.0.2.7", port: 47_475)],
+            now: Account.now
+        )
+    }
+    private static let freshJoiner = made {
+        try JoinJoiner(invitation: invitation, now: Account.now, systemKey: Account.joinerKey)
+    }
+    /// A joiner that has sent its first message, and that message. Made once, because signatures take long.
+    private static let startedJoiner: (joiner: JoinJoiner, hello: JoinHello) = {
+        var joiner = freshJoiner
+        let hello = made { try joiner.start(nonce: [UInt8](repeating: 1, count: JoinLimit.nonce)) }
+        return (joiner, hello)
+    }()
+
+    private var now = Account.now
+    private var open = OpenInvitation(Self.invitation)
+    private var joiner = Self.startedJoiner.joiner
+    private var inviter = JoinInviter(identity: Account.inviter, authority: Account.authority)
+    private var receivedHello: JoinHello?
+    private var challenge: JoinChallenge?
+    private var receivedChallenge: JoinChallenge?
+    private var proof: JoinProof?
+    private var accepted: JoinAccepted?
+    private var wrongProofs = 0
+    private var joined = 0
+
+    mutating func perform(_ command: Command) {
+        switch command.kind % 7 {
+        case 0:
+            if let message = self.read(command.payload) { self.toInviter(message) }
+        case 1:
+            if let message = self.read(command.payload) { self.toJoiner(message) }
+        case 2:
+            let message =
+                self.challenge == nil ? .hello(Self.startedJoiner.hello) : self.proof.map { JoinMessage.proof($0) }
+            self.deliver(message, command) { $0.toInviter($1) }
+        case 3:
+            let message = self.accepted.map { JoinMessage.accepted($0) } ?? self.challenge.map { .challenge($0) }
+            self.deliver(message, command) { $0.toJoiner($1) }
+        case 4:
+            self.now += TimeInterval(command.argument) * 10
+        case 5:
+            // Another connection.
+            self.inviter = JoinInviter(identity: Account.inviter, authority: Account.authority)
+            (self.receivedHello, self.challenge, self.accepted) = (nil, nil, nil)
+        default:
+            self.joiner = Self.startedJoiner.joiner
+            (self.receivedChallenge, self.proof) = (nil, nil)
+        }
+    }
+
+    /// Delivers a genuine message, changed by the payload: pairs of a position and a mask.
+    private mutating func deliver(
+        _ message: JoinMessage?,
+        _ command: Command,
+        _ body: (inout Joining, JoinMessage) -> Void
+    ) {
+        guard let message else { return }
+        var frame = ByteBuffer()
+        made { try message.write(to: &frame) }
+        frame.moveReaderIndex(forwardBy: FrameDecoder.lengthBytes)
+        var bytes = Array(frame.readableBytesView)
+        var rest = command.payload[...]
+        while let high = rest.popFirst(), let low = rest.popFirst(), let mask = rest.popFirst() {
+            bytes[(Int(high) << 8 | Int(low)) % bytes.count] ^= mask
+        }
+        if let message = self.read(bytes) { body(&self, message) }
+    }
+
+    /// Reads a message. What is read can be written, and gives the same message again.
+    private func read(_ bytes: [UInt8]) -> JoinMessage? {
+        guard let message = try? JoinMessage(ByteBuffer(bytes: bytes)) else { return nil }
+        var frame = ByteBuffer()
+        made { try message.write(to: &frame) }
+        frame.moveReaderIndex(forwardBy: FrameDecoder.lengthBytes)
+        require((try? JoinMessage(frame)) == message, "a joining message changed")
+        return message
+    }
+
+    private mutating func toInviter(_ message: JoinMessage) {
+        switch message {
+        case .hello(let hello):
+            let action = self.inviter.receive(
+                hello,
+                peerCertificate: self.joiner.certificate,
+                invitation: self.open,
+                now: self.now
+            )
+            guard case .send(let challenge) = action else { return }
+            require(self.receivedHello == nil, "a second hello was accepted")
+            (self.receivedHello, self.challenge) = (hello, challenge)
+        case .proof(let proof):
+            guard let action = try? self.inviter.receive(proof, invitation: &self.open, now: self.now) else { return }
+            switch action {
+            case .refuse(.wrongSecret): self.wrongProofs += 1
+            case .refuse: break
+            case .accept(let accepted, let system):
+                self.joined += 1
+                self.accepted = accepted
+                require(self.joined == 1, "two systems joined with one invitation")
+                require(self.wrongProofs < OpenInvitation.maxWrongProofs, "a system joined after too many attempts")
+                require(self.now < Self.invitation.expiry, "a system joined with an expired invitation")
+                require(proof == self.proof, "a system joined with another proof")
+                require(self.receivedHello == Self.startedJoiner.hello, "a system joined with a changed hello")
+                require(self.receivedChallenge == self.challenge, "a system joined with a changed challenge")
+                require(system == SystemID(of: Account.joinerKey.publicKey), "another system joined")
+            }
+        case .challenge, .accepted, .refused: break
+        }
+    }
+
+    private mutating func toJoiner(_ message: JoinMessage) {
+        switch message {
+        case .challenge(let challenge):
+            guard
+                let proof = try? self.joiner.receive(
+                    challenge,
+                    peerCertificate: Account.inviter.certificate,
+                    now: self.now
+                )
+            else { return }
+            require(self.receivedChallenge == nil, "a second challenge was accepted")
+            (self.receivedChallenge, self.proof) = (challenge, proof)
+        case .accepted(let accepted):
+            guard let identity = try? self.joiner.receive(accepted, now: self.now).identity else { return }
+            // The further parts are not covered by the code, because the account's root key signed them.
+            let isGenuine =
+                accepted.code == self.accepted?.code && accepted.certificate == self.accepted?.certificate
+                && accepted.discoveryKey == self.accepted?.discoveryKey
+            require(isGenuine, "a joiner accepted another acceptance than the inviter's")
+            require(identity.accountID == Account.authority.accountID, "a joiner joined another account")
+        case .refused(let refusal):
+            _ = self.joiner.receive(refusal)
+        case .hello, .proof: break
+        }
+    }
+}
