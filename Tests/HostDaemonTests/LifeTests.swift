@@ -256,7 +256,7 @@ extension HostDaemonTests {
                     // Outlasts the time in which the daemon redirects watchers that were connected to the old port.
                     try await Task.sleep(for: .seconds(12))
                     let story = recorder.story.dropFirst(before).filter { $0 != "enumeration completed" }
-                    #expect(story == ["updated Attic"])
+                    #expect(story == ["updated Attic"], "\(recorder.events.dropFirst(before))")
                     await watcher.stop()
 
                     // A port that is in use is reported, and the old one stays.

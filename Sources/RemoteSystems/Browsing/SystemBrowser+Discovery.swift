@@ -5,10 +5,21 @@ internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
+/// A discovery source of a browser.
+struct BrowsedSource: Sendable {
+    /// The position of the source among the account's sources. It identifies the source, whose name may change: an
+    /// Avahi source is named after the server that it uses now.
+    let position: Int
+    let source: any DiscoverySource
+
+    /// The name of an instance that the source found, or of a problem that it reported.
+    func key(_ id: some CustomStringConvertible) -> String { "\(self.position)/\(id)" }
+}
+
 /// Handling of discovery events.
 extension SystemBrowser {
     /// Browses until cancelled. Restarts the browse when anonymous systems become wanted or unwanted.
-    func keepBrowsing(_ source: any DiscoverySource) async {
+    func keepBrowsing(_ source: BrowsedSource) async {
         var seen: Set<DiscoveryHint.ID> = []
         while !Task.isCancelled {
             let number = self.browsing.value
@@ -27,12 +38,12 @@ extension SystemBrowser {
     ///   vanished.
     /// - Returns: the hints that are present when the browse ends.
     private func browse(
-        _ source: any DiscoverySource,
+        _ source: BrowsedSource,
         number: Int,
         before: Set<DiscoveryHint.ID>
     ) async -> Set<DiscoveryHint.ID> {
         var (seen, missing) = (before, before)
-        for await event in self.events(of: source) where number == self.browsing.value {
+        for await event in self.events(of: source.source) where number == self.browsing.value {
             switch event {
             case .appeared(let hint), .changed(let hint):
                 seen.insert(hint.id)
@@ -52,23 +63,23 @@ extension SystemBrowser {
         return seen
     }
 
-    private func take(_ event: DiscoveryEvent, from source: any DiscoverySource) {
-        // The name depends on the Avahi server, which may become known during the browse.
-        let name = source.name
+    private func take(_ event: DiscoveryEvent, from browsed: BrowsedSource) {
+        let source = browsed.source
         switch event {
         case .appeared(let hint), .changed(let hint):
-            self.strangers["\(name)/\(hint.id)"] = self.stranger(hint, from: source)
+            let instance = browsed.key(hint.id)
+            self.strangers[instance] = self.stranger(hint, from: source)
             let standing = self.standing(of: hint, from: source)
             let isOurs = standing.isAccountProved
             self.noteUnrecognised(
-                "\(name)/\(hint.id)",
+                instance,
                 hint,
                 isOurs: isOurs,
                 at: hint.endpoints.filter(\.isOnLink).map { Endpoint($0, by: source, isOurs: false) }
                     .filter { self.account.network.isProximal($0) }
             )
             guard isOurs || self.isOfAnyone(hint) else { return }
-            var endpoints = self.permitted(hint, from: source).map { Endpoint($0, by: source, isOurs: isOurs) }
+            var endpoints = self.permitted(hint, from: browsed).map { Endpoint($0, by: source, isOurs: isOurs) }
             if !isOurs {
                 // An unauthenticated system must not make this process connect to addresses that are not nearby.
                 endpoints.removeAll { !self.account.network.isProximal($0) }
@@ -76,7 +87,7 @@ extension SystemBrowser {
             guard !endpoints.isEmpty else { return }
             self.perform(
                 self.machine.seen(
-                    "\(name)/\(hint.id)",
+                    instance,
                     endpoints: endpoints,
                     by: RemoteSystemDiscoveryType(endpoints),
                     standing: standing,
@@ -84,7 +95,7 @@ extension SystemBrowser {
                 )
             )
         case .vanished(let id):
-            let instance = "\(name)/\(id)"
+            let instance = browsed.key(id)
             self.strangers[instance] = nil
             self.unrecognised.remove(instance)
             self.distantHints[instance] = nil
@@ -98,12 +109,12 @@ extension SystemBrowser {
                 "\(trouble.message) \(trouble.advice)",
                 recoversByItself: trouble.recoversByItself
             )
-            if self.errors.updateValue(error, forKey: "\(name)/\(trouble.code)") == nil, trouble.code.hidesSystems {
+            if self.errors.updateValue(error, forKey: browsed.key(trouble.code)) == nil, trouble.code.hidesSystems {
                 self.flooding.change { $0 += 1 }
             }
             self.report(error)
         case .recovered(let code):
-            if self.errors.removeValue(forKey: "\(name)/\(code)") != nil, code.hidesSystems {
+            if self.errors.removeValue(forKey: browsed.key(code)) != nil, code.hidesSystems {
                 self.flooding.change { $0 -= 1 }
             }
         }
@@ -143,14 +154,15 @@ extension SystemBrowser {
 
     /// The endpoints of a hint that this system connects to. An announcement proves nothing, so it must not make this
     /// system connect to machines beyond the link on which it can have arrived.
-    private func permitted(_ hint: DiscoveryHint, from source: any DiscoverySource) -> [DiscoveryEndpoint] {
+    private func permitted(_ hint: DiscoveryHint, from browsed: BrowsedSource) -> [DiscoveryEndpoint] {
+        let source = browsed.source
         guard source.origin == .announced, source.discoveryType == .proximal else { return hint.endpoints }
         let near = hint.endpoints.filter(\.isOnLink)
-        let name = "\(source.name)/\(hint.id)"
+        let name = browsed.key(hint.id)
         if near.count == hint.endpoints.count {
             self.distantHints[name] = nil
         } else if self.distantHints[name] != nil || self.distantHints.count < BrowserLimits.distantHints {
-            self.distantHints[name] = (hint, source)
+            self.distantHints[name] = (hint, browsed)
         }
         return Array(near.prefix(BrowserLimits.endpointsOfHint))
     }

@@ -15,7 +15,7 @@ internal import ValueSets
 actor SystemBrowser {
     /// A piece of work that runs in a task of its own while the browser runs.
     enum Job: Sendable {
-        case browse(any DiscoverySource)
+        case browse(BrowsedSource)
         case presence(AttemptQueue.Attempt)
         case followPresence(Connection, instance: String, attempt: Int)
         case followTrust(Connection)
@@ -91,7 +91,7 @@ actor SystemBrowser {
     var strangers: [String: Stranger] = [:]
     var errors: [String: RemoteSystemWatcherError] = [:]
     /// Announced hints with addresses on networks that this machine is not attached to, by source and id.
-    var distantHints: [String: (hint: DiscoveryHint, source: any DiscoverySource)] = [:]
+    var distantHints: [String: (hint: DiscoveryHint, source: BrowsedSource)] = [:]
 
     /// The reason why an advertisement is counted but not connected to.
     enum Stranger {
@@ -190,7 +190,9 @@ actor SystemBrowser {
         } else if self.account.environment.isReal, self.account.sources.contains(where: { $0.origin == .announced }) {
             self.add(.reviewHints)
         }
-        for source in self.account.sources { self.add(.browse(source)) }
+        for (position, source) in self.account.sources.enumerated() {
+            self.add(.browse(BrowsedSource(position: position, source: source)))
+        }
         self.add(.observeAccount)
         self.publishTrust()
         self.add(.renew)

@@ -59,7 +59,10 @@ enum TXTRecord {
         for string in strings {
             let separator = string.firstIndex(of: UInt8(ascii: "="))
             let name = string[..<(separator ?? string.endIndex)]
-            size += string.count + 1
+            // A key without a value counts as one with an empty value, as it would be advertised.
+            let bytes = string.count + (separator == nil ? 1 : 0)
+            guard bytes <= 255 else { continue }
+            size += bytes + 1
             guard size <= DiscoveryLimits.propertyBytes, properties.count < DiscoveryLimits.properties else { break }
             guard isKey(name) else { continue }
             let key = String(decoding: name, as: UTF8.self).lowercasedASCII

@@ -97,6 +97,35 @@ import Testing
         }
     }
 
+    /// Like an Avahi source, which is named after the server that it uses now.
+    private final class RenamedSource: DiscoverySource {
+        let segment = ScriptedDiscovery()
+        let current = Mutex("before")
+
+        var name: String { self.current.withLock { $0 } }
+
+        func browse() -> DiscoveryEvents { self.segment.browse() }
+
+        func advertise(_ advertisement: DiscoveryAdvertisement) async throws {}
+    }
+
+    @Test func `an advertisement that a source withdraws after its name has changed is forgotten`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            var configuration = loopbackSystem.configuration("test.watcher")
+            let source = RenamedSource()
+            configuration.discovery.sources = [source]
+            let hint = Self.hint(port: 1, properties: [Presence.versionProperty: Array(Presence.version.utf8)])
+            source.segment.appear(hint)
+            let watcher = RemoteSystemWatcher(configuration)
+            try await watcher.start()
+            try await until { await watcher.unlisted.otherAccounts == 1 }
+            source.current.withLock { $0 = "after" }
+            source.segment.vanish(hint.id)
+            try await until { await watcher.unlisted.otherAccounts == 0 }
+            await watcher.stop()
+        }
+    }
+
     // MARK: Its endpoints
 
     @Test(

@@ -101,6 +101,9 @@ final class Conversation: @unchecked Sendable {
     var monitor: OutboundMonitor
     var peer: InboundRecord
 
+    /// One log for all inputs. The summary of its incidents waits on a real event loop.
+    private static let incidents = IncidentLog(CheckingLogHandler.logger)
+
     /// Whether the peer was authorised.
     var isAuthorised = false
     private(set) var admissions = 0
@@ -141,6 +144,7 @@ final class Conversation: @unchecked Sendable {
             security: security,
             deadline: deadline,
             logger: CheckingLogHandler.logger,
+            incidents: Self.incidents,
             observer: observer
         )
         self.handler.role = self.role()
