@@ -90,7 +90,11 @@ import Testing
 
     /// Finds the machine at a port, with a running application. `find` omits an application that does not respond
     /// within two seconds, which happens when the test machine is suspended, so this retries.
-    private func find(_ application: String, _ loopbackSystem: LoopbackSystem, port: Int) async throws -> RemoteSystem {
+    private func find(
+        _ applications: String...,
+        on loopbackSystem: LoopbackSystem,
+        port: Int
+    ) async throws -> RemoteSystem {
         func ask() async throws -> RemoteSystem {
             try await RemoteSystem.find(
                 host: "127.0.0.1",
@@ -99,7 +103,11 @@ import Testing
             )
         }
         var system = try await ask()
-        for _ in 0..<5 where system.application(application) == nil { system = try await ask() }
+        // A program listens a moment before it has registered with the host daemon.
+        for _ in 0..<100 where applications.contains(where: { system.application($0)?.isRunning != true }) {
+            try await Task.sleep(for: .milliseconds(50))
+            system = try await ask()
+        }
         return system
     }
 
@@ -282,7 +290,7 @@ import Testing
                         attributes: ["room": "attic"]
                     ) { embedded in
                         _ = try await embedded.port
-                        let system = try await self.find("test.embedded", loopbackSystem, port: port)
+                        let system = try await self.find("test.embedded", "test.player", on: loopbackSystem, port: port)
                         let reported = system.applications.map { "\($0.id) \($0.isRunning)" }
                         #expect(
                             reported == [
@@ -322,7 +330,7 @@ import Testing
             let running = Task { try await embedded.run() }
             _ = try await embedded.port
             try await self.withMachine(loopbackSystem, Installation([]) { _ in }) { host in
-                let system = try await self.find("test.embedded", loopbackSystem, port: try await host.port)
+                let system = try await self.find("test.embedded", on: loopbackSystem, port: try await host.port)
                 let result = try await RemoteLauncher().launchURI("attic:light", with: .system(system))
                 #expect(result.status == .success)
                 #expect(result.applicationID == "test.embedded")
