@@ -154,17 +154,18 @@ extension AccountStore {
         }
     }
 
-    /// Signs the list of links with the account's newest root key, if an older one signed it. Call it after the root
-    /// key was replaced.
-    package func renewLinks(now: Date) throws(IdentityError) {
-        try self.withAccount { (account, stored) throws(IdentityError) in
-            guard let authority = try StoredAccount.authority(in: account),
-                let list = try StoredAccount.linkList(of: stored.identity, in: account),
-                list.root < authority.roots.count
-            else { return }
-            let number = try authority.nextNumber(after: list, now: now)
-            try Self.store(authority.linkList(of: list.links, number: number), in: account)
-        }
+    /// Signs the list of links with the account's newest root key, if an older one signed it: the signature of a
+    /// retired key becomes invalid.
+    static func renewLinks(
+        of identity: SystemIdentity,
+        by authority: AccountAuthority,
+        in account: borrowing SecretDirectory,
+        now: Date
+    ) throws(IdentityError) {
+        guard let list = try StoredAccount.linkList(of: identity, in: account), list.root < authority.roots.count
+        else { return }
+        let number = try authority.nextNumber(after: list, now: now)
+        try Self.store(authority.linkList(of: list.links, number: number), in: account)
     }
 
     private static func store(_ list: LinkList, in account: borrowing SecretDirectory) throws(IdentityError) {

@@ -36,8 +36,9 @@ extension AccountStore {
     /// 2. `root-certificate.pem` gets the certificate that the old key signs for it. From then on the new key is the
     ///   account's.
     /// 3. `next-root-key.pem` is renamed to `root-key.pem`, which deletes the old key.
-    /// 4. The new key signs the revocation list, a discovery key, and last the certificate of this system. If a process
-    ///   dies before that, the next one that uses the account completes steps 3 and 4, because the certificate is due.
+    /// 4. The new key signs the revocation list, a discovery key, the list of links, and last the certificate of this
+    ///   system. If a process dies before that, the next one that uses the account completes steps 3 and 4, because the
+    ///   certificate is due.
     ///
     /// - Parameter isStolen: Whether another person may have the old key. Everything that it signed is then invalid at
     ///   once; otherwise when the last certificate that it signed expires.
@@ -87,6 +88,7 @@ extension AccountStore {
             _ = try Self.sign(Set(list?.allSystems ?? []), after: list, by: authority, in: account, now: now)
             identity = try StoredAccount(reading: account).identity
         }
+        try Self.renewLinks(of: identity, by: authority, in: account, now: now)
         let certificate = try authority.issueCertificate(for: identity.systemKey.publicKey, now: now)
         let renewed = try identity.replacingCertificate(with: certificate)
         try account.replace(StoredAccount.File.systemCertificate, StoredAccount.certificateFile(certificate))

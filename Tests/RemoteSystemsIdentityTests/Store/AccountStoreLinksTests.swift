@@ -279,31 +279,23 @@ import ValueSets
         #expect(try self.ours.store.links().list == list)
     }
 
-    @Test func `the newest root key signs the list again after a replacement`() throws {
+    @Test(arguments: [false, true])
+    func `the new root key signs the list again when it replaces the old one`(isStolen: Bool) throws {
         try self.link()
         let list = try #require(try self.ours.store.links().list)
-        let authority = try self.ours.store.authority()
-        let next = try authority.successor(retiring: noon, now: noon)
-        try self.ours.store.install(roots: next.roots)
-        let account = self.ours.store.directory + "/account/"
-        _ = FileManager.default.createFile(
-            atPath: account + "root-key.pem",
-            contents: Data((next.rootKey.pemRepresentation + "\n").utf8),
-            attributes: [.posixPermissions: 0o600]
-        )
-        // A list of the retired key is refused elsewhere.
         let machine = try self.member()
         defer { withExtendedLifetime(machine) {} }
         let member = machine.store
-        try member.install(roots: next.roots)
-        let later = noon.addingTimeInterval(60)
+        let rotated = try self.ours.store.rotateRootKey(isStolen: isStolen, now: noon)
+        try member.install(roots: rotated.identity.roots)
+        let renewed = try #require(try self.ours.store.links().list)
+        #expect(renewed.root == 2 && renewed.links == list.links && renewed.isNewer(than: list))
+        // A list of the old key is refused elsewhere once the key is invalid.
+        let later = rotated.retirement.addingTimeInterval(60)
         #expect(
             code { () throws(IdentityError) in try member.install(links: list.bytes, now: later) }
                 == .rejectedCertificate
         )
-        try self.ours.store.renewLinks(now: later)
-        let renewed = try #require(try self.ours.store.links().list)
-        #expect(renewed.root == 2 && renewed.links == list.links && renewed.isNewer(than: list))
         #expect(try member.install(links: renewed.bytes, now: later).list == renewed)
     }
 
