@@ -176,7 +176,7 @@ extension RemoteSystemConnectionRequest.Route {
     /// by now, or the host may first have to start it.
     fileprivate init(_ application: RemoteSystemApplication, _ service: AppServiceDescription) {
         self.init(
-            endpoints: application.endpoints,
+            endpoints: application.candidates,
             systemID: application.systemID,
             standing: application.standing,
             applicationID: service.applicationID ?? application.id,

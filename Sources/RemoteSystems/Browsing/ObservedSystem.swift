@@ -12,6 +12,8 @@ struct ObservedSystem: Sendable, Hashable {
         var name: String
         var description: SystemDescription
         var endpoints: [Endpoint]
+        /// The endpoint of the last connection over which the process was authenticated.
+        var authenticated: Endpoint?
         var discoveryType: RemoteSystemDiscoveryType
         /// The relation of the process's system to this system.
         var standing: Standing.Kind
@@ -26,6 +28,7 @@ struct ObservedSystem: Sendable, Hashable {
             self.name = name
             self.description = description
             self.endpoints = instance.endpoints
+            self.authenticated = instance.authenticated
             self.discoveryType = instance.discoveryType
             self.standing = instance.standing
             self.account = instance.account
@@ -137,6 +140,7 @@ extension RemoteSystemApplication {
             isRunning: isRunning,
             on: system.id,
             endpoints: part.endpoints,
+            authenticated: part.authenticated,
             origin: origin,
             standing: part.standing
         )

@@ -49,7 +49,7 @@ struct LaunchRun {
     /// Asks one application.
     func ask(_ application: RemoteSystemApplication, _ message: LaunchMessage) async throws -> RemoteLaunchURIResult {
         try await self.ask(
-            application.endpoints,
+            application.candidates,
             application.systemID,
             application.id,
             message,

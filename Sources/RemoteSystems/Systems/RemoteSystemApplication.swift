@@ -48,6 +48,8 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
 
     /// The endpoints of the running processes, or of the host daemon that can start the application. Unordered.
     var endpoints: [Endpoint]
+    /// The endpoint at which the process was authenticated last. Any device can announce other ``endpoints``.
+    var authenticated: Endpoint?
     let origin: ApplicationContext
     /// The relation between the system's account and this one.
     let standing: Standing.Kind
@@ -57,6 +59,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         isRunning: Bool,
         on system: SystemID,
         endpoints: [Endpoint],
+        authenticated: Endpoint? = nil,
         origin: ApplicationContext,
         standing: Standing.Kind = .sameAccount
     ) {
@@ -69,7 +72,14 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         self.isRunning = isRunning
         self.systemID = system
         self.endpoints = endpoints
+        self.authenticated = authenticated
         self.origin = origin
+    }
+
+    /// The endpoints to connect to, the authenticated one first.
+    var candidates: [Endpoint] {
+        guard let authenticated, !self.endpoints.contains(authenticated) else { return self.endpoints }
+        return [authenticated] + self.endpoints
     }
 
     /// Returns whether the two values are equal in every property and name the same addresses.

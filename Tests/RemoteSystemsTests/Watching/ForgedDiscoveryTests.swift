@@ -69,6 +69,27 @@ import Testing
         #expect(outcome.after.application("test.host")?.services == outcome.before.application("test.host")?.services)
     }
 
+    @Test func `a forged announcement does not lead calls of a listed system away`() async throws {
+        try await LoopbackSystem.with { system in
+            try await system.withHost([WatchAndTalkTests.echo]) { _ in
+                try await until { system.segment.advertised == 1 }
+                let watcher = system.watcher()
+                let recorder = EventRecorder(watcher)
+                try await watcher.start()
+                let listed = try await recorder.added()
+                var forged = try #require(system.segment.hints.first)
+                forged.endpoints = [DiscoveryEndpoint(address: "127.0.0.1", port: 9)]
+                system.segment.emit(.appeared(forged))
+                let changed = try await recorder.updated()
+                #expect(changed.id == listed.id)
+                let application = try #require(changed.application("test.host"))
+                let response = try await application.withAppService("test.echo") { try await $0.send(["n": 1]).get() }
+                #expect(response == ["echo": ["n": 1]])
+                await watcher.stop()
+            }
+        }
+    }
+
     @Test func `a flood of goodbyes removes no system that responds`() async throws {
         let outcome = try await self.attack { segment, ours in
             for _ in 0..<1000 {
