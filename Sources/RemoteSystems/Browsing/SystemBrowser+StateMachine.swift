@@ -50,6 +50,11 @@ struct SystemBrowserStateMachine {
         var hasConnected = false
         /// The endpoint of the last connection over which the process was authenticated.
         var authenticated: Endpoint?
+        /// The endpoints to connect to again: first those that are announced now, since the process may have moved.
+        var candidates: [Endpoint] {
+            guard let authenticated, !self.endpoints.contains(authenticated) else { return self.endpoints }
+            return self.endpoints + [authenticated]
+        }
         var lastConnect: Instant?
         var lastLoss: Instant?
         /// The relation of the system to this one: by its advertisement before the connection, then by its certificate.
@@ -434,7 +439,7 @@ struct SystemBrowserStateMachine {
         known.phase = .reconnecting(system, description)
         self.instances[instance] = known
         guard !isAgain else { return self.failed(instance, isAuthentic: true, now: now, jitter: 0.5) }
-        return [.connect(instance: instance, endpoints: known.endpoints)]
+        return [.connect(instance: instance, endpoints: known.candidates)]
     }
 
     // MARK: Time
@@ -449,7 +454,7 @@ struct SystemBrowserStateMachine {
         for (name, instance) in self.instances {
             guard case .waiting(let until) = instance.phase, until <= now else { continue }
             self.instances[name]?.phase = .connecting
-            actions.append(.connect(instance: name, endpoints: instance.endpoints))
+            actions.append(.connect(instance: name, endpoints: instance.candidates))
         }
         return actions
     }

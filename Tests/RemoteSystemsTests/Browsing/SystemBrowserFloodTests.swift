@@ -46,6 +46,7 @@ import Testing
         ]
         _ = machine.described("a", described)
         var texts = machine.lost("a", orderly: false, now: Rules.start + .seconds(20)).texts
+        #expect(texts.first?.hasSuffix(",10.0.0.2:4000") == true)
         texts += machine.failed("a", isAuthentic: true, now: Rules.start + .seconds(20), jitter: 0.5).texts
         #expect(texts.contains("connect >y@a to 10.0.0.2:4444"))
     }

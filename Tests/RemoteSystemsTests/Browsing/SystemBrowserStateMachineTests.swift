@@ -85,7 +85,8 @@ import Testing
         texts += machine.described("a", Self.description()).texts
         #expect(
             texts == [
-                "probe a", "probe a", "updated Living room [com.example.player]", "connect a to 10.0.0.3:4001",
+                "probe a", "probe a", "updated Living room [com.example.player]",
+                "connect a to 10.0.0.3:4001,10.0.0.2:4000",
             ]
         )
     }
