@@ -226,6 +226,20 @@ import Testing
         #expect(manifest.start == .exec(["/usr/bin/player"]))
     }
 
+    @Test func `an unknown key sends no control characters to a terminal or a log, and is cut`() throws {
+        let long = String(repeating: "x", count: 1_000)
+        let manifest = try self.manifest(
+            #"{"id":"com.example.player","start":{"dbus":"com.example.P"},"#
+                + #""\u001b[2Jcleared\u202e":1,"\#(long)":2}"#
+        )
+        #expect(manifest.warnings.count == 2)
+        for warning in manifest.warnings {
+            #expect(warning.description.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x202E })
+            #expect(warning.message.utf8.count < 400)
+        }
+        #expect(manifest.warnings.contains { $0.message.contains("[2Jcleared") })
+    }
+
     @Test func `a manifest that requires an unknown key is refused with the key's name`() throws {
         func manifest(requiring names: String) throws -> ApplicationManifest {
             try self.manifest(

@@ -139,6 +139,28 @@ import Testing
         #expect(entry.map { "\($0.metadata)".contains("test.pushing") } == true)
     }
 
+    @Test func `a caller that makes a handler fail again and again does not fill the log`() async throws {
+        let log = InMemoryLogHandler()
+        try await LoopbackSystem.with { loopbackSystem in
+            var system = loopbackSystem
+            system.logger = Self.logger(log)
+            let failing = AppService("test.failing") { _ in throw Unexpected(description: "The screen is off.") }
+            try await system.withHost([failing]) { host in
+                let (connection, _) = try await Loopback.connect(
+                    loopbackSystem,
+                    host,
+                    AppServiceDescription(name: "test.failing")
+                )
+                for _ in 0..<200 { #expect(try await connection.send([:]).status == .failure) }
+                await connection.close()
+            }
+        }
+        let entries = log.entries.filter { "\($0.message)" == "A handler failed" }
+        // Three in a minute; a busy machine may need more than one.
+        #expect((3...9).contains(entries.count))
+        #expect(entries.allSatisfy { $0.metadata["event"].map { "\($0)" } == "handler-failed" })
+    }
+
     private static func logger(_ handler: InMemoryLogHandler) -> Logger {
         var logger = Logger(label: "test") { _ in handler }
         logger.logLevel = .trace

@@ -91,7 +91,7 @@ extension AccountContext {
                 case (.active, .active): before?.granted == link.granted ? nil : .linkChanged
                 case (_, .active): .linkMade
                 }
-            if let name { self.auditLog.write(AuditEvent(name, link.account), to: self.logger) }
+            if let name { AuditEvent(name, link.account).write(to: self.logger) }
         }
     }
 }

@@ -26,7 +26,6 @@ final class AccountContext: Sendable {
     private let incidents: IncidentLog
     /// The queue that runs the changes of the account's files.
     let accountQueue = AccountQueue()
-    let auditLog: AuditLog
     /// The certificates that this process signed lately for other systems.
     let renewed = Mutex(RenewedCertificates())
     private let stateDirectory: String?
@@ -75,7 +74,6 @@ final class AccountContext: Sendable {
         self.network = configuration.environment.network.limited(to: configuration.network.reach)
         self.environment = configuration.environment
         self.logger = configuration.logger
-        self.auditLog = AuditLog { [time = configuration.environment.time] in time.now }
         self.incidents = IncidentLog(configuration.logger)
         self.stateDirectory = configuration.stateDirectory
         self.reach = configuration.network.reach

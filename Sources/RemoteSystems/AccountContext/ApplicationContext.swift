@@ -43,7 +43,8 @@ final class ApplicationContext: Sendable {
         _ target: Authorisation.Target
     ) {
         if case .allowed = decision, self.logger.logLevel > .debug { return }
-        self.account.auditLog.write(AuditEvent(decision, about: subject, target), to: self.logger)
+        AuditEvent(decision, about: subject, target)
+            .write(to: self.logger, limitedBy: self.incidents, of: subject.system)
     }
 
     /// Checks the configuration and returns the identity, prepared for TLS.

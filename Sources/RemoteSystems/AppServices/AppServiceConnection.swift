@@ -260,7 +260,7 @@ public final class AppServiceConnection: Sendable {
                 targetApplication: route.applicationID,
                 limits: connector.limits
             ),
-            handler: self.handler(own: own, request.serverInterceptors, request.origin.logger)
+            handler: self.handler(own: own, request.serverInterceptors, request.origin.incidents)
         )
         let published = AppServiceSchemas(connection.remote.schemas)
         let open = Open(
@@ -303,10 +303,10 @@ public final class AppServiceConnection: Sendable {
     private func handler(
         own: SystemID,
         _ interceptors: [any AppServiceServerInterceptor],
-        _ logger: Logger
+        _ incidents: IncidentLog
     ) -> RemoteSystemsTransport.RequestHandler.Handle {
         let context = AppServiceServerContext(service: self.service.name, isPush: true)
-        let handling = RequestHandling(interceptors, context, logger: logger)
+        let handling = RequestHandling(interceptors, context, incidents: incidents)
         return { [weak self, reception = self.reception] request, wire in
             // Weak while the request waits, so that an unreferenced connection is aborted; strong while it is handled.
             let caller = AppServiceCaller(wire, own: own)

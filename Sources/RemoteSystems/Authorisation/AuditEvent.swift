@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
-internal import NIOCore
 internal import RemoteSystemsIdentity
-internal import Synchronization
+internal import RemoteSystemsTransport
 
 /// A decision or a change that an operator may have to account for. Names and metadata keys are stable
 /// (`Docs/audit-events.md`).
@@ -38,7 +37,6 @@ struct AuditEvent: Sendable {
         static let topic = "topic"
         static let decision = "decision"
         static let reason = "reason"
-        static let suppressed = "suppressed"
     }
 
     let name: Name
@@ -90,10 +88,22 @@ struct AuditEvent: Sendable {
         }
     }
 
-    fileprivate func write(to logger: Logger, suppressed: Int) {
+    /// Writes the event to a log. Refusals, which any peer can cause, are limited in number.
+    ///
+    /// - Parameters:
+    ///   - incidents: logs the first refusals, and counts the others.
+    ///   - system: the peer's system.
+    func write(to logger: Logger, limitedBy incidents: IncidentLog, of system: SystemID) {
+        switch self.name {
+        case .accessRefused: incidents.report(.accessRefused, by: system, self.metadata)
+        default: self.write(to: logger)
+        }
+    }
+
+    /// Writes an event that peers cannot cause as often as they like.
+    func write(to logger: Logger) {
         var metadata = self.metadata
         metadata[Key.event] = "\(self.name.rawValue)"
-        if suppressed > 0 { metadata[Key.suppressed] = "\(suppressed)" }
         logger.log(level: self.level, self.sentence, metadata: metadata)
     }
 }
@@ -113,58 +123,6 @@ extension Authorisation.Target {
             return [Key.target: "service", Key.service: "\(name.withoutControlCharacters)"]
         case .application(let id):
             return [Key.target: "application", Key.service: "\(id.withoutControlCharacters)"]
-        }
-    }
-}
-
-/// Writes audit events to a log. Refusals, which any peer can cause, are limited in number; the next event states how
-/// many were left out.
-final class AuditLog: Sendable {
-    private struct State {
-        var tokens = AuditLog.burst
-        var lastRefill: ContinuousClock.Instant?
-        var suppressed = 0
-    }
-
-    /// The number of refusals that are logged at once, and the time after which another one may be.
-    static let burst = 20
-    static let interval = Duration.seconds(3)
-
-    private let state = Mutex(State())
-    private let now: @Sendable () -> ContinuousClock.Instant
-
-    init(now: @escaping @Sendable () -> ContinuousClock.Instant) {
-        self.now = now
-    }
-
-    func write(_ event: AuditEvent, to logger: Logger) {
-        switch event.name {
-        case .accessAllowed:
-            guard logger.logLevel <= .debug else { return }
-            event.write(to: logger, suppressed: 0)
-        case .accessRefused:
-            guard let suppressed = self.admit() else { return }
-            event.write(to: logger, suppressed: suppressed)
-        case .linkMade, .linkChanged, .linkWithdrawn, .linkWithdrawnByOther:
-            event.write(to: logger, suppressed: 0)
-        }
-    }
-
-    /// Takes a token. Returns the number of events that were left out since the last one; `nil` if this one is, too.
-    private func admit() -> Int? {
-        let now = self.now()
-        return self.state.withLock { state in
-            let last = state.lastRefill ?? now
-            let intervals = Int(max(last.duration(to: now) / Self.interval, 0).rounded(.down))
-            state.tokens = min(state.tokens + min(intervals, Self.burst), Self.burst)
-            state.lastRefill = state.tokens == Self.burst ? now : last + Self.interval * intervals
-            guard state.tokens > 0 else {
-                state.suppressed += 1
-                return nil
-            }
-            state.tokens -= 1
-            defer { state.suppressed = 0 }
-            return state.suppressed
         }
     }
 }

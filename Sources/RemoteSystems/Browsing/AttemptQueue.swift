@@ -40,11 +40,19 @@ struct AttemptQueue {
         }
     }
 
+    /// What the connection is for.
+    enum Purpose: Sendable, Hashable {
+        case presence
+        /// Only the topic `trust`, with a system whose advertisement does not carry the present tag.
+        case exchangeOfTrust
+    }
+
     struct Attempt: Sendable {
         var instance: String
         var number: Int
         var endpoints: [Endpoint]
         var cause = Cause.known
+        var purpose = Purpose.presence
         /// Whether the attempt must end early, because many others wait. Set by ``next(now:)``.
         var isHurried = false
     }
@@ -315,9 +323,30 @@ extension SystemBrowser {
         self.attemptQueue.add(attempt)
     }
 
+    /// Queues an attempt to exchange trust. It waits its turn as any other attempt at an advertised address.
+    func startExchange(with candidate: UnrecognisedHints.Candidate) {
+        self.nextAttempt += 1
+        self.exchanges.change { $0 += 1 }
+        self.attemptQueue.add(
+            AttemptQueue.Attempt(
+                instance: candidate.name,
+                number: self.nextAttempt,
+                endpoints: candidate.endpoints,
+                cause: .hint,
+                purpose: .exchangeOfTrust
+            )
+        )
+        self.startAttempts()
+    }
+
     /// Starts the attempts that may start now.
     func startAttempts() {
         while let next = self.attemptQueue.next(now: self.time.now) {
+            if next.purpose == .exchangeOfTrust {
+                self.add(.exchangeTrust(next))
+                self.add(.releaseSlowAttempt(next.number))
+                continue
+            }
             guard self.instance(of: next.number, next.instance) != nil else {
                 // The instance is gone.
                 self.attemptQueue.ended(next.number, now: self.time.now)

@@ -36,7 +36,8 @@ extension SystemBrowser {
         while let time = self.unrecognised.nextTime(isAlone: self.isAlone) {
             guard (try? await self.time.sleep(until: time)) != nil else { return }
             if let candidate = self.unrecognised.next(now: self.time.now, isAlone: self.isAlone) {
-                await self.exchangeTrust(with: candidate)
+                self.startExchange(with: candidate)
+                await self.exchanges.becomes { $0 == 0 }
             }
         }
     }
@@ -46,7 +47,8 @@ extension SystemBrowser {
 
     /// Connects, and lets both sides exchange what they publish of the account's trust. The system is listed only once
     /// its advertisement carries the present tag.
-    private func exchangeTrust(with candidate: UnrecognisedHints.Candidate) async {
+    func exchangeTrust(_ attempt: AttemptQueue.Attempt) async {
+        defer { self.exchanges.change { $0 -= 1 } }
         let key = self.security.identity.discoveryKey
         do {
             var connector = try await self.account.connector(
@@ -59,8 +61,9 @@ extension SystemBrowser {
                 guard let connection = connection as? Connection, connection.isWithinAccount else { return }
                 connection.publish(publisher)
             }
+            if attempt.isHurried { connector.timeoutLimit = BrowserTimes.hurried }
             let connection = try await connector.connect(
-                to: candidate.endpoints,
+                to: attempt.endpoints,
                 expecting: nil,
                 hello: Hello(
                     service: Presence.service,
@@ -70,6 +73,7 @@ extension SystemBrowser {
                 ),
                 handler: self.requestHandler()
             )
+            self.ended(attempt.number, connection)
             await withTaskGroup(of: Void.self) { [account, time, logger] group in
                 group.addTask { await account.followTrust(over: connection, logger: logger) }
                 group.addTask { try? await time.sleep(for: BrowserTimes.exchange) }
@@ -80,6 +84,7 @@ extension SystemBrowser {
             let isNew = self.security.identity.discoveryKey != key
             self.logger.debug("Met a system with another tag", metadata: ["isNewKey": "\(isNew)"])
         } catch {
+            self.ended(attempt.number, nil)
             // A system of this account has refused this one, perhaps because it was revoked. Otherwise it is a system
             // of another account, or none.
             if (error as? TransportError)?.openStatus == .notAuthorized { self.report(error, from: .sameAccount) }

@@ -27,6 +27,8 @@ actor SystemBrowser {
         case renew
         /// Tries advertisements without the present tag.
         case tryUnrecognised
+        /// Connects to a system whose advertisement does not carry the present tag.
+        case exchangeTrust(AttemptQueue.Attempt)
         /// Tries the processes of known systems on each network that appears.
         case recall(KnownSystems)
         /// Tries the processes of known systems while discovery misses systems.
@@ -58,7 +60,7 @@ actor SystemBrowser {
     private var ending: Task<Void, Never>?
     var machine: SystemBrowserStateMachine
     var attempts: [String: (number: Int, connection: Connection?)] = [:]
-    private var nextAttempt = 0
+    var nextAttempt = 0
     var attemptQueue: AttemptQueue
     /// The attempts whose descriptions have arrived and wait for ``descriptionBudget``.
     var delayedDescriptions: Set<Int> = []
@@ -70,6 +72,8 @@ actor SystemBrowser {
     let browsing = ObservableValue(0)
     /// The advertisements without the present tag.
     var unrecognised = UnrecognisedHints()
+    /// The number of attempts to exchange trust that wait or run.
+    let exchanges = ObservableValue(0)
     /// Whether the job ``Job/tryUnrecognised`` runs.
     var triesUnrecognised = false
     /// The discovery key that the present browses use.
@@ -175,6 +179,7 @@ actor SystemBrowser {
         self.errors = [:]
         self.unrecognised.removeAll()
         self.triesUnrecognised = false
+        self.exchanges.change { $0 = 0 }
         self.flooding.change { $0 = 0 }
         // A job waits only until the loop in `run(_:)` starts it. A job of an ended instance returns at once, and the
         // machine limits the number of instances.
@@ -246,6 +251,7 @@ actor SystemBrowser {
                 self.rememberPresentSystems()
             }
         case .tryUnrecognised: await self.tryUnrecognised()
+        case .exchangeTrust(let attempt): await self.exchangeTrust(attempt)
         case .recall(let known): await self.keepRecalling(known)
         case .recallWhileFlooded(let known): await self.keepRecallingWhileFlooded(known)
         case .reviewHints:

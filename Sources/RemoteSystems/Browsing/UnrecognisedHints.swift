@@ -78,14 +78,26 @@ struct UnrecognisedHints {
 
     /// Returns the advertisement to try now, and counts the attempt.
     ///
+    /// Among those with the fewest attempts, the choice is random: a device that advertises several, with names of its
+    /// choice, must not always come first.
+    ///
     /// - Parameter isAlone: whether no other system of the account is connected.
     mutating func next(now: Instant, isAlone: Bool) -> Candidate? {
+        var generator = SystemRandomNumberGenerator()
+        return self.next(now: now, isAlone: isAlone, using: &generator)
+    }
+
+    mutating func next(
+        now: Instant,
+        isAlone: Bool,
+        using generator: inout some RandomNumberGenerator
+    ) -> Candidate? {
         guard self.last.map({ $0 + Self.interval <= now }) ?? true else { return nil }
         for kind in isAlone ? [Kind.former, .unknown] : [.former] {
             let due = self.open(kind).filter { $0.value.next <= now }
-            guard let (name, entry) = due.min(by: { ($0.value.attempts, $0.key) < ($1.value.attempts, $1.key) }) else {
-                continue
-            }
+            let fewest = due.values.map(\.attempts).min()
+            let names = due.filter { $0.value.attempts == fewest }.keys.sorted()
+            guard let name = names.randomElement(using: &generator), let entry = due[name] else { continue }
             self.entries[kind]?[name]?.attempts += 1
             self.entries[kind]?[name]?.next = now + Self.again
             self.last = now

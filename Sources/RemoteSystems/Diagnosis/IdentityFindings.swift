@@ -14,8 +14,11 @@ enum IdentityFacts: Sendable {
         do throws(IdentityError) {
             let store = try context.account.store()
             guard try store.holdsAccount() else { return .none(directory: store.directory) }
+            let identity = try store.identity()
+            // No program uses the account while its revocation list is lost.
+            _ = try store.revocations()
             return .usable(
-                try store.identity(),
+                identity,
                 directory: store.directory,
                 lacksKey: try store.lacksRootKey()
             )
@@ -88,6 +91,14 @@ struct IdentityFindings {
                 .ok,
                 "System \(identity.systemID.short) of account \(identity.accountID.short), \(role), in \(directory).",
                 why: why
+            )
+        case .unusable(let error) where error.code == .revocationsLost:
+            return DiagnosisFinding(
+                .account,
+                .problem,
+                "The account's revocation list is lost, or an older one was put in its place (\(error.code)).",
+                why: "Systems that were revoked would be trusted again, so no connection is opened or accepted.",
+                advice: error.message
             )
         case .unusable(let error):
             return DiagnosisFinding(

@@ -106,6 +106,11 @@ enum NetworkFindings {
         )
     }
 
+    /// Problems with which discovery works for some systems.
+    private static let partial: Set<DiscoveryProblem.Code> = [
+        .nameCollision, .cacheLimit, .announcementFlood, .tooManyHints,
+    ]
+
     static func discovery(_ troubles: [DiscoveryProblem]) -> [DiagnosisFinding] {
         let why = "Systems find each other by discovery."
         guard !troubles.isEmpty else {
@@ -114,7 +119,7 @@ enum NetworkFindings {
         return troubles.map { trouble in
             DiagnosisFinding(
                 .discovery,
-                trouble.code == .nameCollision || trouble.code == .cacheLimit ? .warning : .problem,
+                Self.partial.contains(trouble.code) ? .warning : .problem,
                 "\(trouble.message) (\(trouble.code))",
                 why: why,
                 advice: trouble.advice

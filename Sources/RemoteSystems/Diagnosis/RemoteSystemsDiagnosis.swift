@@ -99,20 +99,30 @@ public struct RemoteSystemsDiagnosis: Sendable {
         return discovery
     }
 
-    private struct Seen: Sendable {
+    /// What a discovery source has reported.
+    struct Seen: Sendable {
+        /// The number of advertisements from which on the source is observed for the whole time: a flood is noticed
+        /// only after a while.
+        static let crowd = 256
+
         var troubles: [DiscoveryProblem] = []
         var hints: [DiscoveryHint.ID: DiscoveryHint] = [:]
+        /// The number of advertisements that appeared, including those that vanished again.
+        private var appeared = 0
 
         /// Records an event.
         ///
-        /// - Returns: whether the source has reported everything that is present.
+        /// - Returns: whether the source has reported everything that is present, and there is no sign of a flood.
         mutating func note(_ event: DiscoveryEvent) -> Bool {
             switch event {
             case .trouble(let trouble): self.troubles.append(trouble)
             case .recovered(let code): self.troubles.removeAll { $0.code == code }
-            case .appeared(let hint), .changed(let hint): self.hints[hint.id] = hint
+            case .appeared(let hint):
+                self.appeared += 1
+                self.hints[hint.id] = hint
+            case .changed(let hint): self.hints[hint.id] = hint
             case .vanished(let id): self.hints[id] = nil
-            case .settled: return true
+            case .settled: return self.appeared < Self.crowd
             }
             return false
         }

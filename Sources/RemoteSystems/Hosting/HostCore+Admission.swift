@@ -202,7 +202,7 @@ extension HostCore {
             interceptors: self.context.configuration.interceptors,
             metrics: self.metrics[service.name],
             own: own,
-            logger: self.context.logger,
+            incidents: self.context.incidents,
             requestTimeout: TimeAmount(self.context.configuration.transport.requestTimeout),
             streamTickets: self.streamTickets
         )

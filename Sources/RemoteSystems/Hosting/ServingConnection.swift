@@ -39,7 +39,7 @@ final class ServingConnection: Sendable {
         interceptors: AppServiceInterceptors,
         metrics: ServiceMetrics?,
         own: SystemID,
-        logger: Logger,
+        incidents: IncidentLog,
         requestTimeout: TimeAmount,
         streamTickets: StreamTickets
     ) {
@@ -48,7 +48,7 @@ final class ServingConnection: Sendable {
         self.handling = RequestHandling(
             interceptors.server + service.interceptors,
             AppServiceServerContext(service: service.name),
-            logger: logger
+            incidents: incidents
         )
         self.clientInterceptors = ClientInterceptorChain(interceptors.client)
         self.requestTimeout = requestTimeout
@@ -94,7 +94,7 @@ final class ServingConnection: Sendable {
                 request,
                 checking: self.rules.request,
                 responses: self.rules.response,
-                onUnknownError: self.handling.logUnknown,
+                onUnknownError: { self.handling.logUnknown($0, of: request.caller.systemID) },
                 handler
             )
         }
@@ -119,7 +119,7 @@ final class ServingConnection: Sendable {
                 request,
                 checking: self.rules.request,
                 responses: self.rules.response,
-                onUnknownError: self.handling.logUnknown,
+                onUnknownError: { self.handling.logUnknown($0, of: request.caller.systemID) },
                 self.service.response
             )
         }

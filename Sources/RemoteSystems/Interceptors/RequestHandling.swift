@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
@@ -11,16 +12,16 @@ final class RequestHandling: Sendable {
 
     private let service: String
     private let interceptors: ServerInterceptorChain?
-    private let logger: Logger
+    private let incidents: IncidentLog
 
     init(
         _ interceptors: [any AppServiceServerInterceptor],
         _ context: AppServiceServerContext,
-        logger: Logger
+        incidents: IncidentLog
     ) {
         self.service = context.service
         self.interceptors = ServerInterceptorChain(interceptors, context)
-        self.logger = logger
+        self.incidents = incidents
     }
 
     var hasInterceptors: Bool { self.interceptors != nil }
@@ -35,7 +36,9 @@ final class RequestHandling: Sendable {
     ) async -> (response: Response, outcome: HandlerOutcome?) {
         guard let interceptors else {
             let outcome = await handler(request)
-            if let error = outcome.error, outcome.isUnexplained, !outcome.isRepeated { self.logUnknown(error) }
+            if let error = outcome.error, outcome.isUnexplained, !outcome.isRepeated {
+                self.logUnknown(error, of: request.caller.systemID)
+            }
             return (outcome.response, outcome)
         }
         let outcome = Mutex<HandlerOutcome?>(nil)
@@ -49,15 +52,18 @@ final class RequestHandling: Sendable {
             }
             return (Response(response.message, rule), outcome.withLock { $0 })
         } catch {
-            return (Response(error, onUnknownError: self.logUnknown), outcome.withLock { $0 })
+            let response = Response(error) { self.logUnknown($0, of: request.caller.systemID) }
+            return (response, outcome.withLock { $0 })
         }
     }
 
-    /// Logs an error whose description the caller does not receive.
-    func logUnknown(_ error: any Error) {
-        self.logger.warning(
-            "A handler failed",
-            metadata: ["service": "\(self.service)", "error": "\(LoggedError(error))"]
+    /// Logs an error whose description the caller does not receive. A caller may cause many errors, so their number is
+    /// limited.
+    func logUnknown(_ error: any Error, of caller: SystemID) {
+        self.incidents.report(
+            .handlerFailed,
+            by: caller,
+            ["service": "\(self.service)", "error": "\(LoggedError(error))", "system": "\(caller)"]
         )
     }
 }

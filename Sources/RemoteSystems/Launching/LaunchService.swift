@@ -155,7 +155,12 @@ final class LaunchService: Sendable {
             return LaunchResponse(.unknown, text, canRetry: true)
         } catch {
             // The launcher learns only that an error occurred. The error itself goes to the host's log.
-            self.context.logger.warning("A launch failed", metadata: ["error": "\(LoggedError(error))"])
+            let caller = request.caller.systemID
+            self.context.incidents.report(
+                .launchFailed,
+                by: caller,
+                ["error": "\(LoggedError(error))", "system": "\(caller)"]
+            )
             return LaunchResponse(
                 .unknown,
                 "The application failed while it opened the URI: whether the URI was opened is unknown.",

@@ -15,6 +15,8 @@ final class UnknownKeys: Sendable {
 
     /// The maximum number of unknown keys that are reported per file.
     private static let maxReported = 32
+    /// The maximum number of characters of a key that are reported.
+    private static let maxShown = 128
 
     /// Makes the decoder's containers record unknown keys.
     func note(from decoder: JSONDecoder) {
@@ -32,7 +34,7 @@ final class UnknownKeys: Sendable {
     ///   - path: The path of the key from the top of the file. The last component is the key.
     ///   - known: The known keys at that place.
     func note(_ path: [String], known: some Sequence<String>) {
-        let key = path.last ?? ""
+        let key = String((path.last ?? "").prefix(Self.maxShown))
         let hint = SimilarNames.closest(to: key, among: known).map { "Did you mean '\($0)'?" }
         let text =
             "'\(key)' is not known here and is ignored. "

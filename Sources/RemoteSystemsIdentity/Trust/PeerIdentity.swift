@@ -11,8 +11,9 @@ package struct PeerIdentity: Hashable, Sendable {
     /// certificate is retired, or when the grants end, whichever is first. A connection that lasts longer must be
     /// authorised again.
     package private(set) var expiry: Date
-    /// The number of the root key that signed the certificate, from 1; `nil` if that is not proved.
-    package internal(set) var root: Int?
+    /// The id of the root key that signed the certificate; `nil` if that is not proved. Not its number in the chain:
+    /// chains that conflict have different keys with the same number.
+    package internal(set) var root: KeyFingerprint?
 
     package init(_ standing: Standing, systemID: SystemID, expiry: Date) {
         self.standing = standing

@@ -67,10 +67,13 @@ package struct RootChain: Sendable {
     var newestKey: P256.Signing.PublicKey { self.roots[self.roots.count - 1].key }
 
     /// The number of the root with this key, from 1; `nil` if the account has no such root.
-    func number(of key: P256.Signing.PublicKey) -> Int? {
-        let id = KeyFingerprint(of: key)
-        return self.roots.firstIndex { $0.id == id }.map { $0 + 1 }
-    }
+    func number(of key: P256.Signing.PublicKey) -> Int? { self.number(of: KeyFingerprint(of: key)) }
+
+    /// The id of the root with this number, from 1; `nil` if the chain does not have it.
+    package func id(of number: Int) -> KeyFingerprint? { self.hasRoot(number) ? self.roots[number - 1].id : nil }
+
+    /// The number of the root with this id, from 1; `nil` if the chain does not have it.
+    func number(of id: KeyFingerprint) -> Int? { self.roots.firstIndex { $0.id == id }.map { $0 + 1 } }
 
     /// Whether the chain has a root with this number, from 1. A chain that replaced a longer one may not.
     func hasRoot(_ number: Int) -> Bool { (1...self.count).contains(number) }

@@ -71,7 +71,7 @@ package struct TrustStore: Sendable {
         if let account = self.account(of: standing) {
             let roots = try account.roots.extended(by: presented.links)
             guard let root = roots.signer(system.isSigned) else { throw .badSignature }
-            verdict.peer.root = root
+            verdict.peer.root = roots.id(of: root)
             if roots.count > account.roots.count { verdict.learned = roots }
             if let retirement = roots.retirement(of: root) { verdict.peer.end(by: retirement) }
         }
@@ -127,8 +127,8 @@ package struct TrustStore: Sendable {
     /// Returns the time at which the root key that certified an authorised peer is retired; `nil` if no retirement is
     /// known.
     package func retirement(of peer: PeerIdentity) -> Date? {
-        guard let root = peer.root, let account = self.account(of: peer.standing) else { return nil }
-        return account.roots.retirement(of: root)
+        guard let root = peer.root, let roots = self.account(of: peer.standing)?.roots else { return nil }
+        return roots.number(of: root).flatMap { roots.retirement(of: $0) }
     }
 
     /// The standing of a system that names `account`, if its certificate satisfies the rules. A system that names a

@@ -92,6 +92,11 @@ package struct TrustedAccount: Sendable {
         return self.roots.retirement(of: root).map { $0 <= now } ?? false
     }
 
+    /// Whether the root with this id is retired, or is not a root of the account any more.
+    func isRetired(_ root: KeyFingerprint, at now: Date) -> Bool {
+        self.roots.number(of: root).map { self.isRetired($0, at: now) } ?? true
+    }
+
     func hasRevoked(_ system: SystemID) -> Bool { self.revocations?.contains(system) ?? false }
 }
 

@@ -25,13 +25,28 @@ package enum Incident: String, CaseIterable, Sendable {
     case closedByPeer = "closed-by-peer"
     /// A response could not be sent.
     case responseNotSent = "response-not-sent"
+    /// A peer was refused what it wanted to use. The name is that of the audit event.
+    case accessRefused = "access.refused"
+    /// A handler or an interceptor of the application failed while it handled a request.
+    case handlerFailed = "handler-failed"
+    /// The application failed while it opened a URI for a peer.
+    case launchFailed = "launch-failed"
 
     /// The level of a single event.
     var level: Logger.Level {
         switch self {
         case .handshakeFailed: .info
-        case .closedByPeer: .notice
+        case .closedByPeer, .accessRefused: .notice
         default: .warning
+        }
+    }
+
+    /// The maximum number of events that are logged in a period: in all, and of one peer. An operator may have to
+    /// account for each refusal, so more of them are logged.
+    var limits: (total: Int, perPeer: Int) {
+        switch self {
+        case .accessRefused: (20, 10)
+        default: (10, 3)
         }
     }
 
@@ -47,6 +62,9 @@ package enum Incident: String, CaseIterable, Sendable {
         case .renewalRefused: "A certificate was not renewed"
         case .closedByPeer: "The other system closes the connection"
         case .responseNotSent: "A response could not be sent"
+        case .accessRefused: "A peer was refused"
+        case .handlerFailed: "A handler failed"
+        case .launchFailed: "A launch failed"
         }
     }
 }

@@ -11,7 +11,7 @@ internal import Synchronization
 /// number of the others, so that a flood is visible and cannot fill the log.
 ///
 /// The metadata keys are stable: `event` (``Incident``), `peer` (the address, without a port) or `system`,
-/// `reason`, and in a summary `count` and `seconds` (`Docs/security-model.md`).
+/// `reason`, and in a summary `count` and `seconds` (`Docs/security-model.md`). Some incidents have keys of their own.
 package final class IncidentLog: Sendable {
     /// The number of events in a summary from which it is a warning, whatever the level of one event.
     private static var flood: Int { 100 }
@@ -44,9 +44,16 @@ package final class IncidentLog: Sendable {
         self.report(incident, of: .system(system), ["system": "\(system)", "reason": "\(reason())"])
     }
 
+    /// Reports an incident with its own metadata.
+    package func report(_ incident: Incident, by system: SystemID, _ metadata: @autoclosure () -> Logger.Metadata) {
+        self.report(incident, of: .system(system), metadata())
+    }
+
     private func report(_ incident: Incident, of origin: Origin, _ metadata: @autoclosure () -> Logger.Metadata) {
         let event = self.limiters.withLock { limiters in
-            limiters[incident, default: LogLimiter(period: self.period)].occurred(for: origin, now: .now())
+            let (total, perPeer) = incident.limits
+            return limiters[incident, default: LogLimiter(period: self.period, total: total, perKey: perPeer)]
+                .occurred(for: origin, now: .now())
         }
         switch event {
         case .log:

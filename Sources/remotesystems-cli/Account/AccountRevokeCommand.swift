@@ -35,8 +35,11 @@ struct AccountRevokeCommand: Subcommand {
     )
     var listIsLost = false
 
+    @OptionGroup var names: NameOptions
     @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
+
+    func validate() throws { try self.names.validate(system: self.system) }
 
     func perform(_ output: Output) async throws -> Bool {
         let configuration = self.search.configuration(for: "revoke", self.common)
@@ -88,26 +91,34 @@ struct AccountRevokeCommand: Subcommand {
     /// - Throws: ``Failure`` if no system or more than one fits.
     private func choose(from there: [RemoteSystem], _ account: RemoteSystemsAccount) throws -> SystemID {
         if let id = SystemID(self.system) { return id }
-        let known = try Set(account.systemsThatJoined() + there.map(\.id)).subtracting([account.identity().systemID])
-        let named = Set(there.filter { $0.displayName == self.system && !$0.isLocal }.map(\.id))
-        let isPrefix = self.system.count >= 4
-        let fitting = named.union(known.filter { isPrefix && $0.description.hasPrefix(self.system) }).sorted()
-        guard let only = fitting.first else {
+        let own = try account.identity().systemID
+        let all = try account.systems()
+        var search = NameSearch(
+            self.system,
+            remembered: self.names.acceptsName ? nil : try account.system(named: self.system),
+            known: Set(try account.systemsThatJoined() + there.map(\.id)).subtracting([own])
+        )
+        for system in there where !system.isLocal { search.saw(system.id, named: system.displayName) }
+        search.enumerationCompleted()
+        // Revoking cannot be undone, so a remembered name is not enough if several systems have it.
+        let others = there.filter { !$0.isLocal && search.isNamed($0.id) }.map(\.id).sorted()
+        guard others.count < 2 else { throw Failure.ambiguous(self.system, others, among: search) }
+        switch search.finalDecision {
+        case .system(let id):
+            return id
+        case .ambiguous(let ids):
+            throw Failure.ambiguous(self.system, ids, among: search)
+        case .changed(let id, let others):
+            let isRevoked = all.contains { $0.id == id && $0.isRevoked }
+            throw Failure.changed(self.system, from: id, isRevoked: isRevoked, to: others, search)
+        case .undecided:
+            let meant = search.remembered.map { " This name meant the system \($0), which was not found." } ?? ""
             throw Failure(
                 "misuse",
-                "No system of this account is known as \(self.system). 'remotesystems account show' lists the ids of "
-                    + "the systems that joined, 'remotesystems list' the names of the reachable ones. A full id is "
-                    + "always accepted."
+                "No system of this account is known as \(self.system).\(meant) 'remotesystems account systems' lists "
+                    + "the systems that this machine knows of. A full id is always accepted."
             )
         }
-        guard fitting.count == 1 else {
-            throw Failure(
-                "misuse",
-                "\(self.system) fits \(fitting.count) systems: \(fitting.map(\.short).joined(separator: ", ")). Give "
-                    + "more characters of the id ('remotesystems account show' lists the ids)."
-            )
-        }
-        return only
     }
 }
 

@@ -73,11 +73,13 @@ struct CallCommand: Subcommand {
     var timeout = 30.0
 
     @OptionGroup var nearby: NearbyOptions
+    @OptionGroup var names: NameOptions
     @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
         try self.search.validate(system: self.system)
+        try self.names.validate(system: self.system)
         guard self.service.isName else {
             throw ValidationError("The service's name takes \(String.nameForm).")
         }
@@ -102,7 +104,8 @@ struct CallCommand: Subcommand {
             self.system,
             wait: self.search.wait,
             self.search.configuration(for: "call", self.common),
-            anyoneNearby: self.nearby.anyoneNearby
+            anyoneNearby: self.nearby.anyoneNearby,
+            acceptsName: self.names.acceptsName
         )
         let found = try await untilInterrupted {
             try await finder.find(offering: self.service, by: self.application)

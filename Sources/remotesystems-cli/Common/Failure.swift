@@ -22,6 +22,8 @@ struct Failure: Error, Encodable {
     var canRetry = false
     var byteOffset: Int?
     var keyPath: String?
+    /// The systems that a name may mean.
+    var systemIDs: [SystemID]?
 
     /// The exit status: 78 (`EX_CONFIG` of sysexits.h) for an invalid configuration, so that a service manager can
     /// distinguish it from a temporary failure.

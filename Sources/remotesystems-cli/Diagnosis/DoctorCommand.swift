@@ -12,9 +12,9 @@ struct DoctorCommand: Subcommand {
         abstract: "Find out why this machine does not find other systems, or is not found by them.",
         usage: "remotesystems doctor [<system>] [<options>]",
         discussion: """
-            Changes nothing and creates no account. Each finding says what to do; 'remotesystems topic findings' lists \
-            the checks. With a SYSTEM, which must run a host, the check includes the connection to it: that system \
-            reports whether it sees this machine, and connects back to it.
+            Changes no setting and creates no account. Each finding says what to do; 'remotesystems topic findings' \
+            lists the checks. With a SYSTEM, which must run a host, the check includes the connection to it: that \
+            system reports whether it sees this machine, and connects back to it.
 
             Exit status: 0 if there is no problem, 1 if there is one. Warnings, and checks that could not be \
             performed, do not count as problems.
@@ -37,12 +37,14 @@ struct DoctorCommand: Subcommand {
     )
     var port: Int?
 
+    @OptionGroup var names: NameOptions
     @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
         guard (0...65_535).contains(self.port ?? 0) else { throw ValidationError("--port takes 0 to 65535.") }
         try self.search.validate(system: self.system)
+        try self.names.validate(system: self.system)
     }
 
     func perform(_ output: Output) async throws -> Bool {
@@ -56,9 +58,14 @@ struct DoctorCommand: Subcommand {
         if let system = self.system {
             // Only a usable account has a certificate. Without one, no system can be found by name.
             let hasAccount = own.contains { $0.code == .certificate }
-            let wait = self.search.wait
+            let finder = SystemFinder(
+                system,
+                wait: self.search.wait,
+                configuration,
+                acceptsName: self.names.acceptsName
+            )
             let others = try await untilInterrupted {
-                await Self.examine(system, hasAccount: hasAccount, wait: wait, diagnosis, configuration)
+                await Self.examine(system, with: hasAccount ? finder : nil, diagnosis, configuration)
             }
             guard let others else { throw CancellationError() }
             for finding in others { try FindingOutput.report(finding, output) }
@@ -72,8 +79,7 @@ struct DoctorCommand: Subcommand {
 
     private static func examine(
         _ system: String,
-        hasAccount: Bool,
-        wait: Duration,
+        with finder: SystemFinder?,
         _ diagnosis: RemoteSystemsDiagnosis,
         _ configuration: RemoteSystemsConfiguration
     ) async -> [DiagnosisFinding] {
@@ -86,9 +92,9 @@ struct DoctorCommand: Subcommand {
             return await diagnosis.run(with: request)
         }
         var reason = "There is no account on this machine yet, so no system can be found by its name."
-        if hasAccount {
+        if let finder {
             do {
-                let found = try await SystemFinder(system, wait: wait, configuration).find { other in
+                let found = try await finder.find { other in
                     Failure("refused", "\(other.displayName) cannot be used.")
                 }
                 return await diagnosis.run(with: RemoteSystemConnectionRequest(system: found))

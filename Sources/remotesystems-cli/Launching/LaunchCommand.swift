@@ -56,11 +56,13 @@ struct LaunchCommand: Subcommand {
     )
     var timeout = 30.0
 
+    @OptionGroup var names: NameOptions
     @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
         try self.search.validate(system: self.system)
+        try self.names.validate(system: self.system)
         do {
             _ = try LaunchURI(self.uri)
             if let fallback { _ = try LaunchURI(fallback) }
@@ -80,8 +82,12 @@ struct LaunchCommand: Subcommand {
         let configuration = self.search.configuration(for: "launch", self.common)
         let input = try LaunchInput.parse(self.input)
         let finished = try await untilInterrupted {
-            let system = try await SystemFinder(self.system, wait: self.search.wait, configuration)
-                .findWhole()
+            let system = try await SystemFinder(
+                self.system,
+                wait: self.search.wait,
+                configuration,
+                acceptsName: self.names.acceptsName
+            ).findWhole()
             let result = try await RemoteLauncher().launchURI(
                 self.uri,
                 with: .system(system),

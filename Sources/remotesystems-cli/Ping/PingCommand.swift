@@ -67,6 +67,7 @@ struct PingCommand: Subcommand {
     var service = AppService.pingName
 
     @OptionGroup var nearby: NearbyOptions
+    @OptionGroup var names: NameOptions
     @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
@@ -87,6 +88,7 @@ struct PingCommand: Subcommand {
             throw ValidationError("--timeout takes 0.001 to 86400 seconds.")
         }
         try self.search.validate(system: self.system)
+        try self.names.validate(system: self.system)
     }
 
     func perform(_ output: Output) async throws -> Bool {
@@ -94,7 +96,8 @@ struct PingCommand: Subcommand {
             self.system,
             wait: self.search.wait,
             self.search.configuration(for: "ping", self.common),
-            anyoneNearby: self.nearby.anyoneNearby
+            anyoneNearby: self.nearby.anyoneNearby,
+            acceptsName: self.names.acceptsName
         )
         let found = try await untilInterrupted { try await finder.find(offering: self.service) }
         guard let system = found else { throw CancellationError() }

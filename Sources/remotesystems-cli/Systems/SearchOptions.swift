@@ -67,20 +67,47 @@ struct SystemOptions: ParsableArguments {
     @Argument(help: "The system: \(SystemFinder.help).", completion: NetworkCompletion.systems)
     var system: String
 
+    @OptionGroup var names: NameOptions
     @OptionGroup var search: SearchOptions
 
     func validate() throws {
         try self.search.validate(system: self.system)
+        try self.names.validate(system: self.system)
     }
 
     /// Finds the system, with everything that is known about it.
     func find(for command: String, _ common: CommonOptions) async throws -> RemoteSystem {
         let configuration = self.search.configuration(for: command, common)
-        let finder = SystemFinder(self.system, wait: self.search.wait, configuration)
+        let finder = SystemFinder(
+            self.system,
+            wait: self.search.wait,
+            configuration,
+            acceptsName: self.names.acceptsName
+        )
         guard let system = try await untilInterrupted({ try await finder.findWhole() }) else {
             throw CancellationError()
         }
         return system
+    }
+}
+
+/// Whether a name may mean another system than before.
+struct NameOptions: ParsableArguments {
+    @Flag(
+        name: .customLong("accept-name"),
+        help: """
+            Accept that the name leads to another system than before, and remember the new one. Check its id first \
+            with 'remotesystems list'.
+            """
+    )
+    var acceptsName = false
+
+    /// Checks that the flag is used with a name.
+    func validate(system: String?) throws {
+        guard self.acceptsName else { return }
+        guard let system, SystemAddress(system) == nil, SystemID(system) == nil else {
+            throw ValidationError("--accept-name requires a system's name. Addresses and ids always mean the same.")
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Logging
 import RemoteSystems
 
 /// Finds the system that a command line names by its name, the beginning of its id, or its address.
@@ -18,23 +19,36 @@ struct SystemFinder: Sendable {
     let configuration: RemoteSystemsConfiguration
     /// Whether to look for systems of other accounts that accept callers of other accounts.
     let anyoneNearby: Bool
+    /// Whether the name may mean another system than before.
+    let acceptsName: Bool
 
-    init(_ text: String?, wait: Duration, _ configuration: RemoteSystemsConfiguration, anyoneNearby: Bool = false) {
+    init(
+        _ text: String?,
+        wait: Duration,
+        _ configuration: RemoteSystemsConfiguration,
+        anyoneNearby: Bool = false,
+        acceptsName: Bool = false
+    ) {
         self.text = text
         self.wait = wait
         self.configuration = configuration
         self.anyoneNearby = anyoneNearby
+        self.acceptsName = acceptsName
     }
 
-    /// Returns the first matching system that `suits` accepts.
+    /// Returns the system that is meant, as soon as `suits` accepts it.
     ///
-    /// A system named by its address is connected to directly. Otherwise a watcher looks for it.
+    /// A system named by its address is connected to directly. Otherwise a watcher looks for it. A name that was used
+    /// before means the same system as then; any other must be the name of one system only (``NameSearch``).
     ///
     /// - Parameters:
+    ///   - whole: Whether to return the system only when the enumeration is complete, with everything that is known
+    ///     about it then.
     ///   - suits: Whether a system has what is needed. Called for every update: applications become known one by one.
-    ///   - unsuitable: The error for a matching system that `suits` rejects.
-    /// - Throws: ``Failure`` if no matching system is found.
+    ///   - unsuitable: The error for the system if `suits` rejects it.
+    /// - Throws: ``Failure`` if no system is found, or if it is uncertain which one is meant.
     func find(
+        whole: Bool = false,
         where suits: @Sendable (RemoteSystem) -> Bool = { _ in true },
         unsuitable: @Sendable (RemoteSystem) -> Failure
     ) async throws -> RemoteSystem {
@@ -42,15 +56,60 @@ struct SystemFinder: Sendable {
             guard suits(system) else { throw unsuitable(system) }
             return system
         }
+        guard let text else { return try await self.findAny(where: suits, unsuitable: unsuitable) }
+        var search = try self.search(for: text)
+        var systems: [SystemID: RemoteSystem] = [:]
+        var isEnumerated = false
+        let (found, reason) = try await self.watch { event -> NameSearch.Decision? in
+            switch event {
+            case .added(let system), .updated(let system):
+                systems[system.id] = system
+                search.saw(system.id, named: system.displayName)
+            case .removed(let system):
+                systems[system.id] = nil
+            case .enumerationCompleted:
+                isEnumerated = true
+                search.enumerationCompleted()
+            case .error:
+                return nil
+            }
+            switch search.decision {
+            case .system(let id):
+                guard isEnumerated || !whole, let system = systems[id], suits(system) else { return nil }
+                return .system(id)
+            case .undecided: return nil
+            case .ambiguous, .changed: return search.decision
+            }
+        }
+        switch found ?? search.finalDecision {
+        case .system(let id):
+            guard let system = systems[id] else { break }
+            guard suits(system) else { throw unsuitable(system) }
+            try self.remember(system, as: text, search)
+            return system
+        case .ambiguous(let ids): throw Failure.ambiguous(text, ids, among: search)
+        case .changed(let id, let others): throw self.changed(text, from: id, to: others, search)
+        case .undecided: break
+        }
+        throw self.notFound(reason, search)
+    }
+
+    /// Returns the system that is meant, with everything that is known about it when the enumeration is complete.
+    ///
+    /// - Throws: ``Failure`` if no system is found, or if it is uncertain which one is meant.
+    func findWhole() async throws -> RemoteSystem {
+        try await self.find(whole: true) { Failure("refused", "\($0.displayName) cannot be used.") }
+    }
+
+    /// Returns the first system that `suits` accepts.
+    private func findAny(
+        where suits: @Sendable (RemoteSystem) -> Bool,
+        unsuitable: @Sendable (RemoteSystem) -> Failure
+    ) async throws -> RemoteSystem {
         var others: [SystemID: RemoteSystem] = [:]
-        var otherNames: [SystemID: String] = [:]
         let (found, reason) = try await self.watch { event -> RemoteSystem? in
             switch event {
             case .added(let system), .updated(let system):
-                guard self.names(system) else {
-                    otherNames[system.id] = system.displayName
-                    return nil
-                }
                 if suits(system) { return system }
                 others[system.id] = system
             case .removed(let system):
@@ -62,34 +121,47 @@ struct SystemFinder: Sendable {
         }
         if let found { return found }
         // The system with the lowest id, so that the error does not depend on the order of events.
-        throw others.values.min { $0.id < $1.id }.map(unsuitable) ?? self.notFound(reason, others: otherNames.values)
+        throw others.values.min { $0.id < $1.id }.map(unsuitable) ?? self.notFound(reason, nil)
     }
 
-    /// Returns the matching system, with everything that is known about it when the enumeration is complete.
-    ///
-    /// - Throws: ``Failure`` if no system or more than one matches.
-    func findWhole() async throws -> RemoteSystem {
-        if let system = try await self.addressed() { return system }
-        var named: [SystemID: RemoteSystem] = [:]
-        var otherNames: [SystemID: String] = [:]
-        let (whole, reason) = try await self.watch { event -> [RemoteSystem]? in
-            switch event {
-            case .added(let system), .updated(let system):
-                if self.names(system) { named[system.id] = system } else { otherNames[system.id] = system.displayName }
-                return nil
-            case .removed(let system):
-                named[system.id] = nil
-                return nil
-            case .enumerationCompleted:
-                return named.isEmpty ? nil : Array(named.values)
-            case .error:
-                return nil
-            }
+    // MARK: Names
+
+    private var account: RemoteSystemsAccount { RemoteSystemsAccount(self.configuration) }
+
+    private func search(for text: String) throws -> NameSearch {
+        guard SystemID(text) == nil else { return NameSearch(text, remembered: nil) }
+        let remembered = self.acceptsName ? nil : try self.account.system(named: text, isNearby: self.anyoneNearby)
+        let known = self.anyoneNearby ? [] : try self.account.systems().filter { !$0.isRevoked }.map(\.id)
+        return NameSearch(text, remembered: remembered, known: known)
+    }
+
+    /// Remembers which system the name means, if the system was named by its name.
+    private func remember(_ system: RemoteSystem, as text: String, _ search: NameSearch) throws {
+        guard search.isNamed(system.id) else { return }
+        let meant: SystemID
+        do {
+            meant = try self.account.remember(
+                system.id,
+                named: text,
+                isNearby: self.anyoneNearby,
+                replaces: self.acceptsName
+            )
+        } catch {
+            // The account's directory may be read-only. A user who accepts a changed name must know that it failed.
+            guard !self.acceptsName, search.remembered == nil else { throw error }
+            self.configuration.logger.error(
+                "The system that the name means was not remembered",
+                metadata: ["reason": "\(error.message)"]
+            )
+            return
         }
-        let systems = (whole ?? Array(named.values)).sorted { $0.id < $1.id }
-        guard let system = systems.first else { throw self.notFound(reason, others: otherNames.values) }
-        guard systems.count == 1 || self.text == nil else { throw self.ambiguous(systems) }
-        return system
+        // Another process may have used the name for another system meanwhile.
+        guard meant == system.id else { throw self.changed(text, from: meant, to: [system.id], search) }
+    }
+
+    private func changed(_ text: String, from id: SystemID, to others: [SystemID], _ search: NameSearch) -> Failure {
+        let isRevoked = (try? self.account.systems())?.contains { $0.id == id && $0.isRevoked } ?? false
+        return Failure.changed(text, from: id, isRevoked: isRevoked, to: others, search)
     }
 
     private func addressed() async throws -> RemoteSystem? {
@@ -133,68 +205,10 @@ struct SystemFinder: Sendable {
         try Task.checkCancellation()
         return (nil, try await stop.value)
     }
-
-    private func names(_ system: RemoteSystem) -> Bool {
-        guard let text else { return true }
-        return system.displayName == text || text.count >= 4 && system.id.description.hasPrefix(text)
-    }
-
-    private var waited: String {
-        let seconds = self.wait / .seconds(1)
-        return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
-    }
-
-    /// Returns the error when no system matches.
-    ///
-    /// - Parameter others: The names of the systems that were found instead.
-    private func notFound(_ reason: DiagnosisFinding?, others: some Collection<String>) -> Failure {
-        let name = self.text.map { " called \($0)" } ?? ""
-        if let text, !others.isEmpty {
-            let account = self.anyoneNearby ? "of another account" : "of this account"
-            return Failure(
-                "unreachable",
-                "No system\(name) \(account) was found in \(self.waited)."
-                    + SimilarNames.question(for: text, among: others)
-                    + " Found instead: \(NameList.text(others)). 'remotesystems list' shows all systems.",
-                canRetry: true
-            )
-        }
-        guard !self.anyoneNearby else {
-            return Failure(
-                "unreachable",
-                "No system\(name) of another account that accepts callers of other accounts was found in "
-                    + "\(self.waited). Run 'remotesystems serve --anyone-nearby' on it, on the same network.",
-                canRetry: true
-            )
-        }
-        if let reason {
-            return Failure(
-                "unreachable",
-                "No system\(name) of this account was found in \(self.waited). \(reason.what)"
-                    + (reason.advice.map { " \($0)" } ?? ""),
-                canRetry: true
-            )
-        }
-        return Failure(
-            "unreachable",
-            "No system\(name) of this account was found in \(self.waited). Check that 'remotesystems serve' "
-                + "is running on it, on the same network and in the same account. 'remotesystems doctor' looks for "
-                + "causes on this machine.",
-            canRetry: true
-        )
-    }
-
-    private func ambiguous(_ systems: [RemoteSystem]) -> Failure {
-        let ids = systems.prefix(8).map(\.id.short).joined(separator: ", ")
-        return Failure(
-            "misuse",
-            "\(systems.count) systems match '\(self.text ?? "")'. Name one by its id: \(ids)."
-        )
-    }
 }
 
 extension SystemFinder {
-    /// Returns the first matching system on which an application offers the service.
+    /// Returns the system that is meant, as soon as an application on it offers the service.
     func find(offering service: String, by application: String? = nil) async throws -> RemoteSystem {
         try await self.find { system in
             system.applications.contains { candidate in

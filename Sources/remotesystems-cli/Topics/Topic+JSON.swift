@@ -64,7 +64,7 @@ extension Topic {
           summary                doctor         problems warnings
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
-                                                byteOffset keyPath
+                                                byteOffset keyPath systemIDs
 
         A system has id, name, kind, status, platform, discovery, authorization,
         isLocal, capabilities, manufacturer, model, and applications, each with id,
@@ -82,5 +82,8 @@ extension Topic {
         (unreachable, notTrusted, identity, cannotListen, misconfigured, …), 'reason'
         the code of the underlying error, 'message' a sentence, 'side' the place of the
         failure (local, network, remote), and 'canRetry' whether a retry may succeed.
+        With the reason ambiguousName, 'systemIDs' are the systems that match the name;
+        with nameChanged, the system that the name meant before, then those that have
+        it now.
         """
 }

@@ -64,6 +64,9 @@ struct LinkForgery {
     }
 
     /// The trust store of a system that knows this part of its account's chain.
+    /// The id of a root key of the account, from 1.
+    private func root(_ number: Int) -> KeyFingerprint? { self.third.roots.id(of: number) }
+
     private func store(knowing authority: AccountAuthority, revoking list: RevocationList? = nil) -> TrustStore {
         TrustStore(TrustedAccount(roots: authority.roots, revocations: list))
     }
@@ -104,11 +107,11 @@ struct LinkForgery {
         let verdict = try store.judge(.init(certificate, links: self.third.roots.links), now: noon)
         #expect(verdict.peer.standing == .sameAccount(self.first.accountID))
         #expect(verdict.peer.systemID == SystemID(of: self.key))
-        #expect(verdict.peer.root == 3)
+        #expect(verdict.peer.root == self.root(3))
         #expect(verdict.learned == self.third.roots)
         #expect(try store.extend(roots: try #require(verdict.learned)))
         // After it has learned the chain, it accepts the certificate without the links.
-        #expect(try store.authorise(peerCertificate: certificate, now: noon).root == 3)
+        #expect(try store.authorise(peerCertificate: certificate, now: noon).root == self.root(3))
         #expect(try store.judge(.init(certificate, links: self.third.roots.links), now: noon).learned == nil)
         #expect(try !store.extend(roots: self.second.roots))
     }
@@ -119,7 +122,7 @@ struct LinkForgery {
             .init(certificate, links: self.second.roots.links),
             now: noon
         )
-        #expect(verdict.peer.root == 2 && verdict.learned == nil)
+        #expect(verdict.peer.root == self.root(2) && verdict.learned == nil)
         // Trusted until its root is retired.
         #expect(verdict.peer.expiry == noon.addingTimeInterval(90 * day))
     }
@@ -240,7 +243,7 @@ struct LinkForgery {
         let certificate = try newest.issueCertificate(for: self.key, now: noon)
         #expect(
             try self.store(knowing: self.first).judge(.init(certificate, links: newest.roots.links), now: noon).peer
-                .root == 16
+                .root == newest.roots.id(of: 16)
         )
         let error = #expect(throws: IdentityError.self) { try newest.successor(retiring: noon, now: noon) }
         #expect(error?.code == .rootKeysUsedUp)
@@ -295,7 +298,18 @@ struct LinkForgery {
         #expect(again.roots == self.second.roots && again.roots.bytes != self.second.roots.bytes)
         let known = self.store(knowing: self.second)
         let old = try self.first.issueCertificate(for: self.key, now: noon)
-        #expect(try known.judge(.init(old, links: again.roots.links), now: noon).peer.root == 1)
+        #expect(try known.judge(.init(old, links: again.roots.links), now: noon).peer.root == self.root(1))
+    }
+
+    @Test func `a peer that another root of the same number certified is not trusted any more`() throws {
+        let rival = try self.first.successor(key: P256.Signing.PrivateKey(), retiring: noon, now: noon)
+        let certificate = try rival.issueCertificate(for: self.key, now: noon)
+        let peer = try self.store(knowing: rival).authorise(peerCertificate: certificate, now: noon)
+        #expect(peer.root == rival.roots.id(of: 2))
+        #expect(self.store(knowing: rival).objection(to: peer, now: noon) == nil)
+        // The account's file was replaced by one that follows the other successor.
+        #expect(self.store(knowing: self.second).objection(to: peer, now: noon)?.code == .retiredRoot)
+        #expect(self.store(knowing: self.third).objection(to: peer, now: noon)?.code == .retiredRoot)
     }
 
     // MARK: Retired roots
@@ -305,7 +319,7 @@ struct LinkForgery {
         let store = self.store(knowing: self.third)
         let retirement = noon.addingTimeInterval(90 * day)
         let peer = try store.authorise(peerCertificate: certificate, now: retirement.addingTimeInterval(-1))
-        #expect(peer.root == 1)
+        #expect(peer.root == self.root(1))
         #expect(peer.expiry == retirement)
         let error = #expect(throws: TrustError.self) {
             try store.authorise(peerCertificate: certificate, now: retirement)
@@ -315,7 +329,8 @@ struct LinkForgery {
         #expect(store.objection(to: peer, now: retirement.addingTimeInterval(-1)) == nil)
         #expect(store.objection(to: peer, now: retirement)?.code == .retiredRoot)
         // Systems that do not know the new root trust the old one until the certificate expires.
-        #expect(try self.store(knowing: self.first).authorise(peerCertificate: certificate, now: retirement).root == 1)
+        let old = try self.store(knowing: self.first).authorise(peerCertificate: certificate, now: retirement)
+        #expect(old.root == self.root(1))
     }
 
     @Test func `a peer is not trusted any more when its root is not a root of the account any more`() throws {
@@ -323,7 +338,7 @@ struct LinkForgery {
         let presented = TrustStore.Presented(certificate, links: self.third.roots.links)
         var store = self.store(knowing: self.first)
         let verdict = try store.judge(presented, now: noon)
-        #expect(verdict.peer.root == 3)
+        #expect(verdict.peer.root == self.root(3))
         #expect(store.objection(to: verdict.peer, now: noon)?.code == .retiredRoot)
         try store.extend(roots: #require(verdict.learned))
         #expect(store.objection(to: verdict.peer, now: noon) == nil)

@@ -133,4 +133,65 @@ import Testing
         #expect(IdempotencyKey([UInt8](repeating: 1, count: 65)) == nil)
         #expect(IdempotencyKey() != IdempotencyKey())
     }
+
+    /// Sends a request for each key of a range, many at the same time. Returns the number of each response status.
+    private static func flood(
+        _ connection: AppServiceConnection,
+        _ keys: Range<Int>
+    ) async throws -> [AppServiceResponseStatus: Int] {
+        var counts: [AppServiceResponseStatus: Int] = [:]
+        for start in stride(from: keys.lowerBound, to: keys.upperBound, by: 50) {
+            try await withThrowingTaskGroup(of: AppServiceResponse.self) { group in
+                for number in start..<min(start + 50, keys.upperBound) {
+                    guard let key = IdempotencyKey("flood \(number)") else { continue }
+                    group.addTask { try await connection.send([:], idempotencyKey: key) }
+                }
+                for try await response in group { counts[response.status, default: 0] += 1 }
+            }
+        }
+        return counts
+    }
+
+    @Test func `1 300 keys of one member do not make another member's request run twice`() async throws {
+        let victim = Mutexed(0)
+        let order = AppService("test.order") { _ in
+            [
+                "n": .integer(
+                    victim.withLock { count -> Int64 in
+                        count += 1
+                        return Int64(count)
+                    }
+                )
+            ]
+        }
+        let account = MemberSegment()
+        let host = RemoteSystemHost(
+            try account.configuration(1),
+            services: [order, AppService("test.flooded") { _ in [:] }]
+        )
+        let running = Task { try await host.run() }
+        defer { running.cancel() }
+        func connect(_ member: Int, _ service: String) async throws -> AppServiceConnection {
+            let connection = AppServiceConnection(to: AppServiceDescription(name: service))
+            let request = RemoteSystemConnectionRequest(
+                host: "127.0.0.1",
+                port: try await host.port,
+                configuration: try account.configuration(member)
+            )
+            #expect(try await connection.open(request) == .success)
+            return connection
+        }
+        let key = IdempotencyKey()
+        let honest = try await connect(2, "test.order")
+        #expect(try await honest.send([:], idempotencyKey: key).get() == ["n": 1])
+        let hostile = try await connect(3, "test.flooded")
+        // The other service of the host shares the cache.
+        #expect(try await Self.flood(hostile, 0..<1_300) == [.success: 1_300])
+        let hostileOrder = try await connect(3, "test.order")
+        #expect(try await Self.flood(hostileOrder, 0..<1_300) == [.success: 1_300])
+        let executed = victim.withLock { $0 }
+        #expect(try await honest.send([:], idempotencyKey: key).get() == ["n": 1])
+        #expect(victim.withLock { $0 } == executed)
+        for connection in [honest, hostile, hostileOrder] { await connection.close() }
+    }
 }

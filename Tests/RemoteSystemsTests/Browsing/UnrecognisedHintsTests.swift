@@ -64,4 +64,41 @@ import Testing
         hints.removeAll()
         #expect(hints.nextTime(isAlone: true) == nil)
     }
+
+    /// A generator whose numbers depend on the seed only (SplitMix64).
+    private struct Generator: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            self.state &+= 0x9E37_79B9_7F4A_7C15
+            var mixed = self.state
+            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+            return mixed ^ (mixed >> 31)
+        }
+    }
+
+    @Test func `a name does not decide which of several advertisements comes first`() {
+        var first: [String: Int] = [:]
+        for seed in 0..<200 {
+            var hints = UnrecognisedHints()
+            for name in ["!neighbour", "a", "b", "zzz"] {
+                _ = hints.seen(name, at: [self.endpoint], .former, now: self.start)
+            }
+            var generator = Generator(state: UInt64(seed))
+            let candidate = hints.next(now: self.start + .seconds(1), isAlone: true, using: &generator)
+            first[candidate?.name ?? "", default: 0] += 1
+        }
+        #expect(first.count == 4)
+        #expect(first.values.allSatisfy { $0 > 20 }, "\(first)")
+    }
+
+    @Test func `every advertisement is tried once before one is tried again`() {
+        var hints = UnrecognisedHints()
+        let names = (0..<8).map { "\($0)" }
+        for name in names { _ = hints.seen(name, at: [self.endpoint], .former, now: self.start) }
+        let attempts = self.attempts(&hints, isAlone: false, within: .seconds(3600))
+        #expect(attempts.prefix(8).sorted() == names)
+        #expect(attempts.count == 24)
+    }
 }

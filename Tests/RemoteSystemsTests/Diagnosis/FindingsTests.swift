@@ -47,6 +47,46 @@ import Testing
         #expect(finding.status == status)
     }
 
+    @Test(arguments: [
+        (DiscoveryProblem.Code.announcementFlood, DiagnosisFinding.Status.warning), (.cacheLimit, .warning),
+        (.tooManyHints, .warning), (.nameCollision, .warning), (.stackUnavailable, .problem), (.browseFailed, .problem),
+    ])
+    func `a flood of announcements is a warning with advice, a discovery that does not work is a problem`(
+        code: DiscoveryProblem.Code,
+        status: DiagnosisFinding.Status
+    ) throws {
+        let trouble = DiscoveryProblem(code: code, message: "It was noticed.", advice: "Act.", recoversByItself: true)
+        let findings = NetworkFindings.discovery([trouble])
+        #expect(findings.map(\.code) == [.discovery])
+        #expect(findings.map(\.status) == [status])
+        #expect(findings.first?.what == "It was noticed. (\(code))")
+        #expect(findings.first?.advice == "Act.")
+        #expect(NetworkFindings.discovery([]).map(\.status) == [.ok])
+    }
+
+    @Test func `a diagnosis observes a crowd of advertisements longer, so that it notices a flood`() {
+        func hint(_ number: Int) -> DiscoveryHint {
+            DiscoveryHint(id: "\(number)", instance: "\(number)", endpoints: [], properties: [:])
+        }
+        var few = RemoteSystemsDiagnosis.Seen()
+        _ = few.note(.appeared(hint(1)))
+        let isDone = few.note(.settled)
+        #expect(isDone)
+        var crowd = RemoteSystemsDiagnosis.Seen()
+        for number in 0..<RemoteSystemsDiagnosis.Seen.crowd {
+            _ = crowd.note(.appeared(hint(number)))
+            _ = crowd.note(.vanished("\(number)"))
+        }
+        let isCrowdDone = crowd.note(.settled)
+        #expect(!isCrowdDone)
+        _ = crowd.note(
+            .trouble(DiscoveryProblem(code: .announcementFlood, message: "", advice: "", recoversByItself: true))
+        )
+        #expect(crowd.troubles.map(\.code) == [.announcementFlood])
+        _ = crowd.note(.recovered(.announcementFlood))
+        #expect(crowd.troubles.isEmpty)
+    }
+
     @Test func `several programs that use mDNS are reported, one is no warning`() {
         #expect(NetworkFindings.responders(MulticastSockets(owners: ["avahi-daemon"])).status == .ok)
         let two = NetworkFindings.responders(MulticastSockets(owners: ["avahi-daemon", "systemd-resolve"]))
@@ -156,5 +196,36 @@ import Testing
         let account = try #require(findings.first { $0.code == .account })
         #expect(account.status == .problem)
         #expect(account.advice == error.message)
+    }
+
+    @Test(arguments: [true, false])
+    func `a lost or restored revocation list is a problem with advice`(isDeleted: Bool) throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "findings-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var configuration = RemoteSystemsConfiguration(applicationID: "test", network: .loopback, discovery: [])
+        configuration.stateDirectory = directory
+        let account = RemoteSystemsAccount(configuration)
+        _ = try account.identity()
+        func revoke(_ number: UInt8) throws {
+            try account.revoke(try #require(SystemID(bytes: [UInt8](repeating: number, count: 32))))
+        }
+        func finding() -> DiagnosisFinding? {
+            let facts = IdentityFacts.read(ApplicationContext(configuration))
+            return IdentityFindings(now: Date(), facts: facts).all.first { $0.code == .account }
+        }
+        let path = directory + "/account/revoked-systems.pem"
+        try revoke(1)
+        let older = try Data(contentsOf: URL(filePath: path))
+        try revoke(2)
+        #expect(finding()?.status == .ok)
+        if isDeleted {
+            try FileManager.default.removeItem(atPath: path)
+        } else {
+            try older.write(to: URL(filePath: path))
+        }
+        let lost = try #require(finding())
+        #expect(lost.status == .problem)
+        #expect(lost.what.contains("revocation list") && lost.what.contains("revocationsLost"))
+        #expect(lost.advice?.contains("--lost-list") == true)
     }
 }

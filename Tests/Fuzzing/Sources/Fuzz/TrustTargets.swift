@@ -69,8 +69,8 @@ func fuzzCertificate(_ input: [UInt8]) {
         require(verdict.peer.expiry > Account.now, "an expired certificate is accepted")
         if let learned = verdict.learned {
             require(learned.accountID == store.own.id && learned.count > store.own.roots.count, "wrong roots")
-            let root = verdict.peer.root ?? 0
-            let isKnown = (1...store.own.roots.count).contains(root)
+            let roots = store.own.roots
+            let isKnown = (1...roots.count).contains { roots.id(of: $0) == verdict.peer.root }
             let objection = store.objection(to: verdict.peer, now: Account.now)
             require(isKnown || objection != nil, "a peer is trusted whose root key is not known")
             made { _ = try store.extend(roots: learned) }

@@ -1,0 +1,107 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+
+/// The errors of searches.
+extension SystemFinder {
+    private var waited: String {
+        let seconds = self.wait / .seconds(1)
+        return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
+    }
+
+    /// Returns the error when no system matches.
+    ///
+    /// - Parameter search: What was found instead.
+    func notFound(_ reason: DiagnosisFinding?, _ search: NameSearch?) -> Failure {
+        let name = self.text.map { " called \($0)" } ?? ""
+        if let search, let id = search.remembered, let present = search.name(of: id) {
+            let prefix = SystemID.distinctPrefixes(of: search.systems)[id] ?? id.short
+            return Failure(
+                "unreachable",
+                "No system\(name) was found in \(self.waited). The system \(prefix), which had this name, is now "
+                    + "called \(present). Use its new name, or its id."
+            )
+        }
+        let others = search?.names ?? []
+        if let text, !others.isEmpty {
+            let account = self.anyoneNearby ? "of another account" : "of this account"
+            return Failure(
+                "unreachable",
+                "No system\(name) \(account) was found in \(self.waited)."
+                    + SimilarNames.question(for: text, among: others)
+                    + " Found instead: \(NameList.text(others)). 'remotesystems list' shows all systems.",
+                canRetry: true
+            )
+        }
+        guard !self.anyoneNearby else {
+            return Failure(
+                "unreachable",
+                "No system\(name) of another account that accepts callers of other accounts was found in "
+                    + "\(self.waited). Run 'remotesystems serve --anyone-nearby' on it, on the same network.",
+                canRetry: true
+            )
+        }
+        if let reason {
+            return Failure(
+                "unreachable",
+                "No system\(name) of this account was found in \(self.waited). \(reason.what)"
+                    + (reason.advice.map { " \($0)" } ?? ""),
+                canRetry: true
+            )
+        }
+        return Failure(
+            "unreachable",
+            "No system\(name) of this account was found in \(self.waited). Check that 'remotesystems serve' "
+                + "is running on it, on the same network and in the same account. 'remotesystems doctor' looks for "
+                + "causes on this machine.",
+            canRetry: true
+        )
+    }
+}
+
+extension Failure {
+    /// The error when a name or the beginning of an id matches several systems.
+    static func ambiguous(_ text: String, _ systems: [SystemID], among search: NameSearch) -> Failure {
+        let prefixes = SystemID.distinctPrefixes(of: search.systems + systems)
+        let ids = NameList.text(systems.map { prefixes[$0] ?? $0.description })
+        var failure = Failure(
+            "misuse",
+            "\(systems.count) systems match '\(text)'. Name one by its id: \(ids)."
+        )
+        failure.reason = "ambiguousName"
+        failure.systemIDs = systems
+        return failure
+    }
+
+    /// The error when another system has a name than the one that the name meant before.
+    static func changed(
+        _ text: String,
+        from id: SystemID,
+        isRevoked: Bool,
+        to others: [SystemID],
+        _ search: NameSearch
+    ) -> Failure {
+        let prefixes = SystemID.distinctPrefixes(of: search.systems + others + [id])
+        func short(_ id: SystemID) -> String { prefixes[id] ?? id.description }
+        let state =
+            if isRevoked {
+                ", which was revoked"
+            } else if let name = search.name(of: id) {
+                name == text ? "" : ", which is now called '\(name)'"
+            } else {
+                ", which was not found"
+            }
+        let new = NameList.text(others.map(short))
+        var failure = Failure(
+            "misuse",
+            "'\(text)' meant the system \(short(id)) so far\(state). Now it "
+                + (others.count == 1 ? "leads to the system \(new)" : "leads to the systems \(new)")
+                + ". Any system of the account can take this name. If the change is right, repeat the command with "
+                + "--accept-name; else name the system by its id."
+        )
+        failure.reason = "nameChanged"
+        failure.systemIDs = [id] + others
+        return failure
+    }
+}
