@@ -40,7 +40,8 @@ extension IdentityError {
             case rootKeysUsedUp, conflictingRoots, revocationsLost, systemRevoked
             case invalidLink, tooManyLinks, unknownLink
             case invitationMalformed, invitationExpired, invitationUsed, wrongSecret, wrongAccount, joinFailed
-            case pairingDenied, pairingRefused, pairingTimedOut, pairingBusy, pairingMismatch, pairingFailed, pairingLocked
+            case pairingDenied, pairingRefused, pairingTimedOut, pairingBusy, pairingMismatch, pairingFailed,
+                pairingLocked
             case weakPassphrase, wrongPassphrase, recoveryDamaged, fileExists, fileMissing
         }
 

@@ -75,8 +75,10 @@ extension CommandTests {
                     #expect(try await first.command.finish().status == 0)
                     #expect(try await second.command.finish().status == 0)
                 }
-                #expect(try await sandbox.account()["accountID"] as? String
-                    == (try await sandbox.account("bo"))["accountID"] as? String)
+                #expect(
+                    try await sandbox.account()["accountID"] as? String
+                        == (try await sandbox.account("bo"))["accountID"] as? String
+                )
             }
         }
 

@@ -30,7 +30,8 @@ extension RemoteSystemsAccount {
     ///   - port: the port on which it waits. Valid range: 1–65535.
     ///   - name: the name that the other person sees. Defaults to `nil`: the name of this system.
     ///   - confirm: shows the digits and returns whether the person confirmed that both machines show the same ones. It
-    ///     has 30 seconds. Its task is cancelled when the pairing ends earlier; it must then return. Never return `true`
+    ///     has 30 seconds. Its task is cancelled when the pairing ends earlier; it must then return. Never return
+    /// `true`
     ///     without asking.
     /// - Returns: what has changed.
     /// - Throws: ``RemoteSystemError``:

@@ -102,8 +102,8 @@ extension RemoteSystemError {
     fileprivate static func unconfirmedJoin(_ system: SystemID, _ cause: any Error) -> RemoteSystemError {
         RemoteSystemError(
             .connectionLost,
-            "System \(system.short) got a certificate of this account, but did not confirm that it has stored it. If it "
-                + "did not, pair again; if you do not trust that machine, revoke \(system.short).",
+            "System \(system.short) got a certificate of this account, but did not confirm that it has stored it. "
+                + "If it did not, pair again; if you do not trust that machine, revoke \(system.short).",
             side: .network,
             canRetry: true,
             outcome: .unknown,
@@ -114,8 +114,8 @@ extension RemoteSystemError {
     fileprivate static func halfLinked(_ link: AccountLink, _ cause: any Error) -> RemoteSystemError {
         RemoteSystemError(
             .connectionLost,
-            "This machine has stored the link with account \(link.account.short), but the other one did not confirm that "
-                + "it has. Pair again, or withdraw the link ('remotesystems account unlink').",
+            "This machine has stored the link with account \(link.account.short), but the other one did not confirm "
+                + "that it has. Pair again, or withdraw the link ('remotesystems account unlink').",
             side: .network,
             canRetry: true,
             outcome: .unknown,

@@ -3,10 +3,10 @@
 
 /// One side of a pairing: two machines that show the same six digits, which their persons compare.
 ///
-/// The connecting side commits to its nonce before it sees the other one's, and reveals it afterwards. Neither side, nor
-/// a man in the middle, can therefore try out nonces until the digits fit: an attacker has one guess in a million. The
-/// driver passes in messages, answers and times, and performs the returned actions. The connection's TLS 1.3 handshake
-/// must be complete, with a certificate of a fresh key on each side.
+/// The connecting side commits to its nonce before it sees the other one's, and reveals it afterwards. Neither side,
+/// nor a man in the middle, can therefore try out nonces until the digits fit: an attacker has one guess in a million.
+/// The driver passes in messages, answers and times, and performs the returned actions. The connection's TLS 1.3
+/// handshake must be complete, with a certificate of a fresh key on each side.
 package struct Pairing: Sendable {
     /// The side. The raw values are part of the transcript.
     package enum Role: String, Hashable, Sendable {

@@ -5,8 +5,8 @@ package import FoundationEssentials
 
 /// The failed pairing attempts that this user started, as a value. Three within an hour lock pairing for an hour.
 ///
-/// Each attempt gives an attacker between the two machines one guess in a million. The lock bounds the guesses. Attempts
-/// that other machines started do not count, so no other machine can lock pairing here.
+/// Each attempt gives an attacker between the two machines one guess in a million. The lock bounds the guesses.
+/// Attempts that other machines started do not count, so no other machine can lock pairing here.
 package struct PairingAttempts: Hashable, Sendable {
     /// The times of the failures, oldest first, in seconds since 1970.
     private var failures: [Int64] = []

@@ -74,7 +74,10 @@ package struct PairingStop: Error, Hashable, Sendable {
         case .unansweredThere:
             IdentityError(
                 .pairingTimedOut,
-                "The digits were not confirmed on the other machine within 30 seconds, so nothing was changed. Try again."
+                """
+                The digits were not confirmed on the other machine within 30 seconds, so nothing was changed. Try \
+                again.
+                """
             )
         case .refused(let refusal): Self.error(for: refusal)
         case .busy: Self.error(for: .busy)
@@ -96,7 +99,8 @@ package struct PairingStop: Error, Hashable, Sendable {
             IdentityError(
                 .pairingRefused,
                 """
-                The digits were not confirmed on the other machine, so nothing was changed. If both machines showed the \
+                The digits were not confirmed on the other machine, so nothing was changed. If both machines showed \
+                the \
                 same digits, try again.
                 """
             )

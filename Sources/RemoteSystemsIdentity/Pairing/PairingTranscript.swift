@@ -64,7 +64,9 @@ struct PairingTranscript: Hashable, Sendable {
         }
     }
 
-    private func confirmationKey(_ role: Pairing.Role) -> SymmetricKey { self.key("\(role.rawValue) confirms", count: 32) }
+    private func confirmationKey(_ role: Pairing.Role) -> SymmetricKey {
+        self.key("\(role.rawValue) confirms", count: 32)
+    }
 
     private func key(_ purpose: String, count: Int) -> SymmetricKey {
         HKDF<SHA256>.deriveKey(

@@ -4,8 +4,8 @@
 internal import NIOCore
 internal import NIOSSL
 
-/// TLS 1.3 between systems that do not trust each other yet. Each side presents a certificate, which TLS does not verify.
-/// The messages verify both certificates.
+/// TLS 1.3 between systems that do not trust each other yet. Each side presents a certificate, which TLS does not
+/// verify. The messages verify both certificates.
 struct IntroductionTLS<Message: IntroductionMessage>: Sendable {
     private let client: NIOSSLContext
     private let server: NIOSSLContext

@@ -12,7 +12,8 @@ import Testing
     private static let start = ContinuousClock.now
 
     private static func key(_ number: UInt8) -> KeyFingerprint {
-        KeyFingerprint(bytes: [UInt8](repeating: number, count: 32)) ?? KeyFingerprint(of: P256.Signing.PrivateKey().publicKey)
+        KeyFingerprint(bytes: [UInt8](repeating: number, count: 32))
+            ?? KeyFingerprint(of: P256.Signing.PrivateKey().publicKey)
     }
 
     private static let own = PairingIntention.Purpose.ownAccount(admits: true, joins: true)
