@@ -12,16 +12,20 @@ struct PairCommand: Subcommand {
         abstract: "Pair with another machine by six digits: join accounts, or link them.",
         usage: "remotesystems pair [<address>] [<options>]",
         discussion: """
-            Without an address, the command waits for the other machine, and prints what to run there. With an address, \
-            it connects. Both machines then show six digits. Confirm only if they are the same: if they differ, a third \
+            Without an address, the command waits for the other machine, and prints what to run there. With an \
+            address, \
+            it connects. Both machines then show six digits. Confirm only if they are the same: if they differ, a \
+            third \
             machine is between the two.
 
             Without --link, one machine joins the other one's account: the machine that holds its account's root key \
             admits the other one. Of two new machines, the one that connects joins. With --link on both machines, the \
             accounts of two persons are linked, and each grants the other one what its own options name.
 
-            The answer is read from the terminal; it is no unless it is yes within 30 seconds. If standard input is not \
-            a terminal, or with --type-digits, type the digits that the other machine shows instead. After three failed \
+            The answer is read from the terminal; it is no unless it is yes within 30 seconds. If standard input is \
+            not \
+            a terminal, or with --type-digits, type the digits that the other machine shows instead. After three \
+            failed \
             comparisons, connecting is locked for an hour.
 
             Exit status: 1 if the digits were not confirmed on both machines.
