@@ -17,7 +17,7 @@ extension RemoteSystemError {
                 .identity,
                 error.message,
                 side: Self.peerCodes.contains(error.code) ? .remote : .local,
-                canRetry: error.code == .busy,
+                canRetry: Self.retryCodes.contains(error.code),
                 cause: error
             )
         case let error as TrustError:
@@ -29,9 +29,14 @@ extension RemoteSystemError {
         }
     }
 
-    /// The codes of errors that the inviting system causes while another system joins.
+    /// The codes of errors that the other system causes while a system joins or pairs.
     private static let peerCodes: Set<IdentityError.Code> = [
-        .invitationUsed, .wrongSecret, .wrongAccount, .joinFailed,
+        .invitationUsed, .wrongSecret, .wrongAccount, .joinFailed, .pairingRefused, .pairingBusy, .pairingFailed,
+    ]
+
+    /// The codes of errors after which the same operation may succeed.
+    private static let retryCodes: Set<IdentityError.Code> = [
+        .busy, .pairingDenied, .pairingRefused, .pairingTimedOut, .pairingBusy,
     ]
 
     private init(transport error: TransportError) {

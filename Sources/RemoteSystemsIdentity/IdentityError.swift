@@ -40,6 +40,8 @@ extension IdentityError {
             case rootKeysUsedUp, conflictingRoots, revocationsLost, systemRevoked
             case invalidLink, tooManyLinks, unknownLink
             case invitationMalformed, invitationExpired, invitationUsed, wrongSecret, wrongAccount, joinFailed
+            case pairingDenied, pairingRefused, pairingTimedOut, pairingBusy, pairingMismatch, pairingFailed,
+                pairingLocked
             case weakPassphrase, wrongPassphrase, recoveryDamaged, fileExists, fileMissing
         }
 
@@ -114,6 +116,20 @@ extension IdentityError {
         public static let wrongAccount = Code(kind: .wrongAccount)
         /// The other side violated the joining protocol.
         public static let joinFailed = Code(kind: .joinFailed)
+        /// The digits of a pairing were not confirmed on this machine. A new attempt may succeed.
+        public static let pairingDenied = Code(kind: .pairingDenied)
+        /// The digits of a pairing were not confirmed on the other machine. A new attempt may succeed.
+        public static let pairingRefused = Code(kind: .pairingRefused)
+        /// The digits of a pairing were not confirmed within 30 seconds. A new attempt may succeed.
+        public static let pairingTimedOut = Code(kind: .pairingTimedOut)
+        /// The other machine is pairing with a third one. A new attempt may succeed after half a minute.
+        public static let pairingBusy = Code(kind: .pairingBusy)
+        /// The two machines want different things of a pairing, or neither can join the other's account.
+        public static let pairingMismatch = Code(kind: .pairingMismatch)
+        /// The other machine violated the protocol of pairing, or could not complete it.
+        public static let pairingFailed = Code(kind: .pairingFailed)
+        /// Three comparisons that this user started have failed. Pairing is locked for an hour.
+        public static let pairingLocked = Code(kind: .pairingLocked)
         /// The passphrase is too short to protect a recovery file.
         public static let weakPassphrase = Code(kind: .weakPassphrase)
         /// The passphrase does not open the recovery file.

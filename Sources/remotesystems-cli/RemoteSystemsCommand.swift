@@ -12,7 +12,7 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
         abstract: "Find the Linux machines of your account, call their services, and manage the account.",
         discussion: """
             Machines of one account find each other on the local network automatically. The account is created on \
-            first use; 'remotesystems account invite' adds another machine to it.
+            first use; 'remotesystems pair' on two machines adds one to the account of the other.
 
             Exit status: 0 success; 1 completed with a negative result (nothing found, messages lost, problems found, \
             invalid input); 2 failed (unreachable, no usable identity, missing permission); 64 invalid arguments; 78 \
@@ -25,7 +25,7 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
             WatchCommand.self, ListCommand.self, InfoCommand.self, AppsCommand.self, CallCommand.self,
             LaunchCommand.self,
             PingCommand.self, ServeCommand.self, HostCommand.self, ValuesCommand.self, AccountCommand.self,
-            DoctorCommand.self, TopicCommand.self,
+            PairCommand.self, DoctorCommand.self, TopicCommand.self,
         ]
     )
 

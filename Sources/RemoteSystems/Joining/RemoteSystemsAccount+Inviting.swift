@@ -122,13 +122,7 @@ extension RemoteSystemsAccount {
     ) throws(RemoteSystemError) -> Invitation {
         let hosts = hosts ?? Self.ownAddresses(InterfaceFacts.current(), self.context.configuration.network)
         guard !hosts.isEmpty else {
-            throw RemoteSystemError(
-                .localResources,
-                "This machine has no address on the permitted interfaces, so the joining system could not reach it. "
-                    + "Connect this machine to a network, or give a host explicitly.",
-                side: .local,
-                canRetry: true
-            )
+            throw RemoteSystemError.noAddress
         }
         do {
             return try Invitation(

@@ -109,37 +109,18 @@ package struct JoinJoiner: Sendable {
         guard transcript.isAcceptance(accepted, of: proof, self.invitation.secret, self.invitation.accountID) else {
             throw self.fail(.inviterKnowsNoSecret)
         }
-        guard var discoveryKey = DiscoveryKey(bytes: accepted.discoveryKey) else {
-            throw self.fail(.malformedMessage)
-        }
+        guard accepted.discoveryKey.count == DiscoveryKey.byteCount else { throw self.fail(.malformedMessage) }
         self.state = .finished
         do throws(TrustError) {
-            let roots = try RootChain(rootCertificate)
-            let list: RevocationList? =
-                if let bytes = accepted.revocations {
-                    try TrustedAccount(roots: roots).revocationList(bytes, now: now)
-                } else {
-                    nil
-                }
-            if let signed = accepted.signedDiscoveryKey {
-                let key = try TrustedAccount(roots: roots).discoveryKey(signed, now: now)
-                guard key.bytes == discoveryKey.bytes else {
-                    throw TrustError(.malformed, "The inviter sent two discovery keys.")
-                }
-                discoveryKey = key
-            }
-            let identity = try SystemIdentity(
-                rootCertificate: rootCertificate,
+            return try JoinedAccount(
+                roots: RootChain(rootCertificate),
                 certificate: accepted.certificate,
+                discoveryKey: accepted.discoveryKey,
+                signedDiscoveryKey: accepted.signedDiscoveryKey,
+                revocations: accepted.revocations,
                 systemKey: self.systemKey,
-                discoveryKey: discoveryKey,
-                isAuthority: false
-            )
-            _ = try identity.trustStore(revocations: list).authorise(
-                peerCertificate: accepted.certificate,
                 now: now
             )
-            return JoinedAccount(identity: identity, revocations: list)
         } catch {
             throw .unusableCertificate(error)
         }

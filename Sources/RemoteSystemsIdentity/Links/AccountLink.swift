@@ -64,15 +64,7 @@ public struct AccountLink: Sendable, Hashable {
     /// Returns a name in the form in which it is stored: without control characters and surrounding spaces, and cut at
     /// ``maxNameBytes``. An empty name is replaced by the short id of the account.
     package static func storable(name: String, of account: AccountID) -> String {
-        // A long name is cut before it is examined.
-        let text = String(String.UnicodeScalarView(name.unicodeScalars.prefix(4 * Self.maxNameBytes)))
-            .withoutControlCharacters
-        let words = text.split(separator: " ").joined(separator: " ")
-        var short = ""
-        for character in words {
-            guard short.utf8.count + character.utf8.count <= Self.maxNameBytes else { break }
-            short.append(character)
-        }
+        let short = name.shortened(to: Self.maxNameBytes)
         return short.isEmpty ? "account \(account.short)" : short
     }
 }
@@ -171,5 +163,20 @@ extension AccountLink {
             else { return nil }
             self.withdrawal = withdrawal
         }
+    }
+}
+
+extension String {
+    /// The text in one line, without control characters and surplus spaces, cut at `maxBytes`.
+    func shortened(to maxBytes: Int) -> String {
+        // A long text is cut before it is examined.
+        let text = String(String.UnicodeScalarView(self.unicodeScalars.prefix(4 * maxBytes))).withoutControlCharacters
+        let words = text.split(separator: " ").joined(separator: " ")
+        var short = ""
+        for character in words {
+            guard short.utf8.count + character.utf8.count <= maxBytes else { break }
+            short.append(character)
+        }
+        return short
     }
 }

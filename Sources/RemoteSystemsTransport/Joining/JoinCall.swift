@@ -3,15 +3,11 @@
 
 internal import FoundationEssentials
 package import Logging
-internal import NIOCore
 package import RemoteSystemsIdentity
 internal import Synchronization
 
 /// The joining side: connects to the system that made the invitation.
 package enum JoinCall {
-    /// The timeout for connecting to one address.
-    private static let connectTime = TimeAmount.seconds(5)
-
     /// Tries the invitation's addresses one after the other, until the inviter has responded.
     ///
     /// - Parameter member: the identity whose key this system keeps, if it joins its account again; `nil` for a new
@@ -30,7 +26,9 @@ package enum JoinCall {
         for (number, address) in invitation.addresses.enumerated() {
             try Task.checkCancellation()
             do {
-                return try await Self.join(invitation, again: member, at: address, network)
+                return try await Self.persistently {
+                    try await Self.join(invitation, again: member, at: address, network)
+                }
             } catch let error as Final {
                 throw error.cause
             } catch is CancellationError {
@@ -43,6 +41,23 @@ package enum JoinCall {
             }
         }
         throw failure
+    }
+
+    /// The number of attempts at one address while the inviter closes connections at once, and the first pause between
+    /// them. An inviter whose port is flooded may close some.
+    private static let (maxAttempts, firstPause) = (4, Duration.milliseconds(100))
+
+    private static func persistently<Result>(_ body: () async throws -> Result) async throws -> Result {
+        var pause = Self.firstPause
+        for _ in 1..<Self.maxAttempts {
+            do {
+                return try await body()
+            } catch let error as TransportError where error.code == .connectionLost && error.canRetry {
+                try await Task.sleep(for: pause)
+                pause *= 2
+            }
+        }
+        return try await body()
     }
 
     /// An error after which no other address is tried, because the inviter has responded, or may have.
@@ -64,10 +79,13 @@ package enum JoinCall {
         } catch {
             throw Final(cause: error)
         }
-        let conversation = try await Self.connect(
+        let conversation = try await JoinConversation.connect(
             to: network.endpoint(host: address.host, port: Int(address.port)),
             tls: try JoinTLS(certificate: joiner.certificate, privateKeyPEM: joiner.privateKeyPEM),
-            network
+            network,
+            limit: JoinMessage.maxInviterBytes,
+            advice: "An invitation works once, and only while the machine that made it waits. Check that it still "
+                + "waits, and that the network allows the connection."
         )
         return try await conversation.run { certificate, messages in
             try await conversation.send(.hello(hello))
@@ -92,51 +110,6 @@ package enum JoinCall {
             } catch {
                 throw Final(cause: TransportError.outcomeUnknown(error))
             }
-        }
-    }
-
-    /// The conversations of the prepared channels. A host name may have several addresses; the transport returns the
-    /// channel that connected.
-    private final class Prepared: Sendable {
-        let conversations = Mutex<[ObjectIdentifier: JoinConversation]>([:])
-    }
-
-    private static func connect(
-        to endpoint: Endpoint,
-        tls: JoinTLS,
-        _ network: TransportNetwork
-    ) async throws -> JoinConversation {
-        let transport = try network.transport(for: endpoint)
-        let eventLoop = transport.anyEventLoop()
-        let prepared = Prepared()
-        do {
-            let channel = try await transport.connect(to: endpoint, on: eventLoop, timeout: Self.connectTime) {
-                channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let conversation = try JoinConversation(
-                        channel,
-                        tls: try tls.clientHandler(),
-                        limit: JoinMessage.maxInviterBytes
-                    )
-                    prepared.conversations.withLock { $0[ObjectIdentifier(channel)] = conversation }
-                }
-            }.get()
-            guard let conversation = prepared.conversations.withLock({ $0[ObjectIdentifier(channel)] }) else {
-                throw TransportError.brokenOff
-            }
-            return conversation
-        } catch let error as TransportError where error.code == .outOfReach {
-            throw error
-        } catch {
-            throw TransportError(
-                .unreachable,
-                "No connection to \(endpoint.host) port \(endpoint.port). An invitation works once, and only while the "
-                    + "machine that made it waits. Check that it still waits, and that the network allows the "
-                    + "connection.",
-                side: .network,
-                canRetry: true,
-                cause: error
-            )
         }
     }
 }

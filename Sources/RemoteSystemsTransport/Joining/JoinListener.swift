@@ -9,27 +9,14 @@ internal import Synchronization
 
 /// The inviting side: listens on a port for one invitation.
 package final class JoinListener: Sendable {
-    private let bound: BoundPort
-    private let conversations: AsyncStream<JoinConversation>
+    private let accepting: IntroductionPort<JoinMessage>
     private let identity: SystemIdentity
     private let logger: Logger
     /// The port for the invitation.
-    package var port: Int { self.bound.port }
+    package var port: Int { self.accepting.bound.port }
 
-    /// The maximum number of simultaneous connections. Further ones are closed.
-    static let maxConnections = 8
-    /// The maximum number of simultaneous connections of peers with the same key, so that a single machine cannot
-    /// exclude the invited one.
-    static let maxConnectionsPerPeer = 4
-
-    private init(
-        bound: BoundPort,
-        conversations: AsyncStream<JoinConversation>,
-        identity: SystemIdentity,
-        logger: Logger
-    ) {
-        self.bound = bound
-        self.conversations = conversations
+    private init(accepting: IntroductionPort<JoinMessage>, identity: SystemIdentity, logger: Logger) {
+        self.accepting = accepting
         self.identity = identity
         self.logger = logger
     }
@@ -51,41 +38,31 @@ package final class JoinListener: Sendable {
             host: host,
             port: port,
             identity: identity,
-            time: JoinConversation.time,
+            times: IntroductionTimes(),
             logger: logger,
             network: network
         )
     }
 
-    /// Starts listening, with a timeout for each conversation.
-    ///
-    /// - Parameter time: the timeout of a conversation.
+    /// Starts listening, with timeouts for each conversation.
     static func start(
         host: String?,
         port: Int,
         identity: SystemIdentity,
-        time: TimeAmount,
+        times: IntroductionTimes,
         logger: Logger,
         network: TransportNetwork = .sockets
     ) async throws(TransportError) -> JoinListener {
         do {
-            let tls = try JoinTLS(certificate: identity.certificate, privateKeyPEM: identity.privateKeyPEM)
-            let gate = AdmissionGate(total: Self.maxConnections, perPeer: Self.maxConnectionsPerPeer)
-            let (conversations, feed) = AsyncStream<JoinConversation>.makeStream(
-                bufferingPolicy: .bufferingOldest(Self.maxConnections)
+            let accepting = try await IntroductionPort<JoinMessage>.listen(
+                host: host,
+                port: port,
+                tls: try JoinTLS(certificate: identity.certificate, privateKeyPEM: identity.privateKeyPEM),
+                times: times,
+                logger: logger,
+                network: network
             )
-            let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let peer = channel.transportPeer.key
-                    guard gate.enter(peer) else {
-                        throw TransportError(.localResources, "Too many connections at once.", side: .local)
-                    }
-                    channel.closeFuture.whenComplete { _ in gate.leave(peer) }
-                    let conversation = try JoinConversation(channel, tls: tls.serverHandler(), time: time)
-                    guard case .enqueued = feed.yield(conversation) else { throw TransportError.brokenOff }
-                }
-            }
-            return JoinListener(bound: bound, conversations: conversations, identity: identity, logger: logger)
+            return JoinListener(accepting: accepting, identity: identity, logger: logger)
         } catch {
             throw Listener.cannotListen(host: host, port: port, error)
         }
@@ -118,7 +95,7 @@ package final class JoinListener: Sendable {
             bufferingPolicy: .bufferingOldest(1)
         )
         let result = await self.outcome(of: desk, invitation, outcomes, outcome)
-        await self.bound.close()
+        await self.accepting.bound.close()
         return try result.get()
     }
 
@@ -148,7 +125,7 @@ package final class JoinListener: Sendable {
 
     /// Stops listening without having run.
     package func stop() async {
-        await self.bound.close()
+        await self.accepting.bound.close()
     }
 
     private func serve(
@@ -156,7 +133,7 @@ package final class JoinListener: Sendable {
         _ outcome: AsyncThrowingStream<SystemID, any Error>.Continuation
     ) async {
         await withDiscardingTaskGroup { group in
-            for await conversation in self.conversations {
+            for await conversation in self.accepting.conversations {
                 group.addTask {
                     do {
                         switch try await desk.attend(conversation) {
@@ -269,7 +246,10 @@ private final class InvitationServer: Sendable {
             let decision = try self.open.withLock { open throws(IdentityError) in
                 try inviter.receive(proof, invitation: &open, now: Date())
             }
-            if case .accept(_, let system) = decision { try await self.record(system) }
+            if case .accept(_, let system) = decision {
+                conversation.keepPlace()
+                try await self.record(system)
+            }
             return decision
         } catch {
             let isUsed = (error as? IdentityError)?.code == .invitationUsed

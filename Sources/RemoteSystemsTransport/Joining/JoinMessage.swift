@@ -8,12 +8,15 @@ internal import ValueSets
 
 /// A message between the two sides while a system joins an account (`Docs/wire/joining.md`). On the wire each message
 /// is a frame with the CBOR array `[kind, map]`.
-enum JoinMessage: Sendable, Hashable {
+enum JoinMessage: IntroductionMessage, Hashable {
     case hello(JoinHello)
     case challenge(JoinChallenge)
     case proof(JoinProof)
     case accepted(JoinAccepted)
     case refused(JoinRefusal)
+
+    static let alpn = "remote-systems-join/1"
+    static let slowAdvice = "Check that 'remotesystems account invite' still runs there, and try again."
 
     /// The maximum length of a joiner's frame, without its length field, in bytes.
     static let maxBytes = 8 << 10
@@ -89,69 +92,43 @@ enum JoinMessage: Sendable, Hashable {
 
     /// Reads a frame, without its length field. Unknown elements and keys are ignored.
     init(_ frame: ByteBuffer) throws(TransportError) {
-        let kind: UInt64
-        let map: ValueSet
-        do throws(ValueSetError) {
-            (kind, map) = try CBORReader.read(frame) { reader throws(ValueSetError) in
-                var elements = try reader.readArrayHead()
-                guard elements >= 2 else {
-                    throw ValueSetError(.missingKey, "an element of the frame is missing")
-                }
-                let kind = try reader.readUnsigned()
-                let map = try reader.readValueSet()
-                elements -= 2
-                for _ in 0..<elements { try reader.skipItem() }
-                try reader.finish()
-                return (kind, map)
-            }
-        } catch {
-            throw .violation("a frame cannot be read: \(error)", .frameMalformed)
-        }
-        func bytes(_ key: String, _ size: ClosedRange<Int>) throws(TransportError) -> [UInt8] {
-            guard let data = map[key]?.data, size.contains(data.count) else {
-                throw .violation(
-                    "'\(key)' is missing, or is not \(size.lowerBound) to \(size.upperBound) bytes of data",
-                    .helloMalformed
-                )
-            }
-            return Array(data)
-        }
-        func optionalBytes(_ key: String, _ size: ClosedRange<Int>) throws(TransportError) -> [UInt8]? {
-            map[key] == nil ? nil : try bytes(key, size)
-        }
-        switch Kind(rawValue: kind) {
+        let frame = try IntroductionFrame(frame)
+        switch Kind(rawValue: frame.kind) {
         case .hello:
             self = .hello(
                 JoinHello(
-                    nonce: try bytes(Key.nonce, Size.nonce),
-                    signingRequest: try bytes(Key.request, Size.request)
+                    nonce: try frame.bytes(Key.nonce, Size.nonce),
+                    signingRequest: try frame.bytes(Key.request, Size.request)
                 )
             )
         case .challenge:
             self = .challenge(
                 JoinChallenge(
-                    nonce: try bytes(Key.nonce, Size.nonce),
-                    certificate: try bytes(Key.certificate, Size.certificate),
-                    rootCertificate: try bytes(Key.rootCertificate, Size.rootCertificates)
+                    nonce: try frame.bytes(Key.nonce, Size.nonce),
+                    certificate: try frame.bytes(Key.certificate, Size.certificate),
+                    rootCertificate: try frame.bytes(Key.rootCertificate, Size.rootCertificates)
                 )
             )
         case .proof:
-            self = .proof(JoinProof(code: try bytes(Key.code, Size.code)))
+            self = .proof(JoinProof(code: try frame.bytes(Key.code, Size.code)))
         case .accepted:
             self = .accepted(
                 JoinAccepted(
-                    code: try bytes(Key.code, Size.code),
-                    certificate: try bytes(Key.certificate, Size.certificate),
-                    discoveryKey: try bytes(Key.discoveryKey, Size.key),
-                    signedDiscoveryKey: try optionalBytes(Key.signedDiscoveryKey, Size.signedKey),
-                    revocations: try optionalBytes(Key.revocations, Size.revocations)
+                    code: try frame.bytes(Key.code, Size.code),
+                    certificate: try frame.bytes(Key.certificate, Size.certificate),
+                    discoveryKey: try frame.bytes(Key.discoveryKey, Size.key),
+                    signedDiscoveryKey: try frame.optionalBytes(Key.signedDiscoveryKey, Size.signedKey),
+                    revocations: try frame.optionalBytes(Key.revocations, Size.revocations)
                 )
             )
         case .refused:
             // An unknown reason, for example of a later version, is read as `failed`.
-            self = .refused(map[Key.reason]?.string.flatMap { JoinRefusal(rawValue: $0) } ?? .failed)
+            self = .refused(frame.map[Key.reason]?.string.flatMap { JoinRefusal(rawValue: $0) } ?? .failed)
         case nil:
-            throw .violation("a frame of the unknown kind \(kind) came", .frameUnexpected)
+            throw IntroductionFrame.unknown(frame.kind)
         }
     }
 }
+
+typealias JoinConversation = Introduction<JoinMessage>
+typealias JoinTLS = IntroductionTLS<JoinMessage>

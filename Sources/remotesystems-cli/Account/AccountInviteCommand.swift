@@ -38,6 +38,9 @@ struct AccountInviteCommand: Subcommand {
     )
     var port = 0
 
+    @Flag(help: "Also print the invitation as a QR code, for a terminal with a dark background.")
+    var qr = false
+
     @OptionGroup var network: NetworkOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
@@ -55,7 +58,7 @@ struct AccountInviteCommand: Subcommand {
         do {
             joined = try await untilInterrupted {
                 try await account.invite(hosts: self.hosts.isEmpty ? nil : self.hosts, port: self.port) { invitation in
-                    try Self.show(invitation, output)
+                    try self.show(invitation, output)
                 }
             }
         } catch let error as RemoteSystemError {
@@ -75,7 +78,7 @@ struct AccountInviteCommand: Subcommand {
         return true
     }
 
-    private static func show(_ invitation: Invitation, _ output: Output) throws {
+    private func show(_ invitation: Invitation, _ output: Output) throws {
         try output.json(
             InvitationOutput(
                 uri: invitation.uri,
@@ -86,6 +89,10 @@ struct AccountInviteCommand: Subcommand {
         )
         output.note("Run this on the other machine within ten minutes. The line is secret and works once:\n")
         try output.line("remotesystems account join '\(invitation.uri)'")
+        if self.qr, let code = QRCode(Array(invitation.uri.utf8)) {
+            try output.line("")
+            for line in code.lines { try output.line(line) }
+        }
         output.note("\nWaiting for the machine to join. Ctrl-C withdraws the invitation.")
     }
 }

@@ -33,6 +33,11 @@ struct Output: Sendable {
         if !self.isJSON { try? Self.write(Array((text + "\n").utf8), to: STDERR_FILENO) }
     }
 
+    /// Writes a question to standard error, without ending the line. Does nothing with `--json`.
+    func ask(_ text: String) {
+        if !self.isJSON { try? Self.write(Array(text.utf8), to: STDERR_FILENO) }
+    }
+
     /// Writes an error message to standard error, with and without `--json`. Wraps it on a terminal; in a log it stays
     /// one line.
     func complain(_ text: String) {

@@ -53,12 +53,17 @@ extension Topic {
           joined                 account invite systemID
           withdrawn              account invite
           joined                 account join   accountID systemID isAuthority setAside
+                                 pair
+          waiting                pair           addresses port
+          compare                pair           digits name effect
+          admitted stopped       pair           systemID
           imported               account import accountID systemID isAuthority setAside
           revoked                account revoke systemID notified
           left                   account leave  accountID systemID heldRootKey setAside
           exported               account export accountID file
           link granted unlinked  account links  accountID name state created
-                                 grant unlink   granted received
+          linked                 grant unlink   granted received
+                                 pair
           finding                doctor list    code status what why advice
                                  watch
           summary                doctor         problems warnings

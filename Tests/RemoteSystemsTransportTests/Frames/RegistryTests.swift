@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import RemoteSystemsIdentity
 import Testing
 import ValueSets
 
@@ -93,6 +94,6 @@ import ValueSets
 
     @Test func `the ALPN names are those that are offered`() throws {
         let names = try Self.rows(of: "ALPN protocol names").flatMap { Self.names(in: $0[0]) }
-        #expect(names == [ProtocolVersion.alpn, JoinTLS.alpn])
+        #expect(names == [ProtocolVersion.alpn, JoinMessage.alpn, PairingMessage.alpn])
     }
 }

@@ -19,10 +19,10 @@ import Testing
 
         /// - Parameters:
         ///   - age: The age of the invitation, in seconds.
-        ///   - time: The timeout of an exchange.
+        ///   - times: The timeouts of a connection.
         static func with(
             age: TimeInterval = 0,
-            time: TimeAmount = JoinConversation.time,
+            times: IntroductionTimes = IntroductionTimes(),
             _ body: (Inviting, Task<SystemID, any Error>) async throws -> Void
         ) async throws {
             let directory = FileManager.default.temporaryDirectory.appending(path: "inviting-\(UUID())").path
@@ -34,7 +34,7 @@ import Testing
                 host: "127.0.0.1",
                 port: 0,
                 identity: identity,
-                time: time,
+                times: times,
                 logger: Logger(label: "inviter")
             )
             let invitation = try Invitation(
@@ -86,16 +86,40 @@ import Testing
         }
     }
 
-    @Test(arguments: [[5], [4, 4, 1]])
-    func `one of five connections from one address, and one of nine in total, is closed`(counts: [Int]) async throws {
+    @Test(arguments: [12, 200])
+    func `silent connections from the joiner's own address do not keep it from joining`(count: Int) async throws {
         // Longer than the test may take, so that no connection is closed by its timeout.
-        try await Inviting.with(time: .minutes(10)) { inviting, _ in
+        try await Inviting.with(times: IntroductionTimes(all: .minutes(10))) { inviting, running in
             var strangers: [any Channel] = []
-            for (number, count) in counts.enumerated() {
-                for _ in 1...count { strangers.append(try await inviting.stranger(from: "127.0.0.\(number + 1)")) }
+            for _ in 1...count { strangers.append(try await inviting.stranger()) }
+            let joined = try await inviting.join()
+            #expect(try await running.value == joined.systemID)
+            for channel in strangers { try? await channel.close() }
+        }
+    }
+
+    @Test func `a join succeeds while silent connections keep arriving from its address`() async throws {
+        try await Inviting.with(times: IntroductionTimes(all: .minutes(10))) { inviting, running in
+            let attack = Task {
+                var strangers: [any Channel] = []
+                for _ in 1...400 where !Task.isCancelled {
+                    guard let stranger = try? await inviting.stranger() else { break }
+                    strangers.append(stranger)
+                }
+                for channel in strangers { try? await channel.close() }
             }
+            let joined = try await inviting.join()
+            #expect(try await running.value == joined.systemID)
+            attack.cancel()
+            await attack.value
+        }
+    }
+
+    @Test func `beyond eight connections of an address, the oldest silent one is closed`() async throws {
+        try await Inviting.with(times: IntroductionTimes(all: .minutes(10))) { inviting, _ in
+            var strangers: [any Channel] = []
+            for _ in 1...9 { strangers.append(try await inviting.stranger(from: "127.0.0.2")) }
             try await withThrowingTaskGroup(of: Void.self) { group in
-                // The connection that reached its event loop last is closed.
                 for channel in strangers { group.addTask { try await channel.closeFuture.get() } }
                 try await group.next()
                 #expect(strangers.count { $0.isActive } == strangers.count - 1)
@@ -104,18 +128,16 @@ import Testing
         }
     }
 
-    @Test func `one machine with all its connections does not block the invited one`() async throws {
-        try await Inviting.with(time: .minutes(10)) { inviting, running in
-            var strangers: [any Channel] = []
-            for _ in 1...9 { strangers.append(try await inviting.stranger(from: "127.0.0.2")) }
-            let joined = try await inviting.join()
-            #expect(try await running.value == joined.systemID)
-            for channel in strangers { try? await channel.close() }
+    @Test func `a connection without a first byte is closed long before the others`() async throws {
+        var times = IntroductionTimes(all: .minutes(10))
+        times.firstByte = .milliseconds(50)
+        try await Inviting.with(times: times) { inviting, _ in
+            try await inviting.stranger().closeFuture.get()
         }
     }
 
     @Test func `a silent connection is closed at its timeout`() async throws {
-        try await Inviting.with(time: .milliseconds(50)) { inviting, _ in
+        try await Inviting.with(times: IntroductionTimes(all: .milliseconds(50))) { inviting, _ in
             try await inviting.stranger().closeFuture.get()
         }
     }

@@ -4,12 +4,9 @@
 internal import NIOCore
 internal import NIOSSL
 
-/// TLS 1.3 for joining. Each side presents a certificate, which TLS does not verify. The joining messages verify both
-/// certificates.
-struct JoinTLS: Sendable {
-    /// The protocol's name in TLS's application-layer protocol negotiation (RFC 7301).
-    static let alpn = "remote-systems-join/1"
-
+/// TLS 1.3 between systems that do not trust each other yet. Each side presents a certificate, which TLS does not
+/// verify. The messages verify both certificates.
+struct IntroductionTLS<Message: IntroductionMessage>: Sendable {
     private let client: NIOSSLContext
     private let server: NIOSSLContext
 
@@ -23,8 +20,8 @@ struct JoinTLS: Sendable {
         var client = TLSConfiguration.makeClientConfiguration()
         client.certificateChain = server.certificateChain
         client.privateKey = server.privateKey
-        server.secure(alpn: Self.alpn)
-        client.secure(alpn: Self.alpn)
+        server.secure(alpn: Message.alpn)
+        client.secure(alpn: Message.alpn)
         self.client = try NIOSSLContext(configuration: client)
         self.server = try NIOSSLContext(configuration: server)
     }

@@ -5,42 +5,77 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Converts between the bytes of a TLS channel and joining messages, and closes the channel when its timeout elapses.
-final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
+/// Converts between the bytes of a TLS channel and messages, and closes the channel when a timeout elapses.
+final class IntroductionHandler<Message: IntroductionMessage>: ChannelInboundHandler, ChannelOutboundHandler {
     typealias InboundIn = ByteBuffer
-    typealias OutboundIn = JoinMessage
+    typealias OutboundIn = Message
     typealias OutboundOut = ByteBuffer
-    typealias Feed = AsyncThrowingStream<JoinMessage, any Error>.Continuation
+    typealias Feed = AsyncThrowingStream<Message, any Error>.Continuation
 
-    private let deadline: NIODeadline
+    private let firstMessageDeadline: NIODeadline
+    private var deadline: NIODeadline
     private let secured: EventLoopPromise<[UInt8]>
     private let feed: Feed
+    private let greeted: () -> Void
     private var decoder: FrameDecoder
+    private var context: ChannelHandlerContext?
     private var timeout: Scheduled<Void>?
+    private var isGreeted = false
 
     /// Creates a handler for one conversation.
     ///
     /// - Parameters:
-    ///   - deadline: when the conversation must be complete.
+    ///   - times: the timeouts, from now on.
     ///   - secured: receives the peer's certificate, in DER, when the TLS handshake is complete.
     ///   - feed: receives the peer's messages.
     ///   - limit: the maximum length of the peer's frames, without their length fields, in bytes.
-    init(deadline: NIODeadline, secured: EventLoopPromise<[UInt8]>, feed: Feed, limit: Int) {
+    ///   - greeted: called when the first message has arrived.
+    init(
+        times: IntroductionTimes,
+        secured: EventLoopPromise<[UInt8]>,
+        feed: Feed,
+        limit: Int,
+        greeted: @escaping () -> Void
+    ) {
+        let now = NIODeadline.now()
         self.decoder = FrameDecoder(limit: limit)
-        self.deadline = deadline
+        self.firstMessageDeadline = now + times.firstMessage
+        self.deadline = now + times.whole
         self.secured = secured
         self.feed = feed
+        self.greeted = greeted
     }
 
-    func handlerAdded(context: ChannelHandlerContext) {
+    /// The maximum length of the peer's frames, without their length fields, in bytes.
+    var limit: Int {
+        get { self.decoder.limit }
+        set { self.decoder.limit = newValue }
+    }
+
+    /// Replaces the time at which the conversation must be complete.
+    func extend(to deadline: NIODeadline) {
+        self.deadline = deadline
+        self.schedule()
+    }
+
+    private func schedule() {
+        self.timeout?.cancel()
+        guard let context else { return }
+        let deadline = self.isGreeted ? self.deadline : min(self.deadline, self.firstMessageDeadline)
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        self.timeout = context.eventLoop.scheduleTask(deadline: self.deadline) {
+        self.timeout = context.eventLoop.scheduleTask(deadline: deadline) {
             let (handler, context) = bound.value
-            handler.fail(.tooSlow, context: context)
+            handler.fail(.tooSlow(Message.slowAdvice), context: context)
         }
     }
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.schedule()
+    }
+
     func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
         self.end(.brokenOff)
     }
 
@@ -57,7 +92,7 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
     }
 
     private func handshakeCompleted(alpn: String?, context: ChannelHandlerContext) {
-        guard alpn == JoinTLS.alpn else {
+        guard alpn == Message.alpn else {
             return self.fail(.incompatible(what: "protocol \(alpn ?? "unknown")"), context: context)
         }
         do {
@@ -74,7 +109,13 @@ final class JoinHandler: ChannelInboundHandler, ChannelOutboundHandler {
         self.decoder.append(self.unwrapInboundIn(data))
         do throws(TransportError) {
             while let frame = try self.decoder.next() {
-                switch self.feed.yield(try JoinMessage(frame)) {
+                let message = try Message(frame)
+                if !self.isGreeted {
+                    self.isGreeted = true
+                    self.greeted()
+                    self.schedule()
+                }
+                switch self.feed.yield(message) {
                 case .enqueued: break
                 case .dropped: throw .violation("a message came out of turn", .frameUnexpected)
                 case .terminated: return
@@ -121,10 +162,12 @@ extension TransportError {
         canRetry: true
     )
 
-    fileprivate static let tooSlow = TransportError(
-        .deadlineExceeded,
-        "The other side took too long. Check that 'remotesystems account invite' still runs there, and try again.",
-        side: .network,
-        canRetry: true
-    )
+    fileprivate static func tooSlow(_ advice: String) -> TransportError {
+        TransportError(
+            .deadlineExceeded,
+            "The other side took too long. \(advice)",
+            side: .network,
+            canRetry: true
+        )
+    }
 }

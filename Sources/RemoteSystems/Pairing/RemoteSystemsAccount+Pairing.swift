@@ -1,0 +1,207 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+/// Pairing by digits that the persons at two machines compare.
+///
+/// One machine waits (``waitForPairing(_:name:hosts:port:ready:attemptFailed:confirm:)``), the other one connects to it
+/// (``pair(_:host:port:name:confirm:)``). Both show six digits. If the persons at both machines confirm that they are
+/// the same, one machine joins the other one's account, or the two accounts are linked.
+extension RemoteSystemsAccount {
+    /// Pairs with a machine that waits for it.
+    ///
+    /// ```swift
+    /// let result = try await account.pair(.join, host: "192.0.2.7", port: 40123) { prompt in
+    ///     await window.asks("Does \(prompt.name) show \(prompt.groupedDigits)?")
+    /// }
+    /// ```
+    ///
+    /// Three failed comparisons in an hour lock this method for an hour, for all programs of this user: digits that
+    /// differ mean that a third machine is between the two.
+    ///
+    /// - Parameters:
+    ///   - purpose: what the pairing is for. The other machine must have the same purpose. Defaults to
+    ///     ``PairingPurpose/join``.
+    ///   - host: a host name or an IP address of the waiting machine, without brackets.
+    ///   - port: the port on which it waits. Valid range: 1–65535.
+    ///   - name: the name that the other person sees. Defaults to `nil`: the name of this system.
+    ///   - confirm: shows the digits and returns whether the person confirmed that both machines show the same ones. It
+    ///     has 30 seconds. Its task is cancelled when the pairing ends earlier; it must then return. Never return
+    /// `true`
+    ///     without asking.
+    /// - Returns: what has changed.
+    /// - Throws: ``RemoteSystemError``:
+    ///   - ``RemoteSystemError/Code/unreachable`` or ``RemoteSystemError/Code/connectionLost`` when the other machine
+    ///     cannot be reached,
+    ///   - ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause, such as
+    ///     ``IdentityError/Code/pairingDenied``, ``IdentityError/Code/pairingRefused``,
+    ///     ``IdentityError/Code/pairingTimedOut``, ``IdentityError/Code/pairingBusy``,
+    ///     ``IdentityError/Code/pairingMismatch``, ``IdentityError/Code/pairingFailed``,
+    ///     ``IdentityError/Code/pairingLocked``, ``IdentityError/Code/notAuthority`` or
+    ///     ``IdentityError/Code/accountInUse``.
+    ///
+    ///   Also any error of `confirm`, and `CancellationError`.
+    public func pair(
+        _ purpose: PairingPurpose = .join,
+        host: String,
+        port: Int,
+        name: String? = nil,
+        confirm: @escaping @Sendable (PairingPrompt) async throws -> Bool
+    ) async throws -> PairingResult {
+        try ArgumentCheck.check("pair(_:host:port:name:confirm:) port", port, in: 1...65_535)
+        try await self.withStoreInBackground { store in try store.checkPairing(now: Date()) }
+        let intention = try await self.intention(purpose, name: name)
+        try FileDescriptorBudget.check()
+        do {
+            let result = try await PairingCall.pair(
+                host: host,
+                port: port,
+                intention: intention,
+                network: self.context.account.network,
+                steps: self.steps(purpose, intention, confirm)
+            )
+            try? await self.withStoreInBackground { store in try store.forgetPairingFailures() }
+            return result
+        } catch {
+            if (error as? PairingStop)?.isFailedComparison == true {
+                try? await self.withStoreInBackground { store in try store.recordPairingFailure(now: Date()) }
+            }
+            throw Self.pairingError(error)
+        }
+    }
+
+    /// Waits until another machine has paired with this one, for at most ten minutes.
+    ///
+    /// Listens on a separate port while it runs. Any machine that reaches the port can cause a prompt; one machine at a
+    /// time gets one. After an attempt that failed, the method continues to wait.
+    ///
+    /// - Parameters:
+    ///   - purpose: what the pairing is for. The other machine must have the same purpose. Defaults to
+    ///     ``PairingPurpose/join``.
+    ///   - name: the name that the other person sees. Defaults to `nil`: the name of this system.
+    ///   - hosts: host names or IP addresses at which the other machine reaches this one. Valid count: 1–8. Defaults to
+    ///     `nil`: the addresses of the permitted interfaces.
+    ///   - port: the port to listen on; 0 for a free port, which the operating system chooses. Defaults to 0. Valid
+    ///     range: 0–65535.
+    ///   - ready: receives the addresses as soon as the other machine can connect. Runs in the calling task.
+    ///   - attemptFailed: called when an attempt failed after the digits were shown. Defaults to doing nothing.
+    ///   - confirm: as in ``pair(_:host:port:name:confirm:)``.
+    /// - Returns: what has changed.
+    /// - Throws: ``RemoteSystemError``: the errors of ``pair(_:host:port:name:confirm:)`` that occur on this machine;
+    ///   ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened;
+    ///   ``RemoteSystemError/Code/localResources`` when the permitted interfaces have no address. Also any error of
+    ///   `ready`, and `CancellationError`.
+    public func waitForPairing(
+        _ purpose: PairingPurpose = .join,
+        name: String? = nil,
+        hosts: [String]? = nil,
+        port: Int = 0,
+        ready: (PairingPlace) async throws -> Void,
+        attemptFailed: @escaping @Sendable (RemoteSystemError) async -> Void = { _ in },
+        confirm: @escaping @Sendable (PairingPrompt) async throws -> Bool
+    ) async throws -> PairingResult {
+        try ArgumentCheck.check("waitForPairing port", port, in: .listeningPorts)
+        try ArgumentCheck.check("waitForPairing number of hosts", hosts?.count, in: 1...8)
+        let intention = try await self.intention(purpose, name: name)
+        let hosts = hosts ?? Self.ownAddresses(InterfaceFacts.current(), self.context.configuration.network)
+        guard !hosts.isEmpty else { throw RemoteSystemError.noAddress }
+        try FileDescriptorBudget.check()
+        let listener: PairingPort
+        do {
+            listener = try await PairingPort.start(
+                port: port,
+                logger: self.context.logger,
+                network: self.context.account.network
+            )
+        } catch {
+            throw RemoteSystemError(error)
+        }
+        do {
+            try await ready(PairingPlace(hosts: Array(hosts.prefix(8)), port: listener.port))
+        } catch {
+            await listener.stop()
+            throw error
+        }
+        do {
+            return try await self.withinTenMinutes {
+                try await listener.run(intention, self.steps(purpose, intention, confirm)) { error in
+                    await attemptFailed(RemoteSystemError(error))
+                }
+            }
+        } catch {
+            await listener.stop()
+            throw Self.pairingError(error)
+        }
+    }
+
+    private func withinTenMinutes<Result: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await withThrowingTaskGroup(of: Result?.self) { group in
+            defer { group.cancelAll() }
+            let time = self.context.account.network.time
+            group.addTask { try await body() }
+            group.addTask {
+                try await time.sleep(for: .seconds(600))
+                return nil
+            }
+            guard let result = try await group.next() ?? nil else { throw IdentityError.nothingPaired }
+            return result
+        }
+    }
+
+    /// An error as callers get it.
+    private static func pairingError(_ error: any Error) -> any Error {
+        switch error {
+        case let error as PairingUnfinished: Self.pairingError(error.cause)
+        case let error as PairingStop: RemoteSystemError(error.error)
+        case is IdentityError, is TrustError, is TransportError: RemoteSystemError(error)
+        // Those of the caller's closures, among others.
+        default: error
+        }
+    }
+
+    private func intention(
+        _ purpose: PairingPurpose,
+        name: String?
+    ) async throws(RemoteSystemError) -> PairingIntention {
+        let configured = name ?? self.context.configuration.systemDisplayName
+        return try await self.withStoreInBackground { store in
+            let name = configured ?? store.systemName() ?? MachineFacts.read().displayName
+            switch purpose {
+            case .join(let leavingAccount):
+                return try PairingIntention(
+                    store.pairingPurpose(evenIfShared: leavingAccount, now: Date()),
+                    name: name
+                )
+            case .link(let grants):
+                // Fails now rather than after the comparison.
+                _ = try store.identity()
+                _ = try store.linkOffer(name: name, granting: grants, now: Date())
+                return try PairingIntention(.link, name: name)
+            }
+        }
+    }
+}
+
+extension RemoteSystemError {
+    static var noAddress: RemoteSystemError {
+        RemoteSystemError(
+            .localResources,
+            "This machine has no address on the permitted interfaces, so the other machine could not reach it. "
+                + "Connect this machine to a network, or give a host explicitly.",
+            side: .local,
+            canRetry: true
+        )
+    }
+}
+
+extension IdentityError {
+    fileprivate static var nothingPaired: IdentityError {
+        IdentityError(.pairingTimedOut, "No machine has paired within ten minutes. Nothing was changed. Try again.")
+    }
+}

@@ -1,0 +1,125 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+
+extension RemoteSystemsAccount {
+    /// What this side does in a pairing.
+    func steps(
+        _ purpose: PairingPurpose,
+        _ intention: PairingIntention,
+        _ confirm: @escaping @Sendable (PairingPrompt) async throws -> Bool
+    ) -> PairingSteps<PairingResult> {
+        PairingSteps { comparison in
+            try await confirm(PairingPrompt(comparison))
+        } carryOut: { plan, exchange in
+            switch (plan, purpose) {
+            case (.admit, _): try await self.admit(exchange)
+            case (.join, .join(let leavingAccount)): try await self.join(exchange, evenIfShared: leavingAccount)
+            case (.link, .link(let grants)): try await self.link(exchange, grants, name: intention.name)
+            case (.join, .link), (.link, .join): throw PairingStop.broken
+            }
+        }
+    }
+
+    // Not inlined, like the methods below: see Docs/decisions/0008-async-frames.md.
+    @inline(never)
+    private func admit(_ exchange: PairingExchange) async throws -> PairingResult {
+        let admission = try await self.withStoreInBackground { store in
+            PairingAdmission(
+                identity: try store.identity(),
+                authority: try store.authority(),
+                revocations: try store.revocations()
+            )
+        }
+        try await exchange.send(admission.welcome)
+        guard case .request(let request) = try await exchange.next() else { throw PairingStop.broken }
+        let (accepted, system) = try admission.accept(request, from: exchange.peer, now: Date())
+        try await self.withStoreInBackground { store in
+            try store.recordJoined(system, invitedAt: admission.revocations?.position)
+        }
+        do {
+            try await exchange.send(.accepted(accepted))
+            guard case .done = try await exchange.next() else { throw PairingStop.broken }
+        } catch {
+            throw RemoteSystemError.unconfirmedJoin(system, error)
+        }
+        return .admitted(system)
+    }
+
+    @inline(never)
+    private func join(_ exchange: PairingExchange, evenIfShared: Bool) async throws -> PairingResult {
+        guard case .welcome(let bytes) = try await exchange.next() else { throw PairingStop.broken }
+        let roots = try RootChain(bytes)
+        _ = try await self.withStoreInBackground { store in
+            try store.checkAdoption(of: roots.accountID, evenIfShared: evenIfShared, now: Date())
+        }
+        try await exchange.send(try exchange.key.request())
+        guard case .accepted(let accepted) = try await exchange.next() else { throw PairingStop.broken }
+        let joined = try exchange.key.join(roots, accepted, now: Date())
+        let change = try await self.withStoreInBackground { store in
+            try store.adopt(joined.identity, revocations: joined.revocations, evenIfShared: evenIfShared, now: Date())
+        }
+        // The other side only uses this to report success.
+        try? await exchange.send(.done)
+        return .joined(change)
+    }
+
+    @inline(never)
+    private func link(_ exchange: PairingExchange, _ grants: Grants, name: String) async throws -> PairingResult {
+        let own = try await self.withStoreInBackground { store in
+            try store.linkOffer(name: name, granting: grants, now: Date())
+        }
+        try await exchange.send(.offer(try own.encoded()))
+        guard case .offer(let bytes) = try await exchange.next() else { throw PairingStop.broken }
+        let theirs = try LinkOffer(encoded: bytes)
+        let link = try await self.withStoreInBackground { store in try store.link(own, with: theirs, now: Date()) }
+        do {
+            try await exchange.send(.done)
+            guard case .done = try await exchange.next() else { throw PairingStop.broken }
+        } catch {
+            throw RemoteSystemError.halfLinked(link, error)
+        }
+        return .linked(link)
+    }
+}
+
+extension PairingPrompt {
+    fileprivate init(_ comparison: PairingComparison) {
+        let effect: Effect =
+            switch comparison.plan {
+            case .admit: .admitsOther
+            case .join: .joinsOther
+            case .link: .links
+            }
+        self.init(digits: comparison.digits, name: comparison.name, effect: effect)
+    }
+}
+
+extension RemoteSystemError {
+    fileprivate static func unconfirmedJoin(_ system: SystemID, _ cause: any Error) -> RemoteSystemError {
+        RemoteSystemError(
+            .connectionLost,
+            "System \(system.short) got a certificate of this account, but did not confirm that it has stored it. "
+                + "If it did not, pair again; if you do not trust that machine, revoke \(system.short).",
+            side: .network,
+            canRetry: true,
+            outcome: .unknown,
+            cause: cause
+        )
+    }
+
+    fileprivate static func halfLinked(_ link: AccountLink, _ cause: any Error) -> RemoteSystemError {
+        RemoteSystemError(
+            .connectionLost,
+            "This machine has stored the link with account \(link.account.short), but the other one did not confirm "
+                + "that it has. Pair again, or withdraw the link ('remotesystems account unlink').",
+            side: .network,
+            canRetry: true,
+            outcome: .unknown,
+            cause: cause
+        )
+    }
+}

@@ -1,0 +1,89 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// A message between the two sides of a pairing (`Docs/wire/pairing.md`).
+package enum PairingMessage: Hashable, Sendable {
+    /// The connecting side's commitment to its nonce, its key and its intention.
+    case commitment([UInt8])
+    /// The waiting side's nonce and intention.
+    case answer(nonce: [UInt8], intention: [UInt8])
+    /// The connecting side's nonce and intention, to which it has committed.
+    case reveal(nonce: [UInt8], intention: [UInt8])
+    /// A person has confirmed the digits on the sending side. The code proves that it has the same transcript.
+    case confirmed(code: [UInt8])
+    /// The sending side ends the pairing.
+    case refused(PairingRefusal)
+    /// The root keys of the account that the other side may join, as ``RootChain/bytes``.
+    case welcome(roots: [UInt8])
+    /// A signing request for the key of the sender's TLS certificate.
+    case request([UInt8])
+    /// The joining side's certificate in the account.
+    case accepted(PairingAccepted)
+    /// The sender's offer of a link, as ``LinkOffer/encoded()``.
+    case offer([UInt8])
+    /// The sender has stored what it received.
+    case done
+}
+
+extension PairingMessage: CustomStringConvertible, CustomReflectable {
+    /// The kind of message. Some messages hold secrets.
+    package var description: String {
+        switch self {
+        case .commitment: "commitment"
+        case .answer: "answer"
+        case .reveal: "reveal"
+        case .confirmed: "confirmed"
+        case .refused(let reason): "refused(\(reason.rawValue))"
+        case .welcome: "welcome"
+        case .request: "request"
+        case .accepted: "accepted"
+        case .offer: "offer"
+        case .done: "done"
+        }
+    }
+
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// What a system receives when it joins an account by pairing.
+package struct PairingAccepted: Hashable, Sendable {
+    package var certificate: [UInt8]
+    package var discoveryKey: [UInt8]
+    /// The discovery key with its signature; `nil` for the key with which the account was created.
+    package var signedDiscoveryKey: [UInt8]?
+    /// The account's revocation list; `nil` if no system was revoked.
+    package var revocations: [UInt8]?
+
+    package init(
+        certificate: [UInt8],
+        discoveryKey: [UInt8],
+        signedDiscoveryKey: [UInt8]? = nil,
+        revocations: [UInt8]? = nil
+    ) {
+        self.certificate = certificate
+        self.discoveryKey = discoveryKey
+        self.signedDiscoveryKey = signedDiscoveryKey
+        self.revocations = revocations
+    }
+}
+
+extension PairingAccepted: CustomStringConvertible, CustomReflectable {
+    package var description: String { "PairingAccepted(secret)" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The reason for which a side ends a pairing. The raw values are on the wire and frozen.
+package enum PairingRefusal: String, Hashable, Sendable, CaseIterable {
+    /// The person at the sending side did not confirm the digits.
+    case denied
+    /// The digits were not confirmed in time.
+    case timedOut = "timed-out"
+    /// The sending side is in another attempt.
+    case busy
+    /// The purposes of the two sides do not fit each other.
+    case purpose
+    /// The receiver broke the protocol.
+    case malformed
+    /// The sending side could not store or make something.
+    case failed
+}

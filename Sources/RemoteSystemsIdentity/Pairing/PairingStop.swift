@@ -1,0 +1,168 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// The end of a pairing that did not succeed.
+package struct PairingStop: Error, Hashable, Sendable {
+    package enum Reason: Hashable, Sendable {
+        /// The person at this side did not confirm the digits.
+        case denied
+        /// The person at this side did not answer in time.
+        case unansweredHere
+        /// The person at this side confirmed, and the other one did not answer in time.
+        case unansweredThere
+        /// The other side ended the pairing.
+        case refused(PairingRefusal)
+        /// This side is in another attempt.
+        case busy
+        /// The other side sent a message that was not due, or a wrong one.
+        case outOfTurn, malformed
+        case purposes(own: PairingIntention.Purpose, peer: PairingIntention.Purpose)
+    }
+
+    package let reason: Reason
+
+    static let denied = PairingStop(reason: .denied)
+    static let unansweredHere = PairingStop(reason: .unansweredHere)
+    static let unansweredThere = PairingStop(reason: .unansweredThere)
+    static let outOfTurn = PairingStop(reason: .outOfTurn)
+    static let malformed = PairingStop(reason: .malformed)
+
+    package static let busy = PairingStop(reason: .busy)
+
+    package static func refused(_ refusal: PairingRefusal) -> PairingStop { PairingStop(reason: .refused(refusal)) }
+
+    static func purposes(own: PairingIntention.Purpose, peer: PairingIntention.Purpose) -> PairingStop {
+        PairingStop(reason: .purposes(own: own, peer: peer))
+    }
+
+    /// Creates the end of a pairing in which the other side broke the protocol.
+    package static let broken = PairingStop(reason: .outOfTurn)
+
+    /// The reason to send to the other side; `nil` if it has ended the pairing itself.
+    package var refusal: PairingRefusal? {
+        switch self.reason {
+        case .denied: .denied
+        case .unansweredHere, .unansweredThere: .timedOut
+        case .refused: nil
+        case .busy: .busy
+        case .outOfTurn, .malformed: .malformed
+        case .purposes: .purpose
+        }
+    }
+
+    /// Whether the attempt counts towards the lock of ``PairingAttempts``, if this user started it.
+    ///
+    /// Only what happened on this side counts. Otherwise another machine could lock pairing here by refusing.
+    package var isFailedComparison: Bool { self.reason == .denied || self.reason == .unansweredHere }
+
+    /// The error for the person at this side.
+    package var error: IdentityError {
+        switch self.reason {
+        case .denied:
+            IdentityError(
+                .pairingDenied,
+                """
+                The digits were not confirmed on this machine, so nothing was changed. If the other machine showed \
+                different digits, a third machine may be between the two: try again on a network that you trust.
+                """
+            )
+        case .unansweredHere:
+            IdentityError(
+                .pairingTimedOut,
+                "The digits were not confirmed on this machine within 30 seconds, so nothing was changed. Try again."
+            )
+        case .unansweredThere:
+            IdentityError(
+                .pairingTimedOut,
+                """
+                The digits were not confirmed on the other machine within 30 seconds, so nothing was changed. Try \
+                again.
+                """
+            )
+        case .refused(let refusal): Self.error(for: refusal)
+        case .busy: Self.error(for: .busy)
+        case .outOfTurn, .malformed:
+            IdentityError(
+                .pairingFailed,
+                """
+                The other machine broke the rules of pairing, so nothing was changed. Check that the address is right, \
+                and use the same version of the software on both machines.
+                """
+            )
+        case .purposes(let own, let peer): Self.error(for: own, peer)
+        }
+    }
+
+    private static func error(for refusal: PairingRefusal) -> IdentityError {
+        switch refusal {
+        case .denied:
+            IdentityError(
+                .pairingRefused,
+                """
+                The digits were not confirmed on the other machine, so nothing was changed. If both machines showed \
+                the \
+                same digits, try again.
+                """
+            )
+        case .timedOut: PairingStop.unansweredThere.error
+        case .busy:
+            IdentityError(
+                .pairingBusy,
+                "The other machine is pairing with a third one. Wait half a minute and try again."
+            )
+        case .purpose:
+            IdentityError(
+                .pairingMismatch,
+                """
+                The two machines want different things, so nothing was changed. Use '--link' on both machines to link \
+                two accounts, or on neither to have both in one account; the other machine shows the details.
+                """
+            )
+        case .malformed:
+            IdentityError(
+                .pairingFailed,
+                "The other machine could not use this one's message. Use the same version of the software on both."
+            )
+        case .failed:
+            IdentityError(
+                .pairingFailed,
+                "The other machine failed to complete the pairing; it shows the reason. Nothing was changed here."
+            )
+        }
+    }
+
+    private static func error(
+        for own: PairingIntention.Purpose,
+        _ peer: PairingIntention.Purpose
+    ) -> IdentityError {
+        let text =
+            switch (own, peer) {
+            case (.link, .link), (.link, .ownAccount):
+                """
+                This machine is to link two accounts, and the other one to have both machines in one account. Use \
+                '--link' on both machines or on neither.
+                """
+            case (.ownAccount, .link):
+                """
+                This machine is to have both machines in one account, and the other one to link two accounts. Use \
+                '--link' on both machines or on neither.
+                """
+            case (.ownAccount(admits: false, joins: false), _):
+                """
+                This machine shares its account with others and does not hold the account's root key. Pair on the \
+                machine that holds the key, or leave the account here ('--leave-account').
+                """
+            case (.ownAccount(_, joins: true), .ownAccount):
+                """
+                The other machine does not hold the root key of its account, so it cannot admit this one. Pair with \
+                the machine of that account that holds the key.
+                """
+            case (.ownAccount, .ownAccount):
+                """
+                Both machines belong to accounts with other machines. On the machine that is to change its account, \
+                add '--leave-account'; its present account is set aside, not deleted.
+                """
+            }
+        return IdentityError(.pairingMismatch, "\(text) Nothing was changed.")
+    }
+}

@@ -1,0 +1,207 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+package import RemoteSystemsIdentity
+
+/// Performs the actions of a ``Pairing`` on one connection.
+struct PairingConversation<Outcome: Sendable>: Sendable {
+    let role: Pairing.Role
+    let key: PairingKey
+    let intention: PairingIntention
+    let steps: PairingSteps<Outcome>
+    let time: TimeSource
+
+    /// The time for everything after both persons have confirmed.
+    private static var exchangeTime: TimeAmount { .seconds(30) }
+    /// The time by which a connection outlasts the comparison, so that the state machine ends it with a reason.
+    private static var slack: TimeAmount { .seconds(5) }
+
+    /// Runs the conversation to its end.
+    ///
+    /// - Parameter turn: keeps other connections from a comparison at the same time; `nil` on the connecting side.
+    /// - Throws: ``PairingStop``; ``PairingUnfinished`` if it failed after both persons had confirmed; other errors of
+    ///   the connection and of the steps.
+    func run(_ connection: Introduction<PairingMessage>, turn: PairingTurn? = nil) async throws -> Outcome {
+        try await connection.run { certificate, _ in
+            guard let peer = PairingKey.fingerprint(ofPeer: certificate) else { throw PairingStop.broken }
+            return try await withThrowingTaskGroup(of: Void.self) { group in
+                let (events, feed) = AsyncStream<PairingEvent>.makeStream(bufferingPolicy: .bufferingOldest(8))
+                group.addTask { await Self.forward(connection.messages, to: feed) }
+                defer { group.cancelAll() }
+                do {
+                    let plan = try await self.agree(with: peer, connection, events, feed, &group, turn)
+                    return try await self.carryOut(plan, with: peer, connection, events)
+                } catch {
+                    if let refusal = (error as? PairingStop)?.refusal {
+                        try? await connection.send(.refused(refusal))
+                    }
+                    throw error
+                }
+            }
+        }
+    }
+
+    private static func forward(
+        _ messages: AsyncThrowingStream<PairingMessage, any Error>,
+        to feed: AsyncStream<PairingEvent>.Continuation
+    ) async {
+        do {
+            for try await message in messages { feed.yield(.message(message)) }
+            feed.yield(.closed(TransportError.brokenOff))
+        } catch {
+            feed.yield(.closed(error))
+        }
+    }
+
+    // Not inlined: see Docs/decisions/0008-async-frames.md.
+    @inline(never)
+    private func agree(
+        with peer: KeyFingerprint,
+        _ connection: Introduction<PairingMessage>,
+        _ events: AsyncStream<PairingEvent>,
+        _ feed: AsyncStream<PairingEvent>.Continuation,
+        _ group: inout ThrowingTaskGroup<Void, any Error>,
+        _ turn: PairingTurn?
+    ) async throws -> PairingPlan {
+        var pairing = Pairing(self.role, self.intention, ownKey: self.key.fingerprint, peerKey: peer)
+        var actions: [Pairing.Action] = []
+        if self.role == .connecting { actions = try pairing.start() }
+        if turn?.isTaken == true { throw PairingStop.busy }
+        while true {
+            for action in actions {
+                switch action {
+                case .send(let message):
+                    // The other side may send longer messages as soon as it has this one.
+                    if case .confirmed = message { try await connection.allow(bytes: PairingMessage.maxConfirmedBytes) }
+                    try await connection.send(message)
+                case .compare(let comparison):
+                    if let turn, !turn.take() { throw PairingStop.busy }
+                    connection.keepPlace()
+                    connection.extend(by: TimeAmount(Pairing.comparisonTime) + Self.slack)
+                    group.addTask { feed.yield(.answer(await self.ask(comparison))) }
+                    let deadline = pairing.deadline ?? self.time.now
+                    group.addTask {
+                        guard (try? await self.time.sleep(until: deadline)) != nil else { return }
+                        feed.yield(.timeIsOver)
+                    }
+                case .carryOut(let plan):
+                    return plan
+                }
+            }
+            switch try await events.nextEvent() {
+            case .message(let message): actions = try pairing.receive(message, at: self.time.now)
+            case .answer(let answer): actions = try pairing.answer(try answer.get(), at: self.time.now)
+            case .timeIsOver:
+                actions = []
+                try pairing.expire(at: self.time.now)
+            case .closed(let error): throw error
+            }
+        }
+    }
+
+    private func ask(_ comparison: PairingComparison) async -> Result<Bool, any Error> {
+        do {
+            return .success(try await self.steps.compare(comparison))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    @inline(never)
+    private func carryOut(
+        _ plan: PairingPlan,
+        with peer: KeyFingerprint,
+        _ connection: Introduction<PairingMessage>,
+        _ events: AsyncStream<PairingEvent>
+    ) async throws -> Outcome {
+        connection.extend(by: Self.exchangeTime)
+        let exchange = PairingExchange(connection: connection, events: events, peer: peer, key: self.key)
+        do {
+            return try await self.steps.carryOut(plan, exchange)
+        } catch {
+            if !(error is CancellationError), (error as? PairingStop)?.refusal != nil || !(error is PairingStop) {
+                let refusal = (error as? PairingStop)?.refusal ?? .failed
+                try? await connection.send(.refused(refusal))
+            }
+            throw PairingUnfinished(cause: error)
+        }
+    }
+}
+
+/// What the layer above does for a pairing.
+package struct PairingSteps<Outcome: Sendable>: Sendable {
+    /// Shows the digits and asks the person. It is cancelled when the pairing ends, and must then return.
+    package var compare: @Sendable (PairingComparison) async throws -> Bool
+    /// Exchanges and stores what the plan needs, after both persons have confirmed.
+    package var carryOut: @Sendable (PairingPlan, PairingExchange) async throws -> Outcome
+
+    package init(
+        compare: @escaping @Sendable (PairingComparison) async throws -> Bool,
+        carryOut: @escaping @Sendable (PairingPlan, PairingExchange) async throws -> Outcome
+    ) {
+        self.compare = compare
+        self.carryOut = carryOut
+    }
+}
+
+/// An error after both persons had confirmed.
+package struct PairingUnfinished: Error {
+    package var cause: any Error
+}
+
+/// The messages of a pairing after both persons have confirmed.
+package struct PairingExchange: Sendable {
+    private let connection: Introduction<PairingMessage>
+    private let events: AsyncStream<PairingEvent>
+    /// The key of the other side's TLS certificate.
+    package let peer: KeyFingerprint
+    /// This side's key.
+    package let key: PairingKey
+
+    init(
+        connection: Introduction<PairingMessage>,
+        events: AsyncStream<PairingEvent>,
+        peer: KeyFingerprint,
+        key: PairingKey
+    ) {
+        self.connection = connection
+        self.events = events
+        self.peer = peer
+        self.key = key
+    }
+
+    package func send(_ message: PairingMessage) async throws {
+        try await self.connection.send(message)
+    }
+
+    /// Waits for the other side's next message.
+    ///
+    /// - Throws: ``PairingStop`` if it refuses.
+    package func next() async throws -> PairingMessage {
+        while true {
+            switch try await self.events.nextEvent() {
+            case .message(.refused(let refusal)): throw PairingStop.refused(refusal)
+            case .message(let message): return message
+            case .answer, .timeIsOver: break
+            case .closed(let error): throw error
+            }
+        }
+    }
+}
+
+enum PairingEvent: Sendable {
+    case message(PairingMessage)
+    case answer(Result<Bool, any Error>)
+    case timeIsOver
+    case closed(any Error)
+}
+
+extension AsyncStream<PairingEvent> {
+    /// Waits for the next event of a stream that only ends by cancellation.
+    fileprivate func nextEvent() async throws -> PairingEvent {
+        var iterator = self.makeAsyncIterator()
+        guard let event = await iterator.next(isolation: #isolation) else { throw CancellationError() }
+        return event
+    }
+}

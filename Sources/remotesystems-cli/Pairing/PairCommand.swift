@@ -1,0 +1,147 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+
+/// The command `remotesystems pair`.
+struct PairCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pair",
+        abstract: "Pair with another machine by six digits: join accounts, or link them.",
+        usage: "remotesystems pair [<address>] [<options>]",
+        discussion: """
+            Without an address, the command waits for the other machine, and prints what to run there. With an \
+            address, \
+            it connects. Both machines then show six digits. Confirm only if they are the same: if they differ, a \
+            third \
+            machine is between the two.
+
+            Without --link, one machine joins the other one's account: the machine that holds its account's root key \
+            admits the other one. Of two new machines, the one that connects joins. With --link on both machines, the \
+            accounts of two persons are linked, and each grants the other one what its own options name.
+
+            The answer is read from the terminal; it is no unless it is yes within 30 seconds. If standard input is \
+            not \
+            a terminal, or with --type-digits, type the digits that the other machine shows instead. After three \
+            failed \
+            comparisons, connecting is locked for an hour.
+
+            Exit status: 1 if the digits were not confirmed on both machines.
+            """
+    )
+
+    @Argument(help: "The address that the waiting machine printed, HOST:PORT.")
+    var address: String?
+
+    @Flag(help: "Link the accounts of two persons instead of joining one. Give it on both machines.")
+    var link = false
+    @OptionGroup(title: "Rights that --link grants to the other account") var rights: GrantOptions
+
+    @Flag(name: .customLong("leave-account"), help: "Join even if other systems belong to this machine's account.")
+    var leavesAccount = false
+    @Flag(name: .customLong("type-digits"), help: "Type the digits that the other machine shows, instead of yes or no.")
+    var typesDigits = false
+    @Option(help: ArgumentHelp("The name that the other machine shows. Defaults to this system's name."))
+    var name: String?
+    @Option(
+        name: .customLong("host"),
+        help: ArgumentHelp(
+            """
+            While waiting, a name or address at which the other machine reaches this one. Repeatable, at most 8 times. \
+            Defaults to this machine's addresses.
+            """,
+            valueName: "host"
+        )
+    )
+    var hosts: [String] = []
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("While waiting, the port to listen on; 0 for any free one.", valueName: "port")
+    )
+    var port = 0
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard (0...65_535).contains(self.port) else { throw ValidationError("--port takes 0 to 65535.") }
+        guard self.hosts.count <= 8 else { throw ValidationError("--host can be given at most 8 times.") }
+        guard self.link || !self.rights.isGiven else {
+            throw ValidationError("--service, --scheme, --topic and --days need --link.")
+        }
+        guard !self.link || !self.leavesAccount else {
+            throw ValidationError("--link and --leave-account cannot be combined.")
+        }
+        if let address {
+            if let mistake = SystemAddress.mistake(in: address) { throw ValidationError(mistake) }
+            guard SystemAddress(address)?.port != nil else {
+                throw ValidationError("\(address) has no port. The waiting machine prints HOST:PORT.")
+            }
+            guard self.hosts.isEmpty, self.port == 0 else {
+                throw ValidationError("--host and --port are for the waiting machine, which is given no address.")
+            }
+        }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let account = RemoteSystemsAccount(
+            RemoteSystemsConfiguration("account", self.network, self.state, logger: self.common.logger())
+        )
+        let purpose: PairingPurpose =
+            self.link ? .link(grants: self.rights.grants) : .join(leavingAccount: self.leavesAccount)
+        let dialogue = PairDialogue(output: output, typesDigits: self.typesDigits)
+        let result: PairingResult?
+        do {
+            result = try await untilInterrupted { try await self.pair(account, purpose, dialogue, output) }
+        } catch let error as RemoteSystemError {
+            guard let cause = error.cause as? IdentityError, Self.refusals.contains(cause.code) else { throw error }
+            try Failure(error).report(output)
+            return false
+        }
+        guard let result else {
+            try output.json(PairOutput(event: "stopped"))
+            output.note("Stopped. Nothing was changed.")
+            return false
+        }
+        try dialogue.report(result)
+        return true
+    }
+
+    private static let refusals: Set<IdentityError.Code> = [.pairingDenied, .pairingRefused, .pairingTimedOut]
+
+    private func pair(
+        _ account: RemoteSystemsAccount,
+        _ purpose: PairingPurpose,
+        _ dialogue: PairDialogue,
+        _ output: Output
+    ) async throws -> PairingResult {
+        if let address = self.address.flatMap(SystemAddress.init), let port = address.port {
+            return try await account.pair(purpose, host: address.host, port: port, name: self.name) { prompt in
+                try await dialogue.confirm(prompt)
+            }
+        }
+        return try await account.waitForPairing(
+            purpose,
+            name: self.name,
+            hosts: self.hosts.isEmpty ? nil : self.hosts,
+            port: self.port
+        ) { place in
+            try dialogue.showWaiting(at: place, isLinking: self.link)
+        } attemptFailed: { error in
+            try? Failure(error).report(output)
+            output.note("Still waiting. Ctrl-C stops.")
+        } confirm: { prompt in
+            try await dialogue.confirm(prompt)
+        }
+    }
+}
+
+/// A line of `pair --json` without details.
+struct PairOutput: Encodable {
+    var event: String
+    let time = Date.now
+    var systemID: SystemID?
+}

@@ -1,0 +1,119 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+import RemoteSystems
+
+/// What `remotesystems pair` says and asks.
+struct PairDialogue: Sendable {
+    let output: Output
+    let typesDigits: Bool
+
+    /// Whether the person types the other machine's digits instead of yes or no. A program could always answer yes.
+    private var wantsDigits: Bool { self.typesDigits || isatty(STDIN_FILENO) != 1 }
+
+    func showWaiting(at place: PairingPlace, isLinking: Bool) throws {
+        try self.output.json(WaitingOutput(addresses: place.addresses, port: place.port))
+        let option = isLinking ? " --link" : ""
+        self.output.note(
+            place.addresses.count == 1
+                ? "Run this on the other machine:\n"
+                : "Run this on the other machine (if one address does not work, try the next):\n"
+        )
+        for address in place.addresses { try self.output.line("    remotesystems pair \(address)\(option)") }
+        self.output.note("\nWaiting for the other machine, for ten minutes. Ctrl-C stops.")
+    }
+
+    func confirm(_ prompt: PairingPrompt) async throws -> Bool {
+        try self.output.json(
+            ComparisonOutput(digits: prompt.digits, name: prompt.name, effect: prompt.effect.rawValue)
+        )
+        let effect =
+            switch prompt.effect {
+            case .admitsOther: "the other machine joins the account of this one"
+            case .joinsOther: "this machine joins the account of the other one"
+            case .links: "the accounts of the two machines are linked"
+            }
+        self.output.note("\nConnected to a machine that calls itself \(prompt.name.printable). This machine shows:\n")
+        try self.output.line("    \(prompt.groupedDigits)\n")
+        self.output.note("If you confirm on both machines, \(effect).")
+        if self.wantsDigits {
+            self.output.note("Type the six digits that the other machine shows, within 30 seconds:")
+            let answer = try await TerminalAnswer.line()
+            let isSame = answer?.filter(\.isNumber) == prompt.digits
+            if !isSame { self.output.note("These are not the digits of this machine.") } else { self.noteWait() }
+            return isSame
+        }
+        self.output.ask("Does the other machine show the same digits? [y/N] ")
+        let answer = try await TerminalAnswer.line()?.lowercased()
+        let isSame = answer == "y" || answer == "yes"
+        if isSame { self.noteWait() }
+        return isSame
+    }
+
+    private func noteWait() { self.output.note("Confirmed here. Waiting for the other machine.") }
+
+    func report(_ result: PairingResult) throws {
+        switch result {
+        case .admitted(let system):
+            try self.output.json(PairOutput(event: "admitted", systemID: system))
+            try self.output.line("System \(system.short) has joined the account.")
+        case .joined(let change):
+            try AccountChangeOutput.report(change, event: "joined", self.output)
+        case .linked(let link):
+            try self.output.json(LinkOutput(event: "linked", link))
+            for line in link.lines { try self.output.line(line) }
+        }
+    }
+}
+
+/// Reads an answer from standard input.
+enum TerminalAnswer {
+    private static let maxBytes = 256
+
+    /// Reads a line, without its end; `nil` at the end of the input.
+    ///
+    /// Standard input is not read while nothing waits, so that the read can be cancelled.
+    static func line() async throws -> String? {
+        var bytes: [UInt8] = []
+        while true {
+            var ready = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+            guard unsafe poll(&ready, 1, 0) > 0 else {
+                try await Task.sleep(for: .milliseconds(20))
+                continue
+            }
+            try Task.checkCancellation()
+            var byte: UInt8 = 0
+            let count = unsafe read(STDIN_FILENO, &byte, 1)
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count == 1, bytes.count < Self.maxBytes else { break }
+            if byte == UInt8(ascii: "\n") { return String(decoding: bytes, as: UTF8.self).trimmed }
+            bytes.append(byte)
+        }
+        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self).trimmed
+    }
+}
+
+extension String {
+    fileprivate var trimmed: String {
+        String(self.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+    }
+}
+
+/// The first output of `pair --json` on the waiting machine.
+private struct WaitingOutput: Encodable {
+    let event = "waiting"
+    let time = Date.now
+    var addresses: [String]
+    var port: Int
+}
+
+/// The output of `pair --json` when the digits are to be compared.
+private struct ComparisonOutput: Encodable {
+    let event = "compare"
+    let time = Date.now
+    var digits: String
+    var name: String
+    var effect: String
+}

@@ -1,0 +1,129 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension CommandTests {
+    /// `pair` on two simulated machines, over the loopback interface. The tests type what a person would.
+    @Suite struct Pair {
+        /// A command with a standard input to type into.
+        private struct Typed {
+            let command: RunningCommand
+            let keyboard: FileHandle
+
+            /// Waits for the digits of this machine.
+            func digits() async throws -> String {
+                try #require(try await self.command.event("compare")["digits"] as? String)
+            }
+
+            func type(_ text: String) throws { try self.keyboard.write(contentsOf: Data((text + "\n").utf8)) }
+        }
+
+        private static func start(
+            _ sandbox: Sandbox,
+            _ arguments: [String],
+            as machine: String = "own"
+        ) throws -> Typed {
+            let pipe = "\(sandbox.directory)/\(UUID()).keyboard"
+            guard unsafe mkfifo(pipe, 0o600) == 0 else { throw IntegrationError("no pipe") }
+            // Open for reading, too: a command that opens the pipe does not wait for a writer then.
+            let keyboard = try #require(FileHandle(forUpdatingAtPath: pipe))
+            let command = try sandbox.start(
+                ["pair", "--loopback", "--json"] + arguments,
+                as: machine,
+                around: ["/bin/sh", "-c", #"exec "$@" <"$0""#, pipe]
+            )
+            return Typed(command: command, keyboard: keyboard)
+        }
+
+        private static func pair(
+            _ sandbox: Sandbox,
+            waiting: [String] = [],
+            connecting: [String] = [],
+            wrongly: Bool = false,
+            _ body: (_ waiting: Typed, _ connecting: Typed) async throws -> Void
+        ) async throws {
+            let first = try Self.start(sandbox, waiting)
+            do {
+                let ready = try await first.command.event("waiting")
+                let address = try #require((ready["addresses"] as? [String])?.first)
+                let second = try Self.start(sandbox, [address] + connecting, as: "bo")
+                do {
+                    try second.type(wrongly ? "000" : try await first.digits())
+                    try first.type(try await second.digits())
+                    try await body(first, second)
+                } catch {
+                    await second.command.process.stop()
+                    throw error
+                }
+                await second.command.process.stop()
+            } catch {
+                await first.command.process.stop()
+                throw error
+            }
+            await first.command.process.stop()
+        }
+
+        @Test func `a machine joins after the digits of the other one were typed on both`() async throws {
+            try await Sandbox.with { sandbox in
+                try await Self.pair(sandbox) { first, second in
+                    let joined = try await second.command.event("joined")
+                    let admitted = try await first.command.event("admitted")
+                    #expect(joined["systemID"] as? String == admitted["systemID"] as? String)
+                    #expect(try await first.command.finish().status == 0)
+                    #expect(try await second.command.finish().status == 0)
+                }
+                #expect(
+                    try await sandbox.account()["accountID"] as? String
+                        == (try await sandbox.account("bo"))["accountID"] as? String
+                )
+            }
+        }
+
+        @Test func `wrong digits change nothing, and the other machine waits on`() async throws {
+            try await Sandbox.with { sandbox in
+                try await Self.pair(sandbox, wrongly: true) { first, second in
+                    let ended = try await second.command.finish()
+                    #expect(ended.status == 1)
+                    #expect(ended.event("failed")?["reason"] as? String == "pairingDenied")
+                    _ = try await first.command.event("failed")
+                    #expect(first.command.process.exitCode == nil)
+                }
+                #expect(try await sandbox.account()["joined"] as? [String] == [])
+            }
+        }
+
+        @Test func `two accounts are linked with rights, which are listed and withdrawn`() async throws {
+            try await Sandbox.with { sandbox in
+                try await Self.pair(
+                    sandbox,
+                    waiting: ["--link", "--service", "test.volume", "--days", "7"],
+                    connecting: ["--link", "--scheme", "https", "--name", "Bo"]
+                ) { first, second in
+                    let link = try await first.command.event("linked")
+                    #expect(link["name"] as? String == "Bo")
+                    _ = try await second.command.event("linked")
+                    #expect(try await second.command.finish().status == 0)
+                }
+                let link = try #require(try await sandbox.run("account", "links", "--json").event("link"))
+                #expect((link["granted"] as? [String: Any])?["services"] as? [String] == ["test.volume"])
+                #expect((link["received"] as? [String: Any])?["schemes"] as? [String] == ["https"])
+                #expect(try await sandbox.run("account", "unlink", "Bo").status == 0)
+            }
+        }
+
+        @Test func `arguments that make no sense are refused`() async throws {
+            try await Sandbox.with { sandbox in
+                for arguments in [
+                    ["--service", "test.volume"], ["--link", "--leave-account"], ["127.0.0.1"], ["127.0.0.1:0"],
+                    ["127.0.0.1:9", "--port", "9"], ["--port", "70000"], ["--link", "--days", "0"],
+                ] {
+                    let ended = try await sandbox.start(["pair", "--loopback"] + arguments).finish()
+                    #expect(ended.status == 64, "\(arguments)")
+                }
+            }
+        }
+    }
+}

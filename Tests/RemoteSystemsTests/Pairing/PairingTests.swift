@@ -1,0 +1,198 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsIdentity
+import Synchronization
+import Testing
+
+/// Two machines that pair over a real loopback connection, through the public API.
+@Suite(.timeLimit(.minutes(1))) struct PairingTests {
+    /// What one machine did.
+    private typealias Ended = Result<PairingResult, any Error>
+
+    /// The prompts of one machine.
+    private final class Prompts: Sendable {
+        let shown = Mutex<[PairingPrompt]>([])
+        func add(_ prompt: PairingPrompt) { self.shown.withLock { $0.append(prompt) } }
+        var all: [PairingPrompt] { self.shown.withLock { $0 } }
+    }
+
+    /// Lets the second machine connect to the first one, which waits.
+    private static func pair(
+        _ machines: TwoMachines,
+        waiting: PairingPurpose = .join,
+        connecting: PairingPurpose = .join,
+        prompts: Prompts = Prompts(),
+        waitingAnswer: Bool = true,
+        connectingAnswer: Bool = true
+    ) async throws -> (waiting: Ended, connecting: Ended) {
+        let (places, ready) = AsyncStream<PairingPlace>.makeStream(bufferingPolicy: .bufferingOldest(1))
+        let first = machines.account("first")
+        let task = Task {
+            defer { ready.finish() }
+            return try await first.waitForPairing(waiting, name: "First") { place in
+                ready.yield(place)
+            } confirm: { prompt in
+                prompts.add(prompt)
+                return waitingAnswer
+            }
+        }
+        var iterator = places.makeAsyncIterator()
+        guard let place = await iterator.next() else { return (await task.result, .failure(CancellationError())) }
+        let second = machines.account("second")
+        let ended: Ended
+        do {
+            ended = .success(
+                try await second.pair(connecting, host: "127.0.0.1", port: place.port, name: "Second") { prompt in
+                    prompts.add(prompt)
+                    return connectingAnswer
+                }
+            )
+        } catch {
+            ended = .failure(error)
+        }
+        // Without success the waiting machine waits on.
+        if (try? ended.get()) == nil { task.cancel() }
+        return (await task.result, ended)
+    }
+
+    private static func code(_ result: Ended) -> IdentityError.Code? {
+        guard case .failure(let error) = result else { return nil }
+        return ((error as? RemoteSystemError)?.cause as? IdentityError)?.code
+    }
+
+    @Test func `of two new machines, the one that connects joins the account of the one that waits`() async throws {
+        try await TwoMachines.with { machines in
+            let prompts = Prompts()
+            let (waiting, connecting) = try await Self.pair(machines, prompts: prompts)
+            guard case .joined(let change) = try connecting.get(), case .admitted(let system) = try waiting.get() else {
+                Issue.record("\(waiting), \(connecting)")
+                return
+            }
+            #expect(change.identity.systemID == system)
+            #expect(change.identity.accountID == (try machines.account("first").identity().accountID))
+            #expect(try machines.account("second").identity().systemID == system)
+            #expect(try machines.account("first").systemsThatJoined() == [system])
+            #expect(Set(prompts.all.map(\.digits)).count == 1 && prompts.all.count == 2)
+            #expect(Set(prompts.all.map(\.name)) == ["First", "Second"])
+            #expect(Set(prompts.all.map(\.effect)) == [.admitsOther, .joinsOther])
+        }
+    }
+
+    @Test func `a machine with the root key of a shared account admits, even if it connects`() async throws {
+        try await TwoMachines.with { machines in
+            // "second" has admitted "third" before.
+            let outcome = try await machines.whileInviting("second") { invitation, _ in
+                _ = try await machines.account("third").join(invitation)
+            }
+            _ = try outcome.get()
+            let (waiting, connecting) = try await Self.pair(machines)
+            guard case .admitted = try connecting.get(), case .joined(let change) = try waiting.get() else {
+                Issue.record("\(waiting), \(connecting)")
+                return
+            }
+            #expect(change.identity.accountID == (try machines.account("second").identity().accountID))
+        }
+    }
+
+    @Test(arguments: [(false, true), (true, false)])
+    func `without both confirmations nothing is changed`(waitingAnswer: Bool, connectingAnswer: Bool) async throws {
+        try await TwoMachines.with { machines in
+            let before = try machines.account("second").identity()
+            let (waiting, connecting) = try await Self.pair(
+                machines,
+                waitingAnswer: waitingAnswer,
+                connectingAnswer: connectingAnswer
+            )
+            #expect(Self.code(connecting) == (connectingAnswer ? .pairingRefused : .pairingDenied))
+            #expect((try? waiting.get()) == nil)
+            #expect(try machines.account("second").identity().systemID == before.systemID)
+            #expect(try machines.account("first").systemsThatJoined().isEmpty)
+        }
+    }
+
+    @Test func `three refusals on this machine lock connecting, and those of the other one do not`() async throws {
+        try await TwoMachines.with { machines in
+            for _ in 1...4 {
+                let (_, connecting) = try await Self.pair(machines, waitingAnswer: false)
+                #expect(Self.code(connecting) == .pairingRefused)
+            }
+            for _ in 1...3 {
+                let (_, connecting) = try await Self.pair(machines, connectingAnswer: false)
+                #expect(Self.code(connecting) == .pairingDenied)
+            }
+            let (_, connecting) = try await Self.pair(machines)
+            #expect(Self.code(connecting) == .pairingLocked)
+            // The machine that waited is not locked.
+            try AccountStore(directory: "\(machines.directory)/first").checkPairing(now: Date())
+        }
+    }
+
+    @Test func `two accounts are linked, each with what the other one grants`() async throws {
+        try await TwoMachines.with { machines in
+            let (waiting, connecting) = try await Self.pair(
+                machines,
+                waiting: .link(grants: Grants(services: ["test.volume"])),
+                connecting: .link(grants: Grants(uriSchemes: ["https"]))
+            )
+            guard case .linked(let first) = try waiting.get(), case .linked(let second) = try connecting.get() else {
+                Issue.record("\(waiting), \(connecting)")
+                return
+            }
+            #expect(first.granted.services == ["test.volume"] && first.received.uriSchemes == ["https"])
+            #expect(second.granted.uriSchemes == ["https"] && second.received.services == ["test.volume"])
+            #expect(first.name == "Second" && second.name == "First")
+            #expect(first.account == (try machines.account("second").identity().accountID))
+            #expect(try machines.account("first").links().map(\.account) == [first.account])
+            #expect(try machines.account("second").links().map(\.account) == [second.account])
+            #expect(first.account != second.account)
+        }
+    }
+
+    @Test func `a link and a join are refused without digits`() async throws {
+        try await TwoMachines.with { machines in
+            let prompts = Prompts()
+            let (_, connecting) = try await Self.pair(
+                machines,
+                waiting: .link(grants: Grants()),
+                connecting: .join,
+                prompts: prompts
+            )
+            #expect(Self.code(connecting) == .pairingMismatch && prompts.all.isEmpty)
+        }
+    }
+
+    @Test func `machines of one account have nothing to pair`() async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            let (_, connecting) = try await Self.pair(machines, connecting: .join(leavingAccount: true))
+            #expect(Self.code(connecting) == .accountInUse)
+        }
+    }
+
+    @Test func `a machine that does not hold its root key cannot link its account`() async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            let error = await identityCode {
+                _ = try await machines.account("second").pair(
+                    .link(grants: Grants()),
+                    host: "127.0.0.1",
+                    port: 9
+                ) { _ in true }
+            }
+            #expect(error == .notAuthority)
+        }
+    }
+
+    @Test func `where no machine waits, the error says so`() async throws {
+        try await TwoMachines.with { machines in
+            await #expect {
+                _ = try await machines.account("second").pair(host: "127.0.0.1", port: 9) { _ in true }
+            } throws: {
+                ($0 as? RemoteSystemError)?.code == .unreachable && ($0 as? RemoteSystemError)?.canRetry == true
+            }
+        }
+    }
+}
