@@ -109,6 +109,8 @@ final class ConnectionDriver {
         self.outbound = channel.allocator.buffer(capacity: Self.outboundBytes)
         let now = eventLoopEnvironment.now
         self.machine = ConnectionStateMachine(limits: limits, peer: remote, now: now, trustEnd: now + trusted)
+        // The channel may have become unwritable during the handshake, and the first request may have arrived with it.
+        self.machine.writabilityChanged(channel.isWritable)
     }
 
     // MARK: Calls

@@ -82,6 +82,8 @@ final class ByteStreamDriver {
             now: now,
             trustEnd: now + trusted
         )
+        // The channel may have become unwritable during the handshake.
+        self.machine.writabilityChanged(channel.isWritable, now: now)
     }
 
     // MARK: Reading
