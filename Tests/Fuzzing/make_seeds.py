@@ -242,6 +242,21 @@ def mdns_responses(tag: bytes) -> list[bytes]:
     ]
 
 
+def pairing() -> None:
+    for vector in VECTORS["pair-messages"]:
+        frame = bytes.fromhex(vector["hex"])[4:]
+        write("pairing", script((0,), command(0, 0, frame), command(1, 0, frame)))
+    # The low bit is the side that receives or answers; then 1 delivers, 2 answers, 3 lets time pass.
+    genuine = [command(3), command(2), command(3), command(4), command(5), command(2), command(3)]
+    write("pairing", script((0,), *genuine))
+    for index in range(len(genuine)):
+        steps = list(genuine)
+        if genuine[index][0] in (2, 3):
+            steps[index] = command(genuine[index][0], 0, bytes([0, 20, 1]))
+            write("pairing", script((0,), *steps))
+        write("pairing", script((0,), *genuine[:index], command(6, 31), *genuine[index:]))
+
+
 def joining() -> None:
     for vector in VECTORS["join-messages"]:
         frame = bytes.fromhex(vector["hex"])[4:]
@@ -398,7 +413,7 @@ def strings(value: object) -> set[str]:
 
 def dictionaries() -> None:
     names: set[str] = set()
-    for group in ("frames", "join-messages", "conversations"):
+    for group in ("frames", "join-messages", "pair-messages", "conversations"):
         for vector in VECTORS[group]:
             documents = [vector.get("json")] + [step.get("json") for step in vector.get("steps", [])]
             names |= strings(documents)
@@ -422,7 +437,7 @@ def dictionaries() -> None:
 
 if __name__ == "__main__":
     for make in (
-        values, frames, connections, streams, state, descriptions, discovery, joining, texts, trust, links, files,
+        values, frames, connections, streams, state, descriptions, discovery, joining, pairing, texts, trust, links, files,
         dictionaries,
     ):
         make()

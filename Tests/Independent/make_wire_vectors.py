@@ -675,6 +675,71 @@ def joining():
     ]
 
 
+def pairing():
+    """The values of pairing, from what both sides send."""
+    def vector(name, connecting, waiting):
+        parts = []
+        for side, key, intention in (("connecting", INVITER, connecting), ("waiting", JOINER, waiting)):
+            nonce = derive(f"{side} nonce of {name}")
+            parts.append({"key": key.name, "nonce": nonce, "intention": encode(intention), "fields": [key.fingerprint, nonce, encode(intention)]})
+        t = transcript(b"remote-systems/1 pair", *parts[0]["fields"], *parts[1]["fields"])
+
+        def key(purpose, count):
+            info = b"remote-systems/1 pair " + purpose
+            return HKDF(hashes.SHA256(), length=count, salt=t, info=info).derive(parts[0]["nonce"] + parts[1]["nonce"])
+
+        digits = int.from_bytes(key(b"digits", 8)) % 1_000_000
+        sides = [{"key": part["key"], "nonce": part["nonce"].hex(), "intention": part["intention"].hex()} for part in parts]
+        return {
+            "name": name, "connecting": sides[0], "waiting": sides[1],
+            "commitment": transcript(b"remote-systems/1 pair commitment", *parts[0]["fields"]).hex(), "t": t.hex(),
+            "digits": f"{digits:06}",
+            "connecting-code": hmac.digest(key(b"connecting confirms", 32), t, "sha256").hex(),
+            "waiting-code": hmac.digest(key(b"waiting confirms", 32), t, "sha256").hex(),
+        }
+
+    def own(name, admits, joins):
+        return {"purpose": "own-account", "name": name, "admits": admits, "joins": joins}
+
+    return [
+        vector("two new machines", own("Attic", True, True), own("Cellar", True, True)),
+        vector("a machine without a root key connects", own("Attic", False, True), own("Cellar", True, False)),
+        vector("a link", {"purpose": "link", "name": "Ada"}, {"purpose": "link", "name": "Bo"}),
+    ]
+
+
+def pair_messages():
+    nonce, code = derive("pair nonce"), derive("pair code")
+    intention = encode({"purpose": "link", "name": "Ada"})
+
+    def valid(name, kind, **parts):
+        return {"name": name, **message(kind, **parts)}
+
+    def refused(name, reason, kind, **parts):
+        return {"name": name, "hex": message(kind, **parts)["hex"], "refused": reason}
+
+    return [
+        valid("commitment", 0, commitment=code),
+        valid("answer", 1, nonce=nonce, intention=intention),
+        valid("reveal", 2, nonce=nonce, intention=intention),
+        valid("confirmed", 3, code=code),
+        *(valid(f"refused: {reason}", 4, reason=reason)
+          for reason in ("denied", "timed-out", "busy", "purpose", "malformed", "failed")),
+        valid("welcome", 5, root_certificate=b"root"),
+        valid("request", 6, request=b"request"),
+        valid("accepted", 7, certificate=b"certificate", discovery_key=DISCOVERY_KEY),
+        valid("accepted after a revocation", 7, certificate=b"certificate", discovery_key=DISCOVERY_KEY,
+              signed_discovery_key=bytes(104), revocations=bytes(72)),
+        valid("offer", 8, offer=b"offer"),
+        valid("done", 9),
+        refused("a commitment of 31 bytes", "a commitment has 32 bytes", 0, commitment=code[1:]),
+        refused("an answer without an intention", "the intention is missing", 1, nonce=nonce),
+        refused("a reveal with a long intention", "an intention has at most 512 bytes", 2, nonce=nonce, intention=bytes(513)),
+        refused("a code of 33 bytes", "a code has 32 bytes", 3, code=code + b"0"),
+        refused("an unknown kind", "there are ten kinds", 10),
+    ]
+
+
 def join_messages():
     nonce, code = derive("hello nonce"), derive("code")
 
@@ -812,6 +877,8 @@ def lists():
         "invitations": invitations(),
         "join-messages": join_messages(),
         "joining": joining(),
+        "pair-messages": pair_messages(),
+        "pairing": pairing(),
         "conversations": conversations.vectors(),
     }
 

@@ -18,8 +18,9 @@ import uuid
 import cbor2
 
 # The grammar's rule for the bytes of each list, and the lists whose bytes begin with a length field.
-RULES = {"frames": "frame", "values": "value", "urls": "value", "join-messages": "join-message"}
-FRAMED = {"frames", "join-messages"}
+RULES = {"frames": "frame", "values": "value", "urls": "value", "join-messages": "join-message",
+         "pair-messages": "pair-message"}
+FRAMED = {"frames", "join-messages", "pair-messages"}
 DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf, "-0": -0.0}
 
 

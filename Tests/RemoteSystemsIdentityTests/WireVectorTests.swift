@@ -70,6 +70,28 @@ import Testing
         }
     }
 
+    @Test(arguments: try WireVectors.list("pairing"))
+    func `both sides of a pairing compute the values of its vector`(vector: WireVectors.Vector) throws {
+        let keys = try TestAccount().keys
+        func part(_ side: String) throws -> PairingTranscript.Part {
+            let key = try #require(vector[side]?["key"]?.string.flatMap { keys[$0] })
+            let intention = try #require(vector[side]?["intention"]?.bytes)
+            #expect(PairingIntention(bytes: intention)?.bytes == intention)
+            return PairingTranscript.Part(
+                key: KeyFingerprint(of: key.publicKey),
+                nonce: try #require(vector[side]?["nonce"]?.bytes),
+                intention: intention
+            )
+        }
+        let (connecting, waiting) = (try part("connecting"), try part("waiting"))
+        let transcript = PairingTranscript(connecting: connecting, waiting: waiting)
+        #expect(connecting.commitment == vector["commitment"]?.bytes)
+        #expect(transcript.digest == vector["t"]?.bytes)
+        #expect(transcript.digits == vector["digits"]?.string)
+        #expect(transcript.confirmation(by: .connecting) == vector["connecting-code"]?.bytes)
+        #expect(transcript.confirmation(by: .waiting) == vector["waiting-code"]?.bytes)
+    }
+
     /// The certificates of further roots that the vector's sender presents, newest first.
     private static func links(_ vector: WireVectors.Vector) -> [[UInt8]] {
         (vector["links"]?.array ?? []).compactMap(\.bytes)

@@ -76,7 +76,8 @@ extension RemoteSystemsAccount {
 
     /// Waits until another machine has paired with this one, for at most ten minutes.
     ///
-    /// Listens on a separate port while it runs. Any machine that reaches the port can cause a prompt; one machine at a
+    /// Listens on a separate port while it runs, and advertises it on the network under a random name, so that
+    /// ``pairingsNearby(within:)`` finds it. Any machine that reaches the port can cause a prompt; one machine at a
     /// time gets one. After an attempt that failed, the method continues to wait.
     ///
     /// - Parameters:
@@ -127,7 +128,7 @@ extension RemoteSystemsAccount {
             throw error
         }
         do {
-            return try await self.withinTenMinutes {
+            return try await self.withinTenMinutes(advertising: listener.port) {
                 try await listener.run(intention, self.steps(purpose, intention, confirm)) { error in
                     await attemptFailed(RemoteSystemError(error))
                 }
@@ -139,6 +140,7 @@ extension RemoteSystemsAccount {
     }
 
     private func withinTenMinutes<Result: Sendable>(
+        advertising port: Int,
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         try await withThrowingTaskGroup(of: Result?.self) { group in
@@ -147,10 +149,16 @@ extension RemoteSystemsAccount {
             group.addTask { try await body() }
             group.addTask {
                 try await time.sleep(for: .seconds(600))
+                throw IdentityError.nothingPaired
+            }
+            group.addTask {
+                await self.advertisePairing(port: port)
                 return nil
             }
-            guard let result = try await group.next() ?? nil else { throw IdentityError.nothingPaired }
-            return result
+            for try await result in group {
+                if let result { return result }
+            }
+            throw CancellationError()
         }
     }
 

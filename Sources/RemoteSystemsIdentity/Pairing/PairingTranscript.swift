@@ -8,7 +8,7 @@ import Crypto
 /// It contains the keys of both TLS certificates. A man in the middle has other keys, so the two persons see different
 /// digits.
 struct PairingTranscript: Hashable, Sendable {
-    private let digest: [UInt8]
+    let digest: [UInt8]
     private let nonces: [UInt8]
 
     static let nonceBytes = 32

@@ -18,6 +18,8 @@ struct PairCommand: Subcommand {
             third \
             machine is between the two.
 
+            With --find instead of an address, the command looks for a waiting machine on the network.
+
             Without --link, one machine joins the other one's account: the machine that holds its account's root key \
             admits the other one. Of two new machines, the one that connects joins. With --link on both machines, the \
             accounts of two persons are linked, and each grants the other one what its own options name.
@@ -35,6 +37,8 @@ struct PairCommand: Subcommand {
     @Argument(help: "The address that the waiting machine printed, HOST:PORT.")
     var address: String?
 
+    @Flag(help: "Connect to the machine on the network that waits, without its address.")
+    var find = false
     @Flag(help: "Link the accounts of two persons instead of joining one. Give it on both machines.")
     var link = false
     @OptionGroup(title: "Rights that --link grants to the other account") var rights: GrantOptions
@@ -74,6 +78,10 @@ struct PairCommand: Subcommand {
         }
         guard !self.link || !self.leavesAccount else {
             throw ValidationError("--link and --leave-account cannot be combined.")
+        }
+        guard !self.find || self.address == nil else { throw ValidationError("Give an address or --find, not both.") }
+        guard !self.find || (self.hosts.isEmpty && self.port == 0) else {
+            throw ValidationError("--host and --port are for the waiting machine.")
         }
         if let address {
             if let mistake = SystemAddress.mistake(in: address) { throw ValidationError(mistake) }
@@ -123,6 +131,10 @@ struct PairCommand: Subcommand {
                 try await dialogue.confirm(prompt)
             }
         }
+        if self.find {
+            let place = try await self.place(account, output)
+            return try await self.pair(account, purpose, at: place, dialogue)
+        }
         return try await account.waitForPairing(
             purpose,
             name: self.name,
@@ -136,6 +148,45 @@ struct PairCommand: Subcommand {
         } confirm: { prompt in
             try await dialogue.confirm(prompt)
         }
+    }
+}
+
+extension PairCommand {
+    /// Finds the one machine that waits.
+    private func place(_ account: RemoteSystemsAccount, _ output: Output) async throws -> PairingPlace {
+        output.note("Looking for a machine that waits ('remotesystems pair'). Ctrl-C stops.")
+        let places = try await account.pairingsNearby()
+        guard let place = places.first else {
+            throw Failure("unreachable", "No machine on the network waits for a pairing.", canRetry: true)
+        }
+        guard places.count == 1 else {
+            let addresses = places.compactMap(\.addresses.first).joined(separator: ", ")
+            throw Failure(
+                "misuse",
+                "\(places.count) machines wait for a pairing: \(addresses). Give the address that the right one printed."
+            )
+        }
+        return place
+    }
+
+    /// Pairs with the machine at the first of its addresses that responds.
+    private func pair(
+        _ account: RemoteSystemsAccount,
+        _ purpose: PairingPurpose,
+        at place: PairingPlace,
+        _ dialogue: PairDialogue
+    ) async throws -> PairingResult {
+        var failure: any Error = Failure("unreachable", "The waiting machine has no address.", canRetry: true)
+        for host in place.hosts {
+            do {
+                return try await account.pair(purpose, host: host, port: place.port, name: self.name) { prompt in
+                    try await dialogue.confirm(prompt)
+                }
+            } catch let error as RemoteSystemError where error.code == .unreachable {
+                failure = error
+            }
+        }
+        throw failure
     }
 }
 

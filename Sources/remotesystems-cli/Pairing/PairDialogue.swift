@@ -22,7 +22,8 @@ struct PairDialogue: Sendable {
                 : "Run this on the other machine (if one address does not work, try the next):\n"
         )
         for address in place.addresses { try self.output.line("    remotesystems pair \(address)\(option)") }
-        self.output.note("\nWaiting for the other machine, for ten minutes. Ctrl-C stops.")
+        self.output.note("\nOn the same network, 'remotesystems pair --find\(option)' does the same.")
+        self.output.note("Waiting for the other machine, for ten minutes. Ctrl-C stops.")
     }
 
     func confirm(_ prompt: PairingPrompt) async throws -> Bool {

@@ -3,6 +3,7 @@
 
 import Foundation
 import NIOCore
+import RemoteSystemsIdentity
 import Testing
 import ValueSets
 
@@ -94,6 +95,19 @@ import ValueSets
     @Test(arguments: try vectors("join-messages").filter { $0.meaning == nil })
     func `bytes that are not a join message are refused`(vector: Vector) {
         #expect(throws: TransportError.self) { try JoinMessage(ByteBuffer(bytes: vector.bytes.dropFirst(4))) }
+    }
+
+    @Test(arguments: try vectors("pair-messages"))
+    func `a pairing message is read and written, or refused, as its vector states`(vector: Vector) throws {
+        let frame = ByteBuffer(bytes: vector.bytes.dropFirst(4))
+        guard let meaning = try vector.meaning?.encoded() else {
+            #expect(throws: TransportError.self) { try PairingMessage(frame) }
+            return
+        }
+        var written = ByteBuffer()
+        try PairingMessage(frame).write(to: &written)
+        #expect(written.readInteger(as: UInt32.self) == UInt32(written.readableBytes))
+        #expect(Array(written.readableBytesView) == meaning)
     }
 
     private static func read(_ bytes: [UInt8]) throws -> Frame {

@@ -34,7 +34,7 @@ struct Target: Sendable {
         Target(name: "txt-record", run: fuzzTXTRecord),
         Target(name: "mdns", run: fuzzOneShotResponse),
         Target(name: "join", baseBytes: 2 << 20, mutate: mutateCommands, run: fuzzJoining),
-        // The messages of pairing by a compared code belong here.
+        Target(name: "pairing", baseBytes: 2 << 20, mutate: mutateCommands, run: fuzzPairing),
         Target(name: "invitation", run: fuzzInvitation),
         Target(name: "token", run: fuzzToken),
         Target(name: "revocation-list", run: fuzzRevocationList),

@@ -1,0 +1,95 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsDiscovery
+internal import RemoteSystemsTransport
+
+extension RemoteSystemsAccount {
+    /// Finds the machines on the network that wait for a pairing.
+    ///
+    /// Nothing that is found is authenticated. The digits are, once both persons have compared them.
+    ///
+    /// - Parameter time: the time after which the method returns, if no machine was found. It returns a second after
+    ///   the first one was found. Defaults to ten minutes.
+    /// - Returns: the places at which machines wait, at most 16; empty if none was found in time.
+    /// - Throws: ``RemoteSystemError`` when the configuration is not valid; `CancellationError`.
+    public func pairingsNearby(within time: Duration = .seconds(600)) async throws -> [PairingPlace] {
+        try self.context.configuration.validate()
+        let clock = self.context.account.network.time
+        return try await withThrowingTaskGroup(of: PairingPlace?.self) { group in
+            defer { group.cancelAll() }
+            let (places, feed) = AsyncStream<PairingPlace>.makeStream(bufferingPolicy: .bufferingOldest(Self.maxPlaces))
+            for source in self.context.account.sources where source.origin == .announced {
+                group.addTask {
+                    await Self.browse(source, feed)
+                    return nil
+                }
+            }
+            group.addTask {
+                try await clock.sleep(for: time)
+                feed.finish()
+                return nil
+            }
+            var found: [PairingPlace] = []
+            for await place in places where !found.contains(place) && found.count < Self.maxPlaces {
+                if found.isEmpty {
+                    group.addTask {
+                        try await clock.sleep(for: .seconds(1))
+                        feed.finish()
+                        return nil
+                    }
+                }
+                found.append(place)
+            }
+            try Task.checkCancellation()
+            return found
+        }
+    }
+
+    private static let maxPlaces = 16
+
+    private static func browse(_ source: any DiscoverySource, _ feed: AsyncStream<PairingPlace>.Continuation) async {
+        for await event in source.browse(following: Presence.isPairing) {
+            guard case .appeared(let hint) = event, Presence.isPairing(hint), let port = hint.endpoints.first?.port
+            else { continue }
+            let endpoints = hint.endpoints.filter { $0.port == port && $0.transport == "ip" }.prefix(8)
+            guard !endpoints.isEmpty else { continue }
+            feed.yield(PairingPlace(hosts: endpoints.map(\.address), port: port))
+        }
+    }
+
+    /// Advertises that this machine waits, under a random name, until cancelled.
+    func advertisePairing(port: Int) async {
+        var random = SystemRandomNumberGenerator()
+        let instance = (0..<2).map { _ in String(random.next() as UInt64, radix: 36) }.joined()
+        let advertisement = DiscoveryAdvertisement(
+            instance: instance,
+            port: port,
+            properties: [
+                Presence.versionProperty: Array(Presence.version.utf8), Presence.pairingProperty: Array("1".utf8),
+            ]
+        )
+        await withTaskGroup(of: Void.self) { group in
+            for source in self.context.account.sources where source.origin == .announced {
+                group.addTask {
+                    do {
+                        try await source.advertise(advertisement)
+                    } catch {
+                        // The other machine can still connect to the address.
+                        self.context.logger.debug("Waiting for a pairing is not advertised", metadata: ["reason": "\(error)"])
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension Presence {
+    /// The key of a property that is `1` if a machine waits for a pairing at the port. It has no tag, so watchers ignore
+    /// the advertisement.
+    static let pairingProperty = "p"
+
+    static func isPairing(_ hint: DiscoveryHint) -> Bool {
+        hint.properties[Self.pairingProperty]?.elementsEqual("1".utf8) == true && hint.properties[Self.tagProperty] == nil
+    }
+}
