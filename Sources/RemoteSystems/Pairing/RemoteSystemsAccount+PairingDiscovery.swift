@@ -1,7 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Logging
 internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemsAccount {
@@ -50,11 +52,16 @@ extension RemoteSystemsAccount {
 
     private static func browse(_ source: any DiscoverySource, _ feed: AsyncStream<PairingPlace>.Continuation) async {
         for await event in source.browse(following: Presence.isPairing) {
-            guard case .appeared(let hint) = event, Presence.isPairing(hint), let port = hint.endpoints.first?.port
-            else { continue }
-            let endpoints = hint.endpoints.filter { $0.port == port && $0.transport == "ip" }.prefix(8)
-            guard !endpoints.isEmpty else { continue }
-            feed.yield(PairingPlace(hosts: endpoints.map(\.address), port: port))
+            let hint: DiscoveryHint
+            switch event {
+            case .appeared(let new), .changed(let new): hint = new
+            default: continue
+            }
+            // Anybody can announce anything, so it leads only to addresses of this network.
+            let near = hint.endpoints.filter { $0.isOnLink && $0.transport == "ip" }
+            guard Presence.isPairing(hint), let port = near.first?.port else { continue }
+            let hosts = near.filter { $0.port == port }.prefix(8).map(\.address)
+            feed.yield(PairingPlace(hosts: hosts, port: port))
         }
     }
 
@@ -76,7 +83,8 @@ extension RemoteSystemsAccount {
                         try await source.advertise(advertisement)
                     } catch {
                         // The other machine can still connect to the address.
-                        self.context.logger.debug("Waiting for a pairing is not advertised", metadata: ["reason": "\(error)"])
+                        let reason = "\(error)"
+                        self.context.logger.debug("The pairing is not advertised", metadata: ["reason": "\(reason)"])
                     }
                 }
             }
@@ -85,11 +93,12 @@ extension RemoteSystemsAccount {
 }
 
 extension Presence {
-    /// The key of a property that is `1` if a machine waits for a pairing at the port. It has no tag, so watchers ignore
-    /// the advertisement.
+    /// The key of a property that is `1` if a machine waits for a pairing at the port. There is no tag, so watchers
+    /// ignore the advertisement.
     static let pairingProperty = "p"
 
     static func isPairing(_ hint: DiscoveryHint) -> Bool {
-        hint.properties[Self.pairingProperty]?.elementsEqual("1".utf8) == true && hint.properties[Self.tagProperty] == nil
+        hint.properties[Self.pairingProperty]?.elementsEqual("1".utf8) == true
+            && hint.properties[Self.tagProperty] == nil
     }
 }

@@ -9,8 +9,7 @@ package import RemoteSystemsIdentity
 package enum PairingCall {
     /// Pairs with the system that waits at an endpoint.
     ///
-    /// - Throws: ``PairingStop``, ``PairingUnfinished``, ``TransportError``, ``IdentityError``, errors of the steps,
-    /// and
+    /// - Throws: ``PairingStop``; ``PairingUnfinished``; ``TransportError``; ``IdentityError``; errors of the steps;
     ///   `CancellationError`.
     package static func pair<Outcome: Sendable>(
         host: String,

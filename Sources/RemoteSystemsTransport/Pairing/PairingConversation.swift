@@ -3,6 +3,7 @@
 
 internal import NIOCore
 package import RemoteSystemsIdentity
+internal import ValueSets
 
 /// Performs the actions of a ``Pairing`` on one connection.
 struct PairingConversation<Outcome: Sendable>: Sendable {
@@ -74,7 +75,13 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
                 case .send(let message):
                     // The other side may send longer messages as soon as it has this one.
                     if case .confirmed = message { try await connection.allow(bytes: PairingMessage.maxConfirmedBytes) }
-                    try await connection.send(message)
+                    do {
+                        try await connection.send(message)
+                    } catch let error as ValueSetError {
+                        throw error
+                    } catch {
+                        // The connection has ended. The events say why, and begin with a refusal if the peer sent one.
+                    }
                 case .compare(let comparison):
                     if let turn, !turn.take() { throw PairingStop.busy }
                     connection.keepPlace()

@@ -163,7 +163,8 @@ extension PairCommand {
             let addresses = places.compactMap(\.addresses.first).joined(separator: ", ")
             throw Failure(
                 "misuse",
-                "\(places.count) machines wait for a pairing: \(addresses). Give the address that the right one printed."
+                "\(places.count) machines wait for a pairing: \(addresses). Give the address that the right one "
+                    + "printed."
             )
         }
         return place
