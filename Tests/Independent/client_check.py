@@ -142,27 +142,33 @@ def _(place):
     raise Wrong("answered")
 
 
-@promise("conversations of joiners are bounded", "[12] at most eight at once, four from one address; those beyond are closed")
+@promise("silent joiners make room", "[12] 32 at once, 8 from one address; a further one replaces the oldest silent one")
 def _(place):
     stranger, joinings = Identity.create(place.directory / "stranger"), []
 
-    def joining_from(number):
-        return type("Neighbour", (Joining,), {"source": (f"127.0.0.{number}", 0)})(place.invitation, stranger)
+    def join_from(number):
+        kind = type("Neighbour", (Joining,), {"source": (f"127.0.0.{number}", 0)})
+        joinings.append(kind(place.invitation, stranger))
+        return joinings[-1]
 
-    def is_closed(number):
+    def expect_closed(joining):
         try:
-            joinings.append(joining_from(number))
-            joinings[-1].challenge()
+            joining.challenge()
         except (EOFError, OSError) as error:
             check_that(not isinstance(error, TimeoutError), "neither answered nor closed")
         else:
-            raise Wrong(f"one too many from 127.0.0.{number} is answered")
+            raise Wrong("a silent connection keeps its place")
 
     try:
-        joinings += [joining_from(2) for _ in range(4)]
-        is_closed(2)
-        joinings += [joining_from(3) for _ in range(4)]
-        is_closed(4)
+        for _ in range(8):
+            join_from(2)
+        join_from(2).challenge()
+        expect_closed(joinings[0])
+        for number in range(3, 7):
+            for _ in range(8):
+                join_from(number)
+        join_from(7).challenge()
+        expect_closed(joinings[1])
     finally:
         for joining in joinings:
             joining.tls.close()

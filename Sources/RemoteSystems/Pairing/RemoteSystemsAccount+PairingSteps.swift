@@ -75,6 +75,15 @@ extension RemoteSystemsAccount {
         try await exchange.send(.offer(try own.encoded()))
         guard case .offer(let bytes) = try await exchange.next() else { throw PairingStop.broken }
         let theirs = try LinkOffer(encoded: bytes)
+        // An offer does not prove that its sender holds that account's root key. It must not replace a link.
+        let present = try await self.withStoreInBackground { store in try store.links() }
+        guard present[theirs.account]?.state != .active else {
+            throw IdentityError(
+                .invalidLink,
+                "This account is linked with account \(theirs.account.short) already. To link them anew, withdraw the "
+                    + "link on one of the machines first ('remotesystems account unlink')."
+            )
+        }
         let link = try await self.withStoreInBackground { store in try store.link(own, with: theirs, now: Date()) }
         do {
             try await exchange.send(.done)
@@ -115,7 +124,7 @@ extension RemoteSystemError {
         RemoteSystemError(
             .connectionLost,
             "This machine has stored the link with account \(link.account.short), but the other one did not confirm "
-                + "that it has. Pair again, or withdraw the link ('remotesystems account unlink').",
+                + "that it has. If it has not, withdraw the link ('remotesystems account unlink') and pair again.",
             side: .network,
             canRetry: true,
             outcome: .unknown,

@@ -14,6 +14,8 @@ package struct PairingStop: Error, Hashable, Sendable {
         case refused(PairingRefusal)
         /// This side is in another attempt.
         case busy
+        /// So many attempts have failed that this side does not wait any longer.
+        case tooManyAttempts
         /// The other side sent a message that was not due, or a wrong one.
         case outOfTurn, malformed
         case purposes(own: PairingIntention.Purpose, peer: PairingIntention.Purpose)
@@ -28,6 +30,7 @@ package struct PairingStop: Error, Hashable, Sendable {
     static let malformed = PairingStop(reason: .malformed)
 
     package static let busy = PairingStop(reason: .busy)
+    package static let tooManyAttempts = PairingStop(reason: .tooManyAttempts)
 
     package static func refused(_ refusal: PairingRefusal) -> PairingStop { PairingStop(reason: .refused(refusal)) }
 
@@ -44,7 +47,7 @@ package struct PairingStop: Error, Hashable, Sendable {
         case .denied: .denied
         case .unansweredHere, .unansweredThere: .timedOut
         case .refused: nil
-        case .busy: .busy
+        case .busy, .tooManyAttempts: .busy
         case .outOfTurn, .malformed: .malformed
         case .purposes: .purpose
         }
@@ -81,6 +84,14 @@ package struct PairingStop: Error, Hashable, Sendable {
             )
         case .refused(let refusal): Self.error(for: refusal)
         case .busy: Self.error(for: .busy)
+        case .tooManyAttempts:
+            IdentityError(
+                .pairingFailed,
+                """
+                Ten attempts to pair with this machine have failed, so it waits no longer, and nothing was changed. A \
+                third machine may be trying digits: try again on a network that you trust.
+                """
+            )
         case .outOfTurn, .malformed:
             IdentityError(
                 .pairingFailed,
@@ -100,8 +111,7 @@ package struct PairingStop: Error, Hashable, Sendable {
                 .pairingRefused,
                 """
                 The digits were not confirmed on the other machine, so nothing was changed. If both machines showed \
-                the \
-                same digits, try again.
+                the same digits, try again.
                 """
             )
         case .timedOut: PairingStop.unansweredThere.error

@@ -13,6 +13,8 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
     let steps: PairingSteps<Outcome>
     let time: TimeSource
 
+    /// The time that the connecting side has to reveal its nonce, while no other connection gets a turn.
+    private static var revealTime: TimeAmount { .seconds(5) }
     /// The time for everything after both persons have confirmed.
     private static var exchangeTime: TimeAmount { .seconds(30) }
     /// The time by which a connection outlasts the comparison, so that the state machine ends it with a reason.
@@ -20,7 +22,7 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
 
     /// Runs the conversation to its end.
     ///
-    /// - Parameter turn: keeps other connections from a comparison at the same time; `nil` on the connecting side.
+    /// - Parameter turn: keeps other connections from knowing digits at the same time; `nil` on the connecting side.
     /// - Throws: ``PairingStop``; ``PairingUnfinished`` if it failed after both persons had confirmed; other errors of
     ///   the connection and of the steps.
     func run(_ connection: Introduction<PairingMessage>, turn: PairingTurn? = nil) async throws -> Outcome {
@@ -68,11 +70,15 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
         var pairing = Pairing(self.role, self.intention, ownKey: self.key.fingerprint, peerKey: peer)
         var actions: [Pairing.Action] = []
         if self.role == .connecting { actions = try pairing.start() }
-        if turn?.isTaken == true { throw PairingStop.busy }
         while true {
             for action in actions {
                 switch action {
                 case .send(let message):
+                    if case .answer = message, let turn {
+                        guard turn.take() else { throw PairingStop.busy }
+                        connection.keepPlace()
+                        connection.extend(by: Self.revealTime)
+                    }
                     // The other side may send longer messages as soon as it has this one.
                     if case .confirmed = message { try await connection.allow(bytes: PairingMessage.maxConfirmedBytes) }
                     do {
@@ -83,7 +89,6 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
                         // The connection has ended. The events say why, and begin with a refusal if the peer sent one.
                     }
                 case .compare(let comparison):
-                    if let turn, !turn.take() { throw PairingStop.busy }
                     connection.keepPlace()
                     connection.extend(by: TimeAmount(Pairing.comparisonTime) + Self.slack)
                     group.addTask { feed.yield(.answer(await self.ask(comparison))) }

@@ -5,7 +5,6 @@ internal import FoundationEssentials
 package import Logging
 internal import NIOCore
 package import RemoteSystemsIdentity
-internal import Synchronization
 
 /// The waiting side of a pairing: listens on a port.
 package struct PairingPort: Sendable {
@@ -84,11 +83,11 @@ package struct PairingPort: Sendable {
         _ outcome: AsyncThrowingStream<Outcome, any Error>.Continuation,
         _ failed: @escaping @Sendable (any Error) async -> Void
     ) async {
-        let turns = PairingTurns()
+        let turns = SharedPairingTurns()
         await withDiscardingTaskGroup { group in
             for await connection in self.accepting.conversations {
                 group.addTask {
-                    let turn = turns.turn(of: connection.peer)
+                    let turn = turns.turn()
                     do {
                         outcome.yield(try await conversation.run(connection, turn: turn))
                     } catch let error as PairingUnfinished {
@@ -99,73 +98,9 @@ package struct PairingPort: Sendable {
                         if turn.isOwn, !Task.isCancelled { await failed((error as? PairingStop)?.error ?? error) }
                     }
                     turn.end()
+                    if turns.areOver { outcome.finish(throwing: PairingStop.tooManyAttempts.error) }
                 }
             }
         }
     }
-}
-
-/// Lets one connection at a time show its digits.
-///
-/// A machine whose attempt failed must let others try: for some seconds, its connections get no turn.
-final class PairingTurns: Sendable {
-    private struct State {
-        var holder: UInt64?
-        var next: UInt64 = 0
-        var last: (peer: PeerKey, end: ContinuousClock.Instant)?
-    }
-
-    private let state = Mutex(State())
-    private static let pause = Duration.seconds(2)
-
-    func turn(of peer: PeerKey) -> PairingTurn {
-        let number = self.state.withLock { state in
-            state.next += 1
-            return state.next
-        }
-        return PairingTurn(turns: self, number: number, peer: peer)
-    }
-
-    fileprivate func isFree(for peer: PeerKey, at now: ContinuousClock.Instant) -> Bool {
-        self.state.withLock { Self.isFree($0, for: peer, at: now) }
-    }
-
-    private static func isFree(_ state: State, for peer: PeerKey, at now: ContinuousClock.Instant) -> Bool {
-        guard state.holder == nil else { return false }
-        guard let last = state.last, last.peer == peer else { return true }
-        return now >= last.end + Self.pause
-    }
-
-    fileprivate func take(_ number: UInt64, for peer: PeerKey, at now: ContinuousClock.Instant) -> Bool {
-        self.state.withLock { state in
-            guard Self.isFree(state, for: peer, at: now) else { return false }
-            state.holder = number
-            return true
-        }
-    }
-
-    fileprivate func isHeld(by number: UInt64) -> Bool { self.state.withLock { $0.holder == number } }
-
-    fileprivate func end(_ number: UInt64, of peer: PeerKey, at now: ContinuousClock.Instant) {
-        self.state.withLock { state in
-            guard state.holder == number else { return }
-            state.holder = nil
-            state.last = (peer, now)
-        }
-    }
-}
-
-/// The turn of one connection.
-struct PairingTurn: Sendable {
-    fileprivate let turns: PairingTurns
-    fileprivate let number: UInt64
-    fileprivate let peer: PeerKey
-
-    /// Whether another connection has the turn, or this one's peer had it a moment ago.
-    var isTaken: Bool { !self.turns.isFree(for: self.peer, at: .now) }
-    /// Whether this connection has the turn.
-    var isOwn: Bool { self.turns.isHeld(by: self.number) }
-
-    func take() -> Bool { self.turns.take(self.number, for: self.peer, at: .now) }
-    func end() { self.turns.end(self.number, of: self.peer, at: .now) }
 }

@@ -46,6 +46,8 @@ struct PairDialogue: Sendable {
             if !isSame { self.output.note("These are not the digits of this machine.") } else { self.noteWait() }
             return isSame
         }
+        // What was typed before belongs to an earlier question.
+        tcflush(STDIN_FILENO, TCIFLUSH)
         self.output.ask("Does the other machine show the same digits? [y/N] ")
         let answer = try await TerminalAnswer.line()?.lowercased()
         let isSame = answer == "y" || answer == "yes"
