@@ -80,7 +80,7 @@ extension RemoteSystemsAccount {
         guard present[theirs.account]?.state != .active else {
             throw IdentityError(
                 .invalidLink,
-                "This account is linked with account \(theirs.account.short) already. To link them anew, withdraw the "
+                "This account is linked with account \(theirs.account.short) already. To link them again, withdraw the "
                     + "link on one of the machines first ('remotesystems account unlink')."
             )
         }

@@ -3,9 +3,9 @@
 
 /// One side of a pairing: two machines that show the same six digits, which their persons compare.
 ///
-/// The connecting side commits to its nonce before it sees the other one's, and reveals it afterwards. Nobody can
-/// therefore try out nonces on one connection until the digits fit. The connecting side knows the digits first, so the
-/// driver of the waiting side must send an answer to few connections: each is a guess in a million.
+/// The connecting side commits to its nonce before it sees the other one's, and reveals it afterwards. So neither side
+/// can try out nonces on one connection until the digits fit. The connecting side knows the digits first, so the driver
+/// of the waiting side must send an answer to few connections: each is a guess in a million.
 /// The driver passes in messages, answers and times, and performs the returned actions. The connection's TLS 1.3
 /// handshake must be complete, with a certificate of a fresh key on each side.
 package struct Pairing: Sendable {

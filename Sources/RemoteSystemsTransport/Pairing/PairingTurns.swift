@@ -8,13 +8,13 @@ internal import Synchronization
 /// The other side of a connection knows the digits as soon as it has the waiting side's nonce, before it shows its own.
 /// A man in the middle could therefore connect again and again until the digits are those that the other machine shows.
 /// So a connection needs a turn before it gets the nonce, one at a time, with a pause after each, and the machine stops
-/// waiting after a few failed turns. Whether the failure was somebody's fault cannot be known.
+/// waiting after a few failed turns, whatever made them fail.
 ///
 /// A value type without a clock.
 struct PairingTurns {
     typealias Instant = ContinuousClock.Instant
 
-    /// The time after a turn in which nobody gets one. A person who types an answer to a prompt that is gone does not
+    /// The time after a turn in which no connection gets one. A person who answers a prompt that is gone must not
     /// answer the next one.
     static let pause = Duration.seconds(2)
     /// The maximum number of turns, and so of guesses, while a machine waits.
@@ -45,7 +45,7 @@ struct PairingTurns {
 
     func isHeld(by connection: UInt64) -> Bool { self.holder == connection }
 
-    /// Whether nobody has the turn or will get it.
+    /// Whether no connection has the turn or will get it.
     var areOver: Bool { self.holder == nil && self.count >= Self.maxTurns }
 }
 

@@ -19,7 +19,7 @@ import Testing
         #expect(self.turns.isHeld(by: 1))
     }
 
-    @Test mutating func `nobody gets a turn for some seconds after one, from whatever address`() {
+    @Test mutating func `no connection gets a turn for some seconds after one`() {
         _ = self.turns.take(1, at: self.start)
         self.turns.end(1, at: self.start)
         let early = self.turns.take(2, at: self.start + PairingTurns.pause - .milliseconds(1))
