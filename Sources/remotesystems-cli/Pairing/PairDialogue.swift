@@ -83,6 +83,7 @@ enum TerminalAnswer {
         while true {
             var ready = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&ready, 1, 0) > 0 else {
+                // No event tells that a person has typed, since standard input may also be a file or a pipe.
                 try await Task.sleep(for: .milliseconds(20))
                 continue
             }

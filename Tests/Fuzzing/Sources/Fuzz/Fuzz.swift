@@ -7,7 +7,7 @@ import Glibc
 /// The target that this process fuzzes, from the environment variable `FUZZ_TARGET`.
 ///
 /// An environment variable, because libFuzzer starts itself again for some tasks and then passes only its own
-/// arguments.
+/// arguments. Unsafe, because libFuzzer calls this file's functions on one thread only.
 nonisolated(unsafe) private var target = Target.all[0]
 
 /// Selects the target. libFuzzer calls this once, before the first input.
