@@ -83,7 +83,7 @@ enum TerminalAnswer {
         while true {
             var ready = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&ready, 1, 0) > 0 else {
-                // No event tells that a person has typed, since standard input may also be a file or a pipe.
+                // Standard input may also be a file or a pipe, so it is polled.
                 try await Task.sleep(for: .milliseconds(20))
                 continue
             }
