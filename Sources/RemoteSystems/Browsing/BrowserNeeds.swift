@@ -16,6 +16,8 @@ struct BrowserNeeds: Sendable {
     var silenceTime = TimeAmount.hours(1)
     var connectTimeout = TimeAmount.zero
     var limits = ConnectionLimits()
+    /// The topics of applications that any watcher follows.
+    var topics: Set<String> = []
 
     /// Whether any watcher wants systems of accounts that are not linked.
     var wantsAnonymous: Bool { self.wanted.contains(.anonymous) }
@@ -28,6 +30,7 @@ struct BrowserNeeds: Sendable {
                 self.limits = own
             }
             self.wanted.formUnion(run.filters.wanted)
+            self.topics.formUnion(run.topics.names)
             self.silenceTime = min(self.silenceTime, TimeAmount(run.options.silenceTime))
             self.connectTimeout = max(
                 self.connectTimeout,

@@ -31,6 +31,8 @@ enum BrowserTimes {
     static let exchange = Duration.seconds(5)
     /// The interval at which processes of known systems are tried while discovery misses systems.
     static let recallInterval = Duration.milliseconds(1500)
+    /// The delay before a topic is followed again that the process has closed and still lists.
+    static let topic = Duration.seconds(1)
     /// The minimum time between two writes of what was learned of known systems.
     static let saving = Duration.seconds(3)
 

@@ -66,6 +66,7 @@ extension SystemBrowser {
         }
         let isFirst = !self.machine.isDescribed(instance)
         self.perform(self.machine.described(instance, description, now: self.time.now))
+        self.described(description.application.topics, attempt: attempt, by: connection)
         if isFirst { self.remember(self.instance(of: attempt, name) ?? name, over: connection) }
         if description.isAuthority, connection.isWithinAccount { self.renewIfDue(over: [connection]) }
     }

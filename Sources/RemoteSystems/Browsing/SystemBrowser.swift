@@ -19,6 +19,7 @@ actor SystemBrowser {
         case presence(AttemptQueue.Attempt)
         case followPresence(Connection, instance: String, attempt: Int)
         case followTrust(Connection)
+        case followTopic(String, Connection, attempt: Int)
         /// Stops counting an attempt that takes long.
         case releaseSlowAttempt(Int)
         /// Closes the connection to a process that does not describe itself in time.
@@ -86,6 +87,12 @@ actor SystemBrowser {
     private var nextTurn: ContinuousClock.Instant
     /// The description received from each instance. Kept while reconnecting, so that only changes are sent again.
     var descriptions: [String: (system: SystemID, subscriber: StateSubscriber)] = [:]
+    /// The topics of applications, by the number of the attempt whose connection carries them.
+    var processTopics: [Int: ProcessTopics] = [:]
+    /// The records of each instance in topics of applications. Kept while reconnecting.
+    var instanceRecords: [String: InstanceRecords] = [:]
+    /// The topics of applications that any watcher wants.
+    let wantedTopics = ObservableValue<Set<String>>([])
     /// Limits how fast long descriptions arrive.
     let descriptionPace = StatePace()
     /// The publisher of this system's state (the topic `trust`) on its presence connections.
@@ -138,6 +145,7 @@ actor SystemBrowser {
         for system in self.machine.systems.values { self.notify(position, self.users[position].list.changed(system)) }
         for error in self.errors.values { self.notify(position, .error(error)) }
         if self.machine.isSettled { self.notify(position, self.users[position].list.settled()) }
+        self.reportRecords(to: user.run.topics)
         self.armWakeUp()
     }
 
@@ -155,7 +163,8 @@ actor SystemBrowser {
     private func needsChanged() {
         let before = self.needs
         self.needs = BrowserNeeds(self.users.map(\.run))
-        guard self.task != nil else { return }
+        guard self.task != nil else { return self.wantedTopics.change { $0 = self.needs.topics } }
+        if self.needs.topics != before.topics { self.wantedTopicsChanged() }
         if self.needs.silenceTime != before.silenceTime {
             for connection in self.attempts.values.compactMap(\.connection) {
                 connection.update(deadPeerTime: self.needs.silenceTime)
@@ -214,6 +223,8 @@ actor SystemBrowser {
         self.wakeUp = nil
         self.attempts = [:]
         self.descriptions = [:]
+        self.processTopics = [:]
+        self.instanceRecords = [:]
         await self.knownSystems?.save()
     }
 
@@ -244,6 +255,8 @@ actor SystemBrowser {
             await self.followPresence(of: instance, attempt: attempt, over: connection)
         case .followTrust(let connection):
             await self.account.followTrust(over: connection, logger: self.logger)
+        case .followTopic(let topic, let connection, let attempt):
+            await self.follow(topic, over: connection, attempt: attempt)
         case .renew:
             while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
                 await self.account.reloadIdentityInBackground()
@@ -282,17 +295,20 @@ actor SystemBrowser {
                 self.nextAttempt += 1
                 if let old = self.attempts.updateValue((self.nextAttempt, nil), forKey: instance) {
                     self.attemptQueue.cancel(old.number)
+                    self.processTopics[old.number] = nil
                 }
                 self.start(attempt: self.nextAttempt, to: instance, endpoints)
             case .disconnect(let instance):
                 if let attempt = self.attempts.removeValue(forKey: instance) {
                     self.attemptQueue.cancel(attempt.number)
+                    self.processTopics[attempt.number] = nil
                     attempt.connection?.abort()
                 }
                 self.forgetIfGone(instance)
             case .rename(let old, let new):
                 self.attempts[new] = self.attempts.removeValue(forKey: old)
                 self.descriptions[new] = self.descriptions.removeValue(forKey: old)
+                self.instanceRecords[new] = self.instanceRecords.removeValue(forKey: old)
             case .probe(let instance):
                 self.attempts[instance]?.connection?.probe(within: BrowserTimes.response)
             case .changed(let system):
@@ -377,6 +393,7 @@ actor SystemBrowser {
         } onCancel: {
             connection.leave()
         }
+        self.processTopics[attempt] = nil
         guard let instance = self.instance(of: attempt, name), !Task.isCancelled else { return }
         self.perform(self.machine.lost(instance, orderly: status == .completed, now: self.time.now))
         self.forgetIfGone(instance)
@@ -387,6 +404,7 @@ actor SystemBrowser {
         guard !self.machine.knows(instance) else { return }
         if let attempt = self.attempts.removeValue(forKey: instance) { self.attemptQueue.cancel(attempt.number) }
         self.descriptions[instance] = nil
+        self.forgetRecords(of: instance)
     }
 
     private func attemptFailed(_ instance: String, _ endpoints: [Endpoint], _ error: any Error) {

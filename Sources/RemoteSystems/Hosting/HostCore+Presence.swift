@@ -10,10 +10,9 @@ internal import RemoteSystemsTransport
 extension HostCore {
     /// Starts publishing the host's description. Watchers receive nothing before this call.
     func begin() throws {
-        self.publications = try HostPublications(
-            allowsAnonymous: self.anonymousConnections != nil,
-            self.context.security()
-        )
+        let publications = try HostPublications(self.authorisation, self.context.security())
+        self.publications = publications
+        self.topics.begin(publications)
         self.accountChanged()
     }
 
@@ -104,13 +103,14 @@ extension HostCore {
         }
     }
 
-    /// Publishes the registered programs, if they have changed since they were last published. Does nothing while the
-    /// host closes: watchers then connect to the programs themselves.
+    /// Publishes the registered programs and the names of topics, if they have changed since they were last published.
+    /// Does nothing while the host closes: watchers then connect to the programs themselves.
     func publishPrograms() {
-        guard !self.isClosing, let version = self.referral?.running.registered?.version,
-            version != self.publishedPrograms
-        else { return }
+        guard !self.isClosing, let version = self.referral?.running.registered?.version else { return }
+        let topics = self.topics.names
+        guard version != self.publishedPrograms || topics != self.publishedTopics else { return }
         self.publishedPrograms = version
+        self.publishedTopics = topics
         self.publish()
     }
 
@@ -131,6 +131,7 @@ extension HostCore {
             let account = self.context.account
             let trust = try self.context.security().trust
             try self.publications?.update(linked: Set(trust.linked.keys))
+            self.topics.publishAll()
             try self.publications?.update(trust.own, links: account.links.list)
         } catch {
             self.context.logger.warning("The account's trust could not be published", metadata: ["reason": "\(error)"])
@@ -149,6 +150,7 @@ extension HostCore {
             isAuthority: identity?.isAuthority ?? false,
             application: self.application
         )
+        description.application.topics = self.topics.names
         let isLocal: Bool
         switch group {
         case .local: isLocal = true

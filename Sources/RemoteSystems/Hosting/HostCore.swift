@@ -30,6 +30,8 @@ actor HostCore {
     /// The streams that this host offers to other systems.
     nonisolated let streamTickets: StreamTickets
     var watchers: [ObjectIdentifier: Connection] = [:]
+    /// The topics of this application and, on the host daemon, of the registered programs.
+    nonisolated let topics: HostTopics
     /// The published state of the host; `nil` until ``begin()``.
     var publications: HostPublications?
     /// The connections of systems of other accounts; `nil` where none are accepted.
@@ -44,6 +46,8 @@ actor HostCore {
     var hasOutgrownTopic = false
     /// The version of the registered programs that was published last.
     var publishedPrograms: UInt64?
+    /// The names of topics that were published last.
+    var publishedTopics: [String] = []
     let port = Promise<Int>()
 
     init(
@@ -52,8 +56,10 @@ actor HostCore {
         builtIns: [BuiltInService] = [],
         referral: ApplicationReferral? = nil,
         application: SystemDescription.Application,
+        topics: [ApplicationTopic] = [],
         allowsAnonymous: Bool = false
     ) {
+        self.topics = HostTopics(topics, of: application.id, logger: context.logger)
         self.referral = referral
         self.anonymousConnections = allowsAnonymous ? AnonymousConnections() : nil
         self.linkedConnections = LinkedConnections()
@@ -100,6 +106,15 @@ actor HostCore {
         guard self.services.count <= SystemDescription.maxServices else {
             throw misuse("A host offers at most \(SystemDescription.maxServices) services.")
         }
+        let topics = self.topics.ownNames
+        guard topics.count <= ApplicationTopic.maxTopics, Set(topics).count == topics.count,
+            topics.allSatisfy(StateMessage.isName)
+        else {
+            throw misuse(
+                "An application publishes at most \(ApplicationTopic.maxTopics) topics, with names that differ, of 1 to "
+                    + "64 of a-z, 0-9, '-' and '.'."
+            )
+        }
         guard self.uriSchemes.count <= SystemDescription.maxSchemes else {
             throw misuse("A host opens URIs of at most \(SystemDescription.maxSchemes) schemes.")
         }
@@ -142,6 +157,7 @@ actor HostCore {
     func close(first: () async -> Void) async {
         self.isClosing = true
         await first()
+        self.topics.end()
         await self.referral?.starter.stop()
         await withTaskCancellationHandler {
             // A connection that was admitted just before may open while the others close.

@@ -4,6 +4,7 @@
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
+internal import ValueSets
 
 /// The state that a host publishes on presence connections: its description and the revocation list.
 ///
@@ -27,6 +28,8 @@ final class HostPublications: Sendable {
         let presence: PublishedTopic
         /// `nil` for the anonymous group.
         let trust: TrustPublication?
+        /// The open topics of applications, by name. Empty for the anonymous group.
+        var topics: [String: PublishedTopic] = [:]
 
         init(to group: Group, _ security: TransportSecurity) throws(TransportError) {
             let limits: StateLimits =
@@ -46,14 +49,16 @@ final class HostPublications: Sendable {
     }
 
     private let security: TransportSecurity
+    private let authorisation: Authorisation
     private let publications: Mutex<[Group: Publication]>
 
-    init(allowsAnonymous: Bool, _ security: TransportSecurity) throws(TransportError) {
+    init(_ authorisation: Authorisation, _ security: TransportSecurity) throws(TransportError) {
         var publications: [Group: Publication] = [:]
-        for group in [Group.account, .local] + (allowsAnonymous ? [.anonymous] : []) {
+        for group in [Group.account, .local] + (authorisation.allowsAnyoneNearby ? [.anonymous] : []) {
             publications[group] = try Publication(to: group, security)
         }
         self.security = security
+        self.authorisation = authorisation
         self.publications = Mutex(publications)
     }
 
@@ -90,6 +95,35 @@ final class HostPublications: Sendable {
         return isComplete
     }
 
+    /// Opens, updates or closes a topic of applications for each group that may have rights to it.
+    func update(topic: String, isOpen: Bool, _ records: (Group) -> [StateKey: ValueSet]) throws(TransportError) {
+        try self.publications.withLock { publications throws(TransportError) in
+            for (group, publication) in publications where group != .anonymous {
+                guard isOpen else {
+                    publications[group]?.topics[topic] = nil
+                    continue
+                }
+                if let open = publication.topics[topic] {
+                    try open.replace(by: records(group))
+                } else {
+                    let new = try publication.publisher.open(.application(topic), for: self.audience(of: topic))
+                    try new.replace(by: records(group))
+                    publications[group]?.topics[topic] = new
+                }
+            }
+        }
+    }
+
+    private func audience(of topic: String) -> TopicAudience {
+        let own = self.security.systemID
+        return TopicAudience(view: { [authorisation] peer in
+            // Every program of a peer's system has the same rights to topics.
+            let subject = Authorisation.Subject(peer, application: "", own: own)
+            guard authorisation.decide(subject, .topic(topic)) == .allowed else { return nil }
+            return Authorisation.view(of: topic, for: peer.standing)
+        })
+    }
+
     /// Checks the rights of subscribers again, and publishes new revocations, root keys, discovery keys and links.
     func update(_ trust: TrustedAccount, links: LinkList?) throws(TransportError) {
         for (group, publication) in self.all {
@@ -105,13 +139,15 @@ final class HostPublications: Sendable {
 }
 
 extension StateLimits {
-    /// The limits for systems of a linked account: two topics, and as many subscriptions as they may have connections.
+    /// The limits for systems of a linked account: two topics and those of applications, and as many subscriptions as
+    /// they may have connections.
     fileprivate static var forLinked: StateLimits {
+        let perConnection = 2 + ApplicationTopic.maxTopics
         var limits = StateLimits()
-        limits.topics = 2
-        limits.subscriptionsPerConnection = 2
-        limits.subscriptionsPerPeer = 2 * LinkedConnections.maxPerSystem
-        limits.subscriptions = 2 * LinkedConnections.maxPerAccount
+        limits.topics = 2 + HostTopics.maxTopics
+        limits.subscriptionsPerConnection = perConnection
+        limits.subscriptionsPerPeer = perConnection * LinkedConnections.maxPerSystem
+        limits.subscriptions = perConnection * LinkedConnections.maxPerAccount
         return limits
     }
 

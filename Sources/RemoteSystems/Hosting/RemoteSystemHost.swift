@@ -76,6 +76,8 @@ public final class RemoteSystemHost: Service {
         /// A listening socket to use instead of opening one, as service managers pass it. The host closes it when it
         /// ends. A socket that accepts connections from more than the configuration's network is refused.
         package var listeningSocket: Int32?
+        /// What other modules add to the host. Defaults to nothing.
+        package var features: [HostFeature] = []
         /// The receiver of every event of the host's connections. For the conformance host.
         package var connectionObserver: ConnectionObserver?
         /// Additional keys, unknown to this protocol version, for every `accept`.
@@ -136,6 +138,8 @@ public final class RemoteSystemHost: Service {
         let registryPlace = Self.registryPlace(configuration, running)
         let advertising = ObservableValue(Advertising(isWanted: options.isDiscoverable))
         let launching = options.launchURIProvider.map { LaunchService(provider: $0, context: context) }
+        let services = services + options.features.flatMap(\.services)
+        let topics = options.features.flatMap(\.topics)
         self.context = context
         self.running = running
         self.launching = launching
@@ -153,8 +157,10 @@ public final class RemoteSystemHost: Service {
                 displayName: options.displayName ?? configuration.applicationID,
                 attributes: options.attributes,
                 services: services.map { $0.published },
-                uriSchemes: launching?.schemes ?? []
+                uriSchemes: launching?.schemes ?? [],
+                topics: topics.map(\.name)
             ),
+            topics: topics,
             allowsAnonymous: options.allowsAnyoneNearby
         )
         guard let running, let programs = running.registered, registryPlace != nil else {
@@ -165,6 +171,7 @@ public final class RemoteSystemHost: Service {
             programs,
             running: running,
             context: context,
+            topics: self.core.topics,
             advertised: self.advertised
         ) {
             advertising.value.isWanted

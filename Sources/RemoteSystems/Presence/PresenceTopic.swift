@@ -23,7 +23,7 @@ enum PresenceTopic {
                 Self.application,
                 fields: [
                     .required("Id", .string), .optional("DisplayName", .string),
-                    .optional("Schemes", .array(of: .string)),
+                    .optional("Schemes", .array(of: .string)), .optional("Topics", .array(of: .string)),
                 ]
             ),
             TopicSchema.Records(Self.attribute, fields: [.required("Value", .string)]),
@@ -47,7 +47,8 @@ enum PresenceTopic {
                 Self.process,
                 fields: [
                     .optional("Id", .string), .optional("DisplayName", .string),
-                    .optional("Schemes", .array(of: .string)), .optional("Value", .string),
+                    .optional("Schemes", .array(of: .string)), .optional("Topics", .array(of: .string)),
+                    .optional("Value", .string),
                     .optional("Version", .string), .optional("Summary", .string), .optional("Remote", .bool),
                     .optional("Bytes", .data),
                 ]
@@ -219,6 +220,7 @@ extension SystemDescription.Application {
     fileprivate var ownRecord: ValueSet {
         var record: ValueSet = ["Id": .string(self.id), "DisplayName": .string(self.displayName)]
         if !self.uriSchemes.isEmpty { record["Schemes"] = .array(self.uriSchemes.map { .string($0) }) }
+        if !self.topics.isEmpty { record["Topics"] = .array(self.topics.map { .string($0) }) }
         return record
     }
 
@@ -373,13 +375,16 @@ extension SystemDescription.Application {
         }
         let schemes = (record["Schemes"]?.array ?? []).prefix(SystemDescription.maxSchemes)
             .compactMap(\.string).filter { (1...64).contains($0.utf8.count) }
+        let topics = (record["Topics"]?.array ?? []).prefix(SystemDescription.maxTopics)
+            .compactMap(\.string).filter(StateMessage.isName)
         self.init(
             id: id,
             displayName: record.text("DisplayName") ?? id,
             attributes: texts,
             services: services.sorted { $0.0 < $1.0 }.prefix(SystemDescription.maxServices)
                 .compactMap { RemoteSystemApplication.Service($0, $1) },
-            uriSchemes: Set(schemes).sorted()
+            uriSchemes: Set(schemes).sorted(),
+            topics: Set(topics).sorted()
         )
     }
 }

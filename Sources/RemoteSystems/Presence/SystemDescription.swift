@@ -35,6 +35,9 @@ struct SystemDescription: Sendable, Hashable {
         var attributes: [String: String] = [:]
         var services: [RemoteSystemApplication.Service] = []
         var uriSchemes: [String] = []
+        /// The names of the topics of applications that the application's process publishes. The host daemon's topics
+        /// contain the records of registered programs.
+        var topics: [String] = []
     }
 
     /// A running application that registered with the publishing process.
@@ -66,6 +69,7 @@ struct SystemDescription: Sendable, Hashable {
     static let maxServices = 256
     static let maxAttributes = 256
     static let maxSchemes = 256
+    static let maxTopics = HostTopics.maxTopics
     static let maxInstalled = 256
     static let maxRunning = 256
     static let maxTextBytes = 1024
@@ -106,11 +110,12 @@ extension SystemDescription {
                 id: application.id,
                 displayName: application.displayName,
                 services: application.services.filter { grants.services.contains($0.name) },
-                uriSchemes: application.uriSchemes.filter(grants.uriSchemes.contains)
+                uriSchemes: application.uriSchemes.filter(grants.uriSchemes.contains),
+                topics: application.topics.filter(grants.topics.contains)
             )
         }
         func isOffered(_ application: Application) -> Bool {
-            !application.services.isEmpty || !application.uriSchemes.isEmpty
+            !application.services.isEmpty || !application.uriSchemes.isEmpty || !application.topics.isEmpty
         }
         var own = granted(self.application)
         own.services = self.application.services.filter {

@@ -138,6 +138,11 @@ final class ProgramRegistry: Sendable {
         }
     }
 
+    /// Whether other systems cannot reach a program; `true` while that is not known.
+    func isOnLoopback(_ number: Number) -> Bool {
+        self.state.value.entries[number]?.registration?.isOnLoopback ?? true
+    }
+
     /// Returns the port of an application once it is registered; `nil` if the task is cancelled first.
     func port(whenRegistered application: String) async -> Int? {
         func port(_ state: State) -> Int? {

@@ -17,6 +17,7 @@ final class RegistryListener: Sendable {
     private let programs: ProgramRegistry
     private let locks: ApplicationLocks
     private let context: ApplicationContext
+    private let topics: HostTopics
     private let advertised: AdvertisedInstances
     /// Publishes the registered programs, if they have changed.
     private let publish: @Sendable () async -> Void
@@ -30,6 +31,7 @@ final class RegistryListener: Sendable {
         _ programs: ProgramRegistry,
         running: RunningApplications,
         context: ApplicationContext,
+        topics: HostTopics,
         advertised: AdvertisedInstances,
         budget: StateBudget = StateBudget(total: 16 << 20, perPeer: 16 << 20),
         isAdvertised: @escaping @Sendable () -> Bool,
@@ -38,6 +40,7 @@ final class RegistryListener: Sendable {
         self.programs = programs
         self.locks = ApplicationLocks(running: running)
         self.context = context
+        self.topics = topics
         self.advertised = advertised
         self.budget = budget
         self.isAdvertised = isAdvertised
@@ -177,18 +180,57 @@ final class RegistryListener: Sendable {
         guard self.locks.areHeld(application, by: pid) else {
             return self.reject(connection, application, "It does not hold the lock of this application id.")
         }
-        let subscriber = StateSubscriber(PresenceTopic.schema, budget: self.budget)
-        let end = try? await subscriber.follow(over: connection) { _ in
-            guard let description = SystemDescription(subscriber.records) else { return }
-            guard self.programs.describe(number, description.application) else {
-                return self.reject(connection, application, "It describes another application.")
+        let end = await withTaskGroup(of: Void.self) { group in
+            var followed: Set<String> = []
+            let subscriber = StateSubscriber(PresenceTopic.schema, budget: self.budget)
+            let end = try? await subscriber.follow(over: connection) { _ in
+                guard let description = SystemDescription(subscriber.records) else { return }
+                guard self.programs.describe(number, description.application) else {
+                    return self.reject(connection, application, "It describes another application.")
+                }
+                // A program has the same topics as long as it runs.
+                for topic in description.application.topics.prefix(ApplicationTopic.maxTopics)
+                where followed.count < ApplicationTopic.maxTopics && followed.insert(topic).inserted {
+                    group.addTask { await self.follow(topic, of: number, application, over: connection) }
+                }
+                await self.publish()
             }
-            await self.publish()
+            group.cancelAll()
+            return end
         }
         switch end {
         case .connectionEnded, .unsubscribed: break
         case nil, .publisher, .rulesBroken: self.reject(connection, application, "It stopped describing itself.")
         }
+    }
+
+    /// Publishes the records of a program in one topic until its connection ends.
+    private func follow(
+        _ topic: String,
+        of number: ProgramRegistry.Number,
+        _ application: String,
+        over connection: Connection
+    ) async {
+        // Until then it is not known whether other systems can reach the program.
+        await self.programs.settle(number)
+        let subscriber = StateSubscriber(.application(topic), budget: self.budget)
+        let end = try? await subscriber.follow(over: connection) { _ in
+            let records = ApplicationRecordKey.records(of: application, in: subscriber.records)
+            let contribution = HostTopics.Contribution(
+                application: application,
+                isOnLoopback: self.programs.isOnLoopback(number),
+                records: records
+            )
+            self.topics.update(topic, from: .program(number), contribution)
+            await self.publish()
+        }
+        self.topics.update(topic, from: .program(number), nil)
+        await self.publish()
+        guard case .publisher(let reason)? = end else { return }
+        self.context.logger.debug(
+            "A program stopped publishing a topic",
+            metadata: ["application": "\(application)", "topic": "\(topic)", "reason": "\(reason)"]
+        )
     }
 
     private func reject(_ connection: Connection, _ application: String, _ reason: String) {

@@ -70,6 +70,7 @@ public final class RemoteSystemWatcher: Sendable {
 
     private let filters: [RemoteSystemFilter]
     private let options: Options
+    private let topics: FollowedTopics
     private let context: ApplicationContext
     private let state = Mutex(State())
     private let metrics: WatcherMetrics
@@ -98,9 +99,15 @@ public final class RemoteSystemWatcher: Sendable {
     }
 
     /// Creates a watcher for the process of an application context.
-    init(_ context: ApplicationContext, filters: [RemoteSystemFilter] = [], options: Options = Options()) {
+    init(
+        _ context: ApplicationContext,
+        filters: [RemoteSystemFilter] = [],
+        options: Options = Options(),
+        topics: FollowedTopics = FollowedTopics()
+    ) {
         self.filters = filters
         self.options = options
+        self.topics = topics
         self.context = context
         self.metrics = WatcherMetrics(application: context.configuration.applicationID)
     }
@@ -130,6 +137,7 @@ public final class RemoteSystemWatcher: Sendable {
             context: self.context,
             filters: self.filters,
             options: self.options,
+            topics: self.topics,
             metrics: self.metrics
         ) { [weak self] in self?.emit($0) }
         let isFirst = self.state.withLock { state in

@@ -8,6 +8,7 @@ final class WatcherRun: Sendable {
     let context: ApplicationContext
     let filters: [RemoteSystemFilter]
     let options: RemoteSystemWatcher.Options
+    let topics: FollowedTopics
     let metrics: WatcherMetrics
     let emit: @Sendable (RemoteSystemEvent) -> Void
     private let browser: SystemBrowser
@@ -19,12 +20,14 @@ final class WatcherRun: Sendable {
         context: ApplicationContext,
         filters: [RemoteSystemFilter],
         options: RemoteSystemWatcher.Options,
+        topics: FollowedTopics = FollowedTopics(),
         metrics: WatcherMetrics,
         emit: @escaping @Sendable (RemoteSystemEvent) -> Void
     ) throws(RemoteSystemError) {
         self.context = context
         self.filters = filters
         self.options = options
+        self.topics = topics
         self.metrics = metrics
         self.emit = emit
         self.browser = try context.browser()

@@ -108,6 +108,7 @@ extension LocalRegistryTests {
                 programs,
                 running: running,
                 context: context,
+                topics: HostTopics([], of: "test", logger: context.logger),
                 advertised: AdvertisedInstances(),
                 budget: StateBudget(total: 8000, perPeer: 8000),
                 isAdvertised: { true },

@@ -1,0 +1,139 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
+internal import ValueSets
+
+/// Following the topics of applications that watchers want.
+extension SystemBrowser {
+    /// The topics of the process at the other end of one presence connection.
+    struct ProcessTopics {
+        let connection: Connection
+        /// The topics that the process publishes, as it says itself.
+        var listed: Set<String> = []
+        /// The topics that are followed now.
+        var followed: Set<String> = []
+    }
+
+    /// The records of one instance in each topic.
+    struct InstanceRecords {
+        let system: SystemID
+        var topics: [String: [ApplicationRecordKey: ValueSet]] = [:]
+    }
+
+    /// Follows the wanted ones of the topics that a process lists.
+    func described(_ topics: [String], attempt: Int, by connection: Connection) {
+        // Peers of which only the key is known publish no topics.
+        guard connection.peer.standing.kind.isAccountProved else { return }
+        self.processTopics[attempt, default: ProcessTopics(connection: connection)].listed = Set(topics)
+        self.followWantedTopics(attempt)
+    }
+
+    /// Follows what a new watcher wants, and ends what no watcher wants.
+    func wantedTopicsChanged() {
+        self.wantedTopics.change { $0 = self.needs.topics }
+        for attempt in self.processTopics.keys { self.followWantedTopics(attempt) }
+    }
+
+    private func followWantedTopics(_ attempt: Int) {
+        guard let process = self.processTopics[attempt] else { return }
+        for topic in process.listed.intersection(self.needs.topics).subtracting(process.followed) {
+            self.processTopics[attempt]?.followed.insert(topic)
+            self.add(.followTopic(topic, process.connection, attempt: attempt))
+        }
+    }
+
+    /// Receives the records of a topic until the connection ends or no watcher wants the topic any more.
+    func follow(_ topic: String, over connection: Connection, attempt: Int) async {
+        let subscriber = StateSubscriber(
+            .application(topic),
+            window: StateLimits.minCredit,
+            pace: self.descriptionPace
+        )
+        let end = await withTaskGroup(of: StateEnd?.self) { group in
+            group.addTask { try? await self.follow(subscriber, over: connection, attempt: attempt) }
+            group.addTask { [wantedTopics] in
+                await wantedTopics.becomes { !$0.contains(topic) }
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+        self.processTopics[attempt]?.followed.remove(topic)
+        switch end {
+        // The records stay as long as the system is listed. It may reconnect.
+        case .connectionEnded, .unsubscribed: return
+        case .publisher, .rulesBroken, nil: self.received([:], in: topic, attempt: attempt)
+        }
+        switch end {
+        case .publisher:
+            // The topic may have been closed and opened again before the description changed.
+            guard (try? await self.time.sleep(for: BrowserTimes.topic)) != nil else { return }
+        case .rulesBroken: return
+        // Another watcher may want the topic by now.
+        default: break
+        }
+        self.followWantedTopics(attempt)
+    }
+
+    private func follow(
+        _ subscriber: StateSubscriber,
+        over connection: Connection,
+        attempt: Int
+    ) async throws -> StateEnd {
+        let system = connection.peer.systemID
+        return try await subscriber.follow(over: connection) { _ in
+            // The same budget as for descriptions: a system cannot take more time by publishing topics.
+            while let time = self.descriptionBudget.delay(subscriber.bytes, of: system, now: self.time.now) {
+                try await self.time.sleep(until: time)
+            }
+            let start = self.time.now
+            var records: [ApplicationRecordKey: ValueSet] = [:]
+            for (key, record) in subscriber.records {
+                if let key = ApplicationRecordKey(key) { records[key] = record }
+            }
+            self.received(records, in: subscriber.schema.name, attempt: attempt)
+            self.descriptionBudget.took(self.time.now - start, subscriber.bytes, of: system, now: self.time.now)
+            await Task.yield()
+        }
+    }
+
+    private func received(_ records: [ApplicationRecordKey: ValueSet], in topic: String, attempt: Int) {
+        guard let instance = self.attempts.first(where: { $0.value.number == attempt })?.key,
+            let system = self.processTopics[attempt]?.connection.peer.systemID
+        else { return }
+        if self.instanceRecords[instance]?.system != system { self.forgetRecords(of: instance) }
+        self.instanceRecords[instance, default: InstanceRecords(system: system)].topics[topic] =
+            records.isEmpty ? nil : records
+        self.reportRecords(of: system, in: topic)
+    }
+
+    /// Forgets the records of an instance that is gone, and reports that.
+    func forgetRecords(of instance: String) {
+        guard let gone = self.instanceRecords.removeValue(forKey: instance) else { return }
+        for topic in gone.topics.keys { self.reportRecords(of: gone.system, in: topic) }
+    }
+
+    private func reportRecords(of system: SystemID, in topic: String) {
+        for user in self.users { self.reportRecords(of: system, in: topic, to: user.run.topics) }
+    }
+
+    private func reportRecords(of system: SystemID, in topic: String, to user: FollowedTopics) {
+        guard user.names.contains(topic) else { return }
+        var records: [String: [String: ValueSet]] = [:]
+        // A program is published by the daemon and, for a moment, by itself, too.
+        for instance in self.instanceRecords.values where instance.system == system {
+            for (key, record) in instance.topics[topic] ?? [:] { records[key.application, default: [:]][key.key] = record }
+        }
+        user.changed(TopicChange(topic: topic, system: system, records: records))
+    }
+
+    /// Reports all present records to a new watcher.
+    func reportRecords(to user: FollowedTopics) {
+        for topic in user.names {
+            let systems = self.instanceRecords.values.filter { $0.topics[topic] != nil }.map(\.system)
+            for system in Set(systems) { self.reportRecords(of: system, in: topic, to: user) }
+        }
+    }
+}

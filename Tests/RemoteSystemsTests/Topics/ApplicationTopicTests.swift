@@ -1,0 +1,183 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystemsIdentity
+import RemoteSystemsTransport
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import RemoteSystems
+
+/// Topics that applications publish beside their description, on loopback connections in this process.
+@Suite(.timeLimit(.minutes(2))) struct ApplicationTopicTests {
+    /// The newest records of each system in a topic.
+    private final class Received: Sendable {
+        private let state = Mutex<[SystemID: [String: [String: ValueSet]]]>([:])
+
+        func take(_ change: TopicChange) { self.state.withLock { $0[change.system] = change.records } }
+
+        /// The records of the only system.
+        var records: [String: [String: ValueSet]]? { self.state.withLock { $0.count == 1 ? $0.values.first : nil } }
+    }
+
+    private static let topic = "test.weather"
+
+    private func host(_ system: LoopbackSystem, _ application: String, _ topics: [ApplicationTopic]) -> RemoteSystemHost {
+        var options = RemoteSystemHost.Options()
+        options.features = [HostFeature(topics: topics)]
+        return RemoteSystemHost(system.configuration(application), services: [], options: options)
+    }
+
+    private func watcher(
+        _ system: LoopbackSystem,
+        _ received: Received,
+        filters: [RemoteSystemFilter] = []
+    ) -> RemoteSystemWatcher {
+        RemoteSystemWatcher(
+            system.configuration("test.watcher"),
+            filters: filters,
+            topics: [Self.topic]
+        ) { received.take($0) }
+    }
+
+    @Test func `a watcher receives the records of an application, each change, and their end`() async throws {
+        try await LoopbackSystem.with { system in
+            let topic = ApplicationTopic(Self.topic)
+            try topic.put("today", ["degrees": 20])
+            let received = Received()
+            let watcher = self.watcher(system, received)
+            try await watcher.start()
+            try await LocalRegistryTests().whileRunning(self.host(system, "test.station", [topic])) {
+                try await until { received.records == ["test.station": ["today": ["degrees": 20]]] }
+                try topic.put("tomorrow", ["degrees": 22])
+                topic.remove("today")
+                try await until { received.records == ["test.station": ["tomorrow": ["degrees": 22]]] }
+            }
+            try await until { received.records == [:] }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `the host daemon publishes the records of registered programs, and drops those of one that ends`()
+        async throws
+    {
+        try await LoopbackSystem.with { system in
+            let (one, two) = (ApplicationTopic(Self.topic), ApplicationTopic(Self.topic))
+            try one.put("a", ["n": 1])
+            try two.put("a", ["n": 2])
+            let received = Received()
+            let watcher = self.watcher(system, received)
+            try await watcher.start()
+            try await LocalRegistryTests().withDaemon(system) { daemon in
+                try await LocalRegistryTests().whileRunning(self.host(system, "test.one", [one])) {
+                    try await LocalRegistryTests().whileRunning(self.host(system, "test.two", [two])) {
+                        try await until {
+                            received.records == ["test.one": ["a": ["n": 1]], "test.two": ["a": ["n": 2]]]
+                        }
+                        // The records come over the daemon's connection, the only one.
+                        try await until { system.segment.advertised == 1 && daemon.openConnections == 1 }
+                        try two.put("a", ["n": 3])
+                        try await until { received.records?["test.two"] == ["a": ["n": 3]] }
+                    }
+                    try await until { received.records == ["test.one": ["a": ["n": 1]]] }
+                }
+                try await until { received.records == [:] }
+            }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a watcher that starts later receives the present records, and one that follows nothing receives none`()
+        async throws
+    {
+        try await LoopbackSystem.with { system in
+            let topic = ApplicationTopic(Self.topic)
+            try topic.put("today", ["degrees": 20])
+            let other = system.watcher()
+            try await other.start()
+            try await LocalRegistryTests().whileRunning(self.host(system, "test.station", [topic])) {
+                try await until { other.systems.count == 1 }
+                let received = Received()
+                let watcher = self.watcher(system, received)
+                try await watcher.start()
+                try await until { received.records == ["test.station": ["today": ["degrees": 20]]] }
+                await watcher.stop()
+                // Followed again by another watcher of the same browser.
+                let again = Received()
+                let second = self.watcher(system, again)
+                try await second.start()
+                try await until { again.records == ["test.station": ["today": ["degrees": 20]]] }
+                await second.stop()
+            }
+            await other.stop()
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a linked account receives a topic only if it is granted`(isGranted: Bool) async throws {
+        let grants = Grants(services: ["test.granted"], topics: isGranted ? [Self.topic] : [])
+        try await LinkedAccounts.with(granting: grants) { accounts in
+            let topic = ApplicationTopic(Self.topic)
+            try topic.put("today", ["degrees": 20])
+            let received = Received()
+            let watcher = self.watcher(accounts.friends, received, filters: [.authorizationKind(.linked)])
+            try await watcher.start()
+            try await LocalRegistryTests().whileRunning(self.host(accounts.ours, "test.station", [topic])) {
+                if isGranted {
+                    try await until { received.records == ["test.station": ["today": ["degrees": 20]]] }
+                } else {
+                    // The description arrives last, and lists no topic: nothing was or will be subscribed to.
+                    try await until { watcher.systems.count == 1 }
+                    #expect(received.records == nil)
+                }
+            }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `too many, too large and misnamed records are refused, and leave the others`() throws {
+        let topic = ApplicationTopic(Self.topic)
+        try topic.put("kept", ["n": 1])
+        for key in ["", "a/b", String(repeating: "k", count: 257)] {
+            #expect(throws: RemoteSystemError.self) { try topic.put(key, [:]) }
+        }
+        #expect(throws: RemoteSystemError.self) {
+            try topic.put("large", ["bytes": .data(Data(repeating: 1, count: 16 << 10))])
+        }
+        let filler: ValueSet = ["bytes": .data(Data(repeating: 1, count: 16_000))]
+        let error = #expect(throws: RemoteSystemError.self) {
+            for number in 0... { try topic.put("filler-\(number)", filler) }
+        }
+        #expect(error?.code == .localResources)
+        #expect(topic.records["kept"] == ["n": 1])
+        // Replacing needs no further room.
+        try topic.put("filler-0", filler)
+    }
+
+    @Test func `a host refuses topics with the same name, with a malformed name, and too many`() async throws {
+        try await LoopbackSystem.with { system in
+            let lists = [
+                ["a", "a"], ["A"], [""], (0...ApplicationTopic.maxTopics).map { "topic-\($0)" },
+            ]
+            for names in lists {
+                let host = self.host(system, "test.station", names.map { ApplicationTopic($0) })
+                let error = await #expect(throws: RemoteSystemError.self) { try await host.run() }
+                #expect(error?.code == .misuse)
+            }
+        }
+    }
+
+    @Test func `records under the id of another application are ignored`() {
+        let own = ApplicationRecordKey(application: "test/one", key: "a")
+        let other = ApplicationRecordKey(application: "test/two", key: "a")
+        #expect(ApplicationRecordKey(own.stateKey) == own)
+        #expect(
+            ApplicationRecordKey.records(
+                of: "test/one",
+                in: [own.stateKey: ["n": 1], other.stateKey: ["n": 2], "application/": [:], "else": [:]]
+            ) == ["a": ["n": 1]]
+        )
+    }
+}
