@@ -41,6 +41,7 @@ let package = Package(
         .library(name: "RemoteSystemsDesktop", targets: ["RemoteSystemsDesktop"]),
         .library(name: "RemoteSystemsTesting", targets: ["RemoteSystemsTesting"]),
         .library(name: "RemoteSystemsTracing", targets: ["RemoteSystemsTracing"]),
+        .library(name: "UserActivities", targets: ["UserActivities"]),
         .library(name: "ValueSets", targets: ["ValueSets"]),
     ],
     dependencies: [
@@ -91,6 +92,12 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Hand-off: activities that are offered to other systems and continued there.
+        .target(
+            name: "UserActivities",
+            dependencies: ["RemoteSystems", "RemoteSystemsIdentity", "ValueSets", logging, lifecycle],
+            swiftSettings: settings
+        ),
         // Spans for requests. Separate from RemoteSystems, which needs only the Instrumentation product to propagate
         // traces.
         .target(
@@ -120,7 +127,7 @@ let package = Package(
             name: "RemoteSystemsTesting",
             dependencies: [
                 "RemoteSystems", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport",
-                "ValueSets",
+                "UserActivities", "ValueSets",
                 nioCore, nioSSL, crypto, logging,
             ],
             swiftSettings: settings
@@ -166,6 +173,13 @@ if !isFetched {
             swiftSettings: settings
         ),
         // Tests of single layers. The only network that they use is loopback.
+        .testTarget(
+            name: "UserActivitiesTests",
+            dependencies: [
+                "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTesting", "UserActivities", "ValueSets",
+            ],
+            swiftSettings: settings
+        ),
         .testTarget(name: "ValueSetsTests", dependencies: ["ValueSets", nioCore], swiftSettings: settings),
         .testTarget(
             name: "RemoteSystemsIdentityTests",

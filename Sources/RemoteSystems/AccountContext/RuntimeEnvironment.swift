@@ -24,8 +24,8 @@ package struct RuntimeEnvironment: Sendable {
         self.network.isOfSockets && self.identity == nil && self.applicationClaims == nil && self.facts == nil
     }
 
-    var time: TimeSource { self.network.time }
+    package var time: TimeSource { self.network.time }
 
     /// The executor of tasks that the library starts; `nil` for the default one.
-    var taskExecutor: (any TaskExecutor)? { self.network.taskExecutor }
+    package var taskExecutor: (any TaskExecutor)? { self.network.taskExecutor }
 }

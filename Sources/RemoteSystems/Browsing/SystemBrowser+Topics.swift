@@ -124,7 +124,9 @@ extension SystemBrowser {
         var records: [String: [String: ValueSet]] = [:]
         // A program is published by the daemon and, for a moment, by itself, too.
         for instance in self.instanceRecords.values where instance.system == system {
-            for (key, record) in instance.topics[topic] ?? [:] { records[key.application, default: [:]][key.key] = record }
+            for (key, record) in instance.topics[topic] ?? [:] {
+                records[key.application, default: [:]][key.key] = record
+            }
         }
         user.changed(TopicChange(topic: topic, system: system, records: records))
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import RemoteSystems
+public import UserActivities
 
 /// An application on a staged system: what a `RemoteSystemHost` there offers.
 public struct StagedApplication: Sendable {
@@ -25,6 +26,41 @@ public struct StagedApplication: Sendable {
     /// The interceptors of the application's configuration, for the requests that it handles and the requests that it
     /// sends to its callers. Defaults to none.
     public var interceptors = AppServiceInterceptors()
+    /// How the application takes part in hand-off. Defaults to `nil`: it does not.
+    public var activities: Activities?
+
+    /// How a staged application takes part in hand-off: what its `UserActivityHost` is created with.
+    public struct Activities: Sendable {
+        /// The types of activities that the application continues.
+        public var types: [String]
+        /// The times of hand-off, and what is permitted. Its `host` is not used. Defaults to
+        /// `UserActivityHost.Options()`.
+        public var options = UserActivityHost.Options()
+        /// Continues activities.
+        public var handler: any ContinuationHandler
+
+        /// Creates the description of an application that offers activities, and continues some with a closure.
+        ///
+        /// - Parameters:
+        ///   - types: The types of activities that the application continues. Defaults to none.
+        ///   - continueActivity: Continues an activity. Defaults to a closure that does nothing.
+        public init(
+            types: [String] = [],
+            continueActivity: @escaping @Sendable (UserActivity) async throws -> Void = { _ in }
+        ) {
+            self.init(types: types, handler: .closure(continueActivity))
+        }
+
+        /// Creates the description of an application that continues activities with a handler.
+        ///
+        /// - Parameters:
+        ///   - types: The types of activities that the application continues.
+        ///   - handler: Continues activities.
+        public init(types: [String], handler: some ContinuationHandler) {
+            self.types = types
+            self.handler = handler
+        }
+    }
 
     /// Creates an application for a staged system.
     ///

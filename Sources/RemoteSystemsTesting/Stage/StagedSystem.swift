@@ -3,6 +3,7 @@
 
 public import RemoteSystems
 internal import Synchronization
+public import UserActivities
 
 /// A system of a ``DiscoveryStage``: a staged machine whose hosts run in this process.
 public final class StagedSystem: Sendable {
@@ -20,6 +21,7 @@ public final class StagedSystem: Sendable {
 
     private struct State {
         var hosts: [String: RemoteSystemHost] = [:]
+        var activityHosts: [String: UserActivityHost] = [:]
         var tasks: [Task<Void, any Error>] = []
         var attributes: [String: [String: String]] = [:]
     }
@@ -74,15 +76,20 @@ public final class StagedSystem: Sendable {
                 options.allowsSeveralProcesses = application.allowsSeveralProcesses
                 var configuration = configuration
                 configuration.interceptors = application.interceptors
-                let host = RemoteSystemHost(
-                    configuration,
-                    services: application.services,
-                    options: options
-                )
+                let host: RemoteSystemHost
+                let run: @Sendable () async throws -> Void
+                if let activities = application.activities {
+                    let activityHost = UserActivityHost(configuration, application, activities, options)
+                    state.activityHosts[application.id] = activityHost
+                    host = activityHost.host
+                    run = { try await activityHost.run(isStaged: true) }
+                } else {
+                    let plain = RemoteSystemHost(configuration, services: application.services, options: options)
+                    host = plain
+                    run = { try await plain.run(isStaged: true) }
+                }
                 state.hosts[application.id] = host
-                state.tasks.append(
-                    Task(executorPreference: self.site.loop) { try await host.run(isStaged: true) }
-                )
+                state.tasks.append(Task(executorPreference: self.site.loop) { try await run() })
             }
         }
     }
@@ -116,6 +123,7 @@ public final class StagedSystem: Sendable {
     private func stop() {
         let tasks = self.state.withLock { state in
             state.hosts = [:]
+            state.activityHosts = [:]
             defer { state.tasks = [] }
             return state.tasks
         }
@@ -141,5 +149,44 @@ public final class StagedSystem: Sendable {
             throw StageError("\(self.displayName) has no such application, or has not appeared (appears(_:after:)).")
         }
         return try await host.port
+    }
+
+    /// Returns the host at which activities of one of the system's applications become current.
+    ///
+    /// - Parameter application: The application id. Defaults to `nil`: the system's first application with
+    ///   ``StagedApplication/activities``.
+    /// - Throws: ``StageError`` if the system has no such application or has not appeared
+    ///   (``DiscoveryStage/appears(_:after:)``).
+    public func activityHost(of application: String? = nil) async throws -> UserActivityHost {
+        guard let id = application ?? self.applications.first(where: { $0.activities != nil })?.id,
+            let host = self.state.withLock({ $0.activityHosts[id] })
+        else {
+            throw StageError(
+                "\(self.displayName) has no such application with activities, or has not appeared (appears(_:after:))."
+            )
+        }
+        // The host must run before an activity can become current.
+        _ = try await host.host.port
+        return host
+    }
+}
+
+extension UserActivityHost {
+    /// Creates the host of a staged application.
+    fileprivate convenience init(
+        _ configuration: RemoteSystemsConfiguration,
+        _ application: StagedApplication,
+        _ activities: StagedApplication.Activities,
+        _ hostOptions: RemoteSystemHost.Options
+    ) {
+        var options = activities.options
+        options.host = hostOptions
+        self.init(
+            configuration,
+            activityTypes: activities.types,
+            services: application.services,
+            options: options,
+            handler: activities.handler
+        )
     }
 }

@@ -24,7 +24,8 @@ import ValueSets
 
     private static let topic = "test.weather"
 
-    private func host(_ system: LoopbackSystem, _ application: String, _ topics: [ApplicationTopic]) -> RemoteSystemHost {
+    private func host(_ system: LoopbackSystem, _ application: String, _ topics: [ApplicationTopic]) -> RemoteSystemHost
+    {
         var options = RemoteSystemHost.Options()
         options.features = [HostFeature(topics: topics)]
         return RemoteSystemHost(system.configuration(application), services: [], options: options)

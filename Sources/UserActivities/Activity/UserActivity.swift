@@ -1,0 +1,388 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+internal import Logging
+public import RemoteSystems
+internal import Synchronization
+public import ValueSets
+
+/// Something that the user is doing in an application, and can continue on another system.
+///
+/// ```swift
+/// let activity = UserActivity(type: "com.example.editing", title: "Minutes of Monday")
+/// activity.userInfo = ["document": "minutes-17", "caret": 318]
+/// try await activity.becomeCurrent()
+/// ```
+///
+/// An application creates one activity for each thing that can be continued, for example for each open document. Only
+/// the current one is offered. Its content stays in the application until another system continues it.
+///
+/// All members may be used from any thread.
+public final class UserActivity: Sendable {
+    /// The type of an activity that a browser offers: ``webpageURL`` is set and ``userInfo`` is empty.
+    public static let browsingWeb = "org.remotesystems.browsing-web"
+    /// The length of the content above which continuing takes noticeably longer, in bytes: 3 KiB. The host logs a
+    /// warning.
+    public static let recommendedPayloadBytes = 3 << 10
+
+    /// The id of the activity.
+    public let id = UUID()
+    /// The kind of activity, in reverse-DNS form.
+    public let type: String
+
+    private struct State {
+        var machine = UserActivityStateMachine()
+        weak var delegate: (any UserActivityDelegate)?
+        /// Where the activity is current.
+        var publisher: (any ActivityPublisher)?
+        var observers: [UUID: AsyncStream<Void>.Continuation] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let streams: ContinuationStreams?
+
+    /// Creates an activity. It is not offered before ``becomeCurrent(at:)``.
+    ///
+    /// - Parameters:
+    ///   - type: the kind of activity, in reverse-DNS form: at most 256 letters, digits, `-`, `_` and `.`.
+    ///     ``becomeCurrent(at:)`` throws for another one.
+    ///   - title: the title as users see it. Other systems show at most 512 bytes of it, without control characters.
+    ///     Defaults to `nil`.
+    ///   - supportsContinuationStreams: whether the application supplies streams to the one that continues the
+    ///     activity. Defaults to `false`.
+    public init(type: String, title: String? = nil, supportsContinuationStreams: Bool = false) {
+        self.type = type
+        self.streams = nil
+        self.state.withLock { state in
+            state.machine.attributes.title = title
+            state.machine.attributes.supportsContinuationStreams = supportsContinuationStreams
+        }
+    }
+
+    /// Creates the activity that an application continues.
+    init(continuing payload: ActivityPayload, streams: ContinuationStreams) {
+        self.type = payload.type
+        self.streams = streams
+        self.state.withLock { state in
+            state.machine.attributes = payload.attributes
+            state.machine.set(userInfo: payload.userInfo)
+        }
+    }
+
+    deinit {
+        for observer in self.state.withLock({ $0.observers.values }) { observer.finish() }
+    }
+
+    // MARK: Content
+
+    /// The content: what the other system needs to continue. Defaults to an empty set.
+    ///
+    /// Values are arrays, data, dates, dictionaries, null, numbers, sets, strings and URLs. They are checked when the
+    /// content is sent: at most ``UserActivityHost/maxPayloadBytes``, and best less than
+    /// ``recommendedPayloadBytes``.
+    public var userInfo: ValueSet {
+        get { self.state.withLock { $0.machine.userInfo } }
+        set {
+            self.state.withLock { $0.machine.set(userInfo: newValue) }
+            self.changed()
+        }
+    }
+
+    /// Adds entries to ``userInfo``. An entry replaces the one with the same key; others stay.
+    public func addUserInfoEntries(_ entries: ValueSet) {
+        self.state.withLock { $0.machine.add(entries) }
+        self.changed()
+    }
+
+    /// Whether the application has changes that are not in ``userInfo`` yet. Defaults to `false`.
+    ///
+    /// When another system continues the activity, the delegate is asked to save if this is `true`. The flag is cleared
+    /// before that, and the application sets it again after any later change.
+    public var needsSave: Bool {
+        get { self.state.withLock { $0.machine.needsSave } }
+        set {
+            self.state.withLock { $0.machine.set(needsSave: newValue) }
+            self.changed()
+        }
+    }
+
+    /// The object that saves the activity and learns what happens to it. Not retained.
+    public var delegate: (any UserActivityDelegate)? {
+        get { self.state.withLock { $0.delegate } }
+        set { self.state.withLock { $0.delegate = newValue } }
+    }
+
+    // MARK: Properties
+
+    /// The title as users see it.
+    public var title: String? {
+        get { self.attributes.title }
+        set { self.change { $0.title = newValue } }
+    }
+
+    /// An address that shows the same in a browser. Other systems open it if no application continues the activity.
+    /// Defaults to `nil`.
+    ///
+    /// ``becomeCurrent(at:)`` and continuing throw unless the scheme is `http` or `https`, and for an address with
+    /// a user name or a password.
+    public var webpageURL: URL? {
+        get { self.attributes.webpageURL }
+        set { self.change { $0.webpageURL = newValue } }
+    }
+
+    /// The address from which the user came. Defaults to `nil`.
+    public var referrerURL: URL? {
+        get { self.attributes.referrerURL }
+        set { self.change { $0.referrerURL = newValue } }
+    }
+
+    /// Whether the application supplies streams to the one that continues the activity.
+    public var supportsContinuationStreams: Bool {
+        get { self.attributes.supportsContinuationStreams }
+        set { self.change { $0.supportsContinuationStreams = newValue } }
+    }
+
+    /// The time after which the activity is no longer offered. Defaults to `nil`: it is offered as long as it is current.
+    public var expirationDate: Date? {
+        get { self.attributes.expirationDate }
+        set { self.change { $0.expirationDate = newValue } }
+    }
+
+    /// The keys of ``userInfo`` without which the activity cannot be restored later. Defaults to none.
+    public var requiredUserInfoKeys: Set<String> {
+        get { self.attributes.requiredUserInfoKeys }
+        set { self.change { $0.requiredUserInfoKeys = newValue } }
+    }
+
+    /// Words by which the activity can be found. Defaults to none.
+    public var keywords: Set<String> {
+        get { self.attributes.keywords }
+        set { self.change { $0.keywords = newValue } }
+    }
+
+    /// Identifies the window or document that the activity belongs to. At most 1 KiB. Defaults to `nil`.
+    public var targetContentIdentifier: String? {
+        get { self.attributes.targetContentIdentifier }
+        set { self.change { $0.targetContentIdentifier = newValue } }
+    }
+
+    /// Identifies the activity in the store of saved activities. Defaults to `nil`.
+    public var persistentIdentifier: String? {
+        get { self.attributes.persistentIdentifier }
+        set { self.change { $0.persistentIdentifier = newValue } }
+    }
+
+    /// The version of the content's format, as the application counts it. Defaults to `nil`.
+    public var payloadVersion: Int? {
+        get { self.attributes.payloadVersion }
+        set { self.change { $0.payloadVersion = newValue } }
+    }
+
+    /// Whether other systems may continue the activity. Defaults to `true`.
+    public var isEligibleForHandoff: Bool {
+        get { self.attributes.isEligibleForHandoff }
+        set { self.change { $0.isEligibleForHandoff = newValue } }
+    }
+
+    /// Whether the activity can be found in the store of saved activities. Defaults to `false`.
+    public var isEligibleForSearch: Bool {
+        get { self.attributes.isEligibleForSearch }
+        set { self.change { $0.isEligibleForSearch = newValue } }
+    }
+
+    /// Stored only; it has no effect. Defaults to `false`.
+    public var isEligibleForPublicIndexing: Bool {
+        get { self.attributes.isEligibleForPublicIndexing }
+        set { self.change { $0.isEligibleForPublicIndexing = newValue } }
+    }
+
+    /// Stored only; it has no effect. Defaults to `false`.
+    public var isEligibleForPrediction: Bool {
+        get { self.attributes.isEligibleForPrediction }
+        set { self.change { $0.isEligibleForPrediction = newValue } }
+    }
+
+    var attributes: ActivityAttributes { self.state.withLock { $0.machine.attributes } }
+
+    private func change(_ change: (inout ActivityAttributes) -> Void) {
+        let (consequence, publisher) = self.state.withLock { ($0.machine.change(change), $0.publisher) }
+        switch consequence {
+        case .nothing: break
+        case .publish: publisher?.update(self)
+        case .withdraw: publisher?.withdraw(self)
+        }
+        self.changed()
+    }
+
+    /// A value after each change of the activity. Each access returns a new sequence; changes that were not read are
+    /// merged into one. It ends when the activity is invalidated or released, or the reading task is cancelled.
+    public var changes: AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let id = UUID()
+        self.state.withLock { state in
+            guard state.machine.phase != .invalidated else { return continuation.finish() }
+            state.observers[id] = continuation
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.state.withLock { _ = $0.observers.removeValue(forKey: id) }
+        }
+        return stream
+    }
+
+    private func changed() {
+        for observer in self.state.withLock({ Array($0.observers.values) }) { observer.yield() }
+    }
+
+    // MARK: Currency
+
+    /// Whether the activity is its application's current one.
+    public var isCurrent: Bool { self.state.withLock { $0.machine.phase == .current } }
+
+    /// Makes the activity the application's current one, and offers it to the other systems. The former one is no longer
+    /// offered.
+    ///
+    /// - Parameter host: the application's host, which must be running. Defaults to `nil`: the only one that runs in
+    ///   this process.
+    /// - Throws: `RemoteSystemError` with the code `misuse` when the activity was invalidated, when no host runs or
+    ///   several run, or hand-off is switched off; with the code `invalidArgument` when the type, the web address or an
+    ///   identifier is not valid; with the code `localResources` when too much is published.
+    public func becomeCurrent(at host: UserActivityHost? = nil) async throws {
+        try ActivityTypeName.check(self.type)
+        try self.attributes.check()
+        let publisher = try host?.origin ?? ActivityPublishers.shared.only()
+        let isPossible = self.state.withLock { state in
+            guard state.machine.becomeCurrent() else { return false }
+            state.publisher = publisher
+            return true
+        }
+        guard isPossible else {
+            throw RemoteSystemError(
+                .misuse,
+                "An invalidated activity cannot become current. Create a new one.",
+                side: .local
+            )
+        }
+        guard self.isEligibleForHandoff else { return }
+        do {
+            try await publisher.makeCurrent(self)
+        } catch {
+            self.lostCurrency()
+            throw error
+        }
+        self.changed()
+    }
+
+    /// Ends the offer. The activity can become current again.
+    public func resignCurrent() { self.end { $0.resign() } }
+
+    /// Ends the activity. It can never become current again.
+    public func invalidate() {
+        self.end { $0.invalidate() }
+        let observers = self.state.withLock { state in
+            defer { state.observers = [:] }
+            return Array(state.observers.values)
+        }
+        for observer in observers { observer.finish() }
+    }
+
+    private func end(_ change: (inout UserActivityStateMachine) -> UserActivityStateMachine.Consequence) {
+        let (consequence, publisher) = self.state.withLock { (change(&$0.machine), $0.publisher.take()) }
+        if consequence == .withdraw { publisher?.withdraw(self) }
+        self.changed()
+    }
+
+    /// The publisher has ended the offer.
+    func lostCurrency() {
+        self.state.withLock { state in
+            _ = state.machine.resign()
+            state.publisher = nil
+        }
+        self.changed()
+    }
+
+    // MARK: Continuing
+
+    /// Opens a stream to the application that offered the activity. Each call opens another one.
+    ///
+    /// - Returns: the stream, in both directions.
+    /// - Throws: ``ContinuationError`` with the code ``ContinuationError/Code/streamsNotSupported`` when that
+    ///   application supplies none, with ``ContinuationError/Code/streamFailed`` when the activity is not one that the
+    ///   application is continuing now, or the stream could not be opened.
+    public func continuationStream() async throws(ContinuationError) -> RemoteSystemStream {
+        guard let streams else {
+            throw ContinuationError(
+                .streamFailed,
+                "Only an activity that the application continues has streams to another system.",
+                side: .local
+            )
+        }
+        return try await streams.open()
+    }
+
+    /// Saves the activity, if the application has changes.
+    ///
+    /// - Returns: whether the content is complete. `false` if the application did not save in time.
+    func save(within timeout: Duration, clock: FeatureClock) async -> Bool {
+        let (isDue, delegate) = self.state.withLock { ($0.machine.beginSaving(), $0.delegate) }
+        guard isDue, let delegate else { return true }
+        let isSaved: Bool? = await clock.first(within: timeout) {
+            await delegate.userActivityWillSave(self)
+            return true
+        }
+        // The next receiver gets another chance.
+        if isSaved == nil { self.state.withLock { $0.machine.set(needsSave: true) } }
+        return isSaved ?? false
+    }
+
+    func continued(by receiver: UserActivityReceiver, clock: FeatureClock) {
+        guard let delegate else { return }
+        _ = clock.task { await delegate.userActivityWasContinued(self, by: receiver) }
+    }
+
+    func received(_ stream: RemoteSystemStream) async {
+        guard let delegate else { return stream.abort("The application does not use the stream.") }
+        await delegate.userActivity(self, didReceive: stream)
+    }
+}
+
+/// Where an activity is offered.
+protocol ActivityPublisher: AnyObject, Sendable {
+    /// Offers the activity, in place of the former one.
+    func makeCurrent(_ activity: UserActivity) async throws
+    /// Ends the offer of the activity.
+    func withdraw(_ activity: UserActivity)
+    /// Publishes changed properties of the current activity.
+    func update(_ activity: UserActivity)
+}
+
+/// The publishers of this process.
+final class ActivityPublishers: Sendable {
+    static let shared = ActivityPublishers()
+
+    private let all = Mutex<[any ActivityPublisher]>([])
+
+    func add(_ publisher: any ActivityPublisher) { self.all.withLock { $0.append(publisher) } }
+
+    func remove(_ publisher: any ActivityPublisher) { self.all.withLock { $0.removeAll { $0 === publisher } } }
+
+    /// Returns the only publisher.
+    func only() throws(RemoteSystemError) -> any ActivityPublisher {
+        let all = self.all.withLock { $0 }
+        guard let first = all.first else {
+            throw RemoteSystemError(
+                .misuse,
+                "No UserActivityHost runs in this process. Run one before an activity becomes current.",
+                side: .local
+            )
+        }
+        guard all.count == 1 else {
+            throw RemoteSystemError(
+                .misuse,
+                "Several UserActivityHosts run in this process. State which one: 'becomeCurrent(at: host)'.",
+                side: .local
+            )
+        }
+        return first
+    }
+}

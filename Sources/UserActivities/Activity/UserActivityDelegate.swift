@@ -1,0 +1,44 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import RemoteSystems
+
+/// Keeps the content of an activity current, and learns what happens to it.
+///
+/// The methods are called from tasks of the host, not from a particular thread.
+public protocol UserActivityDelegate: AnyObject, Sendable {
+    /// Called before the content is sent or stored, if ``UserActivity/needsSave`` was set. The flag is cleared already.
+    /// The default does nothing.
+    ///
+    /// Write the newest state into the activity here. After ``UserActivityHost/Options/saveTimeout`` the last saved
+    /// state is sent, marked as stale.
+    func userActivityWillSave(_ activity: UserActivity) async
+
+    /// Called when an application on another system has continued the activity. The default does nothing.
+    ///
+    /// The content has arrived there. The application may have to give up the task here, for example if it adds
+    /// something that must not be added twice.
+    func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async
+
+    /// Called when the application that continued the activity has opened a stream. The default aborts it.
+    ///
+    /// - Parameter stream: the stream, in both directions. What is written here is read there.
+    func userActivity(_ activity: UserActivity, didReceive stream: RemoteSystemStream) async
+}
+
+extension UserActivityDelegate {
+    /// The default implementation, which does nothing.
+    public func userActivityWillSave(_ activity: UserActivity) async {}
+    /// The default implementation, which does nothing.
+    public func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async {}
+    /// The default implementation, which aborts the stream.
+    public func userActivity(_ activity: UserActivity, didReceive stream: RemoteSystemStream) async {
+        stream.abort("The application does not use the stream.")
+    }
+}
+
+/// An object that takes its state from a continued activity.
+public protocol ActivityRestoring: Sendable {
+    /// Restores the object's state from the activity's content. Unknown keys are to be ignored.
+    func restoreUserActivityState(_ activity: UserActivity) async
+}

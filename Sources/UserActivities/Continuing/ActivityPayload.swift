@@ -1,0 +1,165 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystems
+internal import ValueSets
+
+/// The content of an activity as it is sent to the application that continues it (`Docs/wire/activities.md`).
+struct ActivityPayload: Sendable, Hashable {
+    /// The maximum number of keywords, and their length in bytes of UTF-8. More are left out.
+    static let maxKeywords = 64
+    static let maxKeywordBytes = 256
+    /// The maximum length of an address or an identifier, in bytes.
+    static let maxTextBytes = 4096
+
+    var type: String
+    var userInfo: ValueSet
+    var attributes: ActivityAttributes
+    /// Whether the application did not save its newest state in time.
+    var isStale = false
+
+    var message: ValueSet {
+        var message: ValueSet = ["Type": .string(self.type), "UserInfo": .dictionary(self.userInfo)]
+        let attributes = self.attributes
+        message["Title"] = attributes.title.map { .string($0) }
+        message["Webpage"] = attributes.webpageURL.map { .url($0) }
+        message["Referrer"] = attributes.referrerURL.map { .url($0) }
+        if attributes.supportsContinuationStreams { message["Streams"] = true }
+        if !attributes.keywords.isEmpty {
+            message["Keywords"] = .array(attributes.keywords.sorted().map { .string($0) })
+        }
+        if !attributes.requiredUserInfoKeys.isEmpty {
+            message["Required"] = .array(attributes.requiredUserInfoKeys.sorted().map { .string($0) })
+        }
+        message["Target"] = attributes.targetContentIdentifier.map { .string($0) }
+        message["Identifier"] = attributes.persistentIdentifier.map { .string($0) }
+        message["Version"] = attributes.payloadVersion.map { .integer(Int64($0)) }
+        if self.isStale { message["Stale"] = true }
+        return message
+    }
+
+    /// Creates the content of an activity of this application.
+    ///
+    /// - Throws: ``ContinuationError`` if the content breaks a rule or is too large.
+    init(_ activity: UserActivity, isStale: Bool) throws(ContinuationError) {
+        self.type = activity.type
+        self.userInfo = activity.userInfo
+        self.attributes = activity.attributes
+        self.isStale = isStale
+        self.attributes.title = self.attributes.title.flatMap { ActivityDescriptor.shown($0) }
+        self.attributes.keywords = Set(
+            self.attributes.keywords.filter { (1...Self.maxKeywordBytes).contains($0.utf8.count) }
+                .sorted().prefix(Self.maxKeywords)
+        )
+        do {
+            try self.attributes.check()
+        } catch {
+            throw ContinuationError(.payloadInvalid, error.message, side: .local, cause: error)
+        }
+        try self.checkContent(side: .local)
+    }
+
+    /// Reads the content of an activity of another application. Unknown fields are ignored.
+    ///
+    /// - Throws: ``ContinuationError`` if the content breaks a rule or is not of the offered type.
+    init(_ message: ValueSet, offeredAs type: String) throws(ContinuationError) {
+        guard message["Type"]?.string == type, let userInfo = message["UserInfo"]?.dictionary else {
+            throw ContinuationError(
+                .payloadInvalid,
+                "The content of the activity is not of the offered type.",
+                side: .remote
+            )
+        }
+        self.type = type
+        self.userInfo = userInfo
+        self.isStale = message["Stale"]?.bool ?? false
+        var attributes = ActivityAttributes()
+        attributes.title = message["Title"]?.string.flatMap { ActivityDescriptor.shown($0) }
+        attributes.webpageURL = message["Webpage"]?.url
+        attributes.referrerURL = message["Referrer"]?.url
+        attributes.supportsContinuationStreams = message["Streams"]?.bool ?? false
+        attributes.keywords = Self.texts(message["Keywords"])
+        attributes.requiredUserInfoKeys = Self.texts(message["Required"])
+        attributes.targetContentIdentifier = message["Target"]?.string
+        attributes.persistentIdentifier = message["Identifier"]?.string
+        attributes.payloadVersion = message["Version"]?.int
+        self.attributes = attributes
+        do {
+            try attributes.check()
+        } catch {
+            throw ContinuationError(.payloadInvalid, error.message, side: .remote, cause: error)
+        }
+        try self.checkContent(side: .remote)
+    }
+
+    private static func texts(_ value: Value?) -> Set<String> {
+        Set(
+            (value?.array ?? []).prefix(Self.maxKeywords).compactMap(\.string).filter { text in
+                (1...Self.maxKeywordBytes).contains(text.utf8.count)
+            }
+        )
+    }
+
+    /// The length of the content, in bytes.
+    var bytes: Int { (try? self.message.encodedSize()) ?? .max }
+
+    private func checkContent(side: RemoteSystemError.Side) throws(ContinuationError) {
+        do {
+            try AllowedValueSchema.userActivity.validate(self.userInfo)
+        } catch {
+            throw ContinuationError(
+                .payloadInvalid,
+                "The content of the activity cannot be sent: \(error)",
+                side: side,
+                cause: error
+            )
+        }
+        if self.type == UserActivity.browsingWeb, !self.userInfo.isEmpty || self.attributes.webpageURL == nil {
+            throw ContinuationError(
+                .payloadInvalid,
+                "An activity of a browser has a web address and no other content.",
+                side: side
+            )
+        }
+        let bytes = self.bytes
+        guard bytes <= UserActivityHost.maxPayloadBytes else {
+            throw ContinuationError(
+                .payloadTooLarge,
+                """
+                The content of the activity has \(bytes) bytes; at most \(UserActivityHost.maxPayloadBytes) can be sent. \
+                Send large data over a stream.
+                """,
+                side: side
+            )
+        }
+    }
+}
+
+extension ActivityAttributes {
+    /// Checks the addresses and the identifiers.
+    ///
+    /// - Throws: `RemoteSystemError` with the code `invalidArgument`.
+    func check() throws(RemoteSystemError) {
+        func invalid(_ text: String) -> RemoteSystemError { RemoteSystemError(.invalidArgument, text, side: .local) }
+        if let url = self.webpageURL {
+            let scheme = url.scheme?.lowercased()
+            guard scheme == "http" || scheme == "https", url.host()?.isEmpty == false else {
+                throw invalid("The web address of an activity begins with http:// or https:// and has a host.")
+            }
+            guard url.user() == nil, url.password() == nil else {
+                throw invalid("The web address of an activity must not contain a user name or a password.")
+            }
+        }
+        let texts = [
+            self.webpageURL?.absoluteString, self.referrerURL?.absoluteString, self.targetContentIdentifier,
+            self.persistentIdentifier,
+        ]
+        guard texts.allSatisfy({ ($0?.utf8.count ?? 0) <= ActivityPayload.maxTextBytes }) else {
+            throw invalid("An address or identifier of an activity has at most \(ActivityPayload.maxTextBytes) bytes.")
+        }
+        guard self.requiredUserInfoKeys.count <= ActivityPayload.maxKeywords else {
+            throw invalid("An activity has at most \(ActivityPayload.maxKeywords) required keys.")
+        }
+    }
+}

@@ -1,0 +1,219 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystems
+internal import RemoteSystemsIdentity
+internal import Synchronization
+internal import ValueSets
+
+/// Continues one activity of another system in this application.
+struct IncomingContinuation: Sendable {
+    let offer: OfferReference
+    /// Leads to the application that offers the activity.
+    let target: RemoteSystemConnectionRequest
+    let handler: any ContinuationHandler
+    let options: UserActivityHost.Options
+    let clock: FeatureClock
+
+    /// Continues the activity. Returns when the application has continued it.
+    ///
+    /// - Throws: ``ContinuationError``. The handler has received it before, unless it declined.
+    func run() async throws(ContinuationError) {
+        let type = self.offer.type
+        let decision = await self.clock.first(within: self.options.decisionTimeout) { [handler] in
+            await handler.willContinueUserActivity(type: type)
+        }
+        guard let decision else {
+            throw await self.failed(
+                ContinuationError(
+                    .timedOut,
+                    "The application did not decide in time whether it continues the activity.",
+                    side: .local,
+                    canRetry: true
+                )
+            )
+        }
+        guard decision else {
+            throw ContinuationError(
+                .declined,
+                "The application declined to continue the activity now.",
+                side: .local,
+                canRetry: true
+            )
+        }
+        do {
+            try await self.fetchAndContinue()
+        } catch let error as ContinuationError {
+            throw await self.failed(error)
+        } catch let error as RemoteSystemError {
+            throw await self.failed(ContinuationError(error))
+        } catch is CancellationError {
+            throw await self.failed(
+                ContinuationError(.timedOut, "The continuation was cancelled.", side: .local, canRetry: true)
+            )
+        } catch {
+            throw await self.failed(
+                ContinuationError(
+                    .handlerFailed,
+                    "The application failed to continue the activity.",
+                    side: .local,
+                    cause: error
+                )
+            )
+        }
+    }
+
+    private func failed(_ error: ContinuationError) async -> ContinuationError {
+        await self.handler.didFailToContinueUserActivity(type: self.offer.type, error: error)
+        return error
+    }
+
+    private func fetchAndContinue() async throws {
+        self.progress(.connecting)
+        let connection = AppServiceConnection(
+            to: AppServiceDescription(name: ActivityDescriptor.topic, applicationID: self.offer.application)
+        )
+        let status = try await connection.open(self.target)
+        guard status == .success else {
+            throw ContinuationError(status, connection.openError)
+        }
+        guard connection.info?.peer.systemID == self.offer.system else {
+            await connection.close()
+            throw ContinuationError(
+                .originGone,
+                "Another system responds at the address of the one that offered the activity.",
+                side: .remote
+            )
+        }
+        do {
+            try await self.fetchAndContinue(over: connection)
+            await connection.close()
+        } catch {
+            await connection.close()
+            throw error
+        }
+    }
+
+    private func fetchAndContinue(over connection: AppServiceConnection) async throws {
+        self.progress(.requesting)
+        let response = try await self.send(.fetch(activity: self.offer.activity), over: connection)
+        guard let continuation = response[ContinuationResponse.continuation]?.uuid,
+            let content = response[ContinuationResponse.payload]?.dictionary
+        else {
+            throw ContinuationError(
+                .payloadInvalid,
+                "The other system's response contains no activity.",
+                side: .remote
+            )
+        }
+        let payload = try ActivityPayload(content, offeredAs: self.offer.type)
+        self.progress(.received)
+        // Confirmed before anything is restored: if several systems continue the activity at the same time, only one
+        // of them shows it.
+        _ = try await self.send(.confirm(continuation: continuation), over: connection)
+        let streams = ContinuationStreams(
+            isSupported: payload.attributes.supportsContinuationStreams,
+            continuation: continuation,
+            connection: connection
+        )
+        defer { streams.end() }
+        let activity = UserActivity(continuing: payload, streams: streams)
+        await self.handler.didUpdateUserActivity(activity)
+        let isContinued = try await self.handler.continueUserActivity(activity) { objects in
+            for object in objects { await object.restoreUserActivityState(activity) }
+        }
+        guard isContinued else {
+            throw ContinuationError(
+                .handlerFailed,
+                "The application could not continue the activity.",
+                side: .local
+            )
+        }
+    }
+
+    private func send(_ request: ContinuationRequest, over connection: AppServiceConnection) async throws -> ValueSet {
+        try await request.send(over: connection, timeout: self.options.contentTimeout)
+    }
+
+    private func progress(_ step: ContinuationProgress.Step) {
+        self.handler.didProgress(ContinuationProgress(activityType: self.offer.type, step: step))
+    }
+}
+
+extension ContinuationRequest {
+    /// Sends the request and returns the content of a successful response.
+    func send(over connection: AppServiceConnection, timeout: Duration) async throws -> ValueSet {
+        let response = try await connection.send(self.message, timeout: timeout)
+        if let error = response.error { throw ContinuationError(error) }
+        return response.message
+    }
+}
+
+extension ContinuationError {
+    fileprivate init(_ status: AppServiceConnectionStatus, _ error: RemoteSystemError?) {
+        let message = error?.message ?? "The offering application cannot be reached (\(status))."
+        let code: Code =
+            switch status {
+            case .notAuthorized: .notAuthorized
+            case .appServiceUnavailable, .appNotInstalled: .activityUnknown
+            default: .originGone
+            }
+        self.init(
+            code,
+            message,
+            side: error?.side ?? .remote,
+            canRetry: error?.canRetry ?? true,
+            cause: error
+        )
+    }
+}
+
+/// The streams that a continued activity can open to the application that offered it.
+final class ContinuationStreams: Sendable {
+    private let isSupported: Bool
+    private let continuation: UUID
+    private let connection: Mutex<AppServiceConnection?>
+
+    init(isSupported: Bool, continuation: UUID, connection: AppServiceConnection) {
+        self.isSupported = isSupported
+        self.continuation = continuation
+        self.connection = Mutex(connection)
+    }
+
+    /// Opens a stream. Several may be opened.
+    func open() async throws(ContinuationError) -> RemoteSystemStream {
+        guard self.isSupported else {
+            throw ContinuationError(
+                .streamsNotSupported,
+                "The application that offered the activity supplies no streams for it.",
+                side: .remote
+            )
+        }
+        guard let connection = self.connection.withLock({ $0 }) else {
+            throw ContinuationError(
+                .streamFailed,
+                "Streams can be opened only while the application continues the activity.",
+                side: .local
+            )
+        }
+        do {
+            let response = try await ContinuationRequest.stream(continuation: self.continuation)
+                .send(over: connection, timeout: .seconds(10))
+            return try await connection.openStream(response[ContinuationResponse.ticket])
+        } catch let error as ContinuationError {
+            throw error
+        } catch {
+            throw ContinuationError(
+                .streamFailed,
+                (error as? RemoteSystemError)?.message ?? "The stream was not opened: the task was cancelled.",
+                side: (error as? RemoteSystemError)?.side ?? .local,
+                canRetry: (error as? RemoteSystemError)?.canRetry ?? true,
+                cause: error
+            )
+        }
+    }
+
+    /// Opens no further streams. Those that are open stay open.
+    func end() { self.connection.withLock { $0 = nil } }
+}

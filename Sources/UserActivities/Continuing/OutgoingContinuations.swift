@@ -1,0 +1,96 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// The continuations of this application's activities that other systems have begun.
+///
+/// A continuation begins when its content is requested, and is decided when the receiver confirms that it arrived. The
+/// first receiver that confirms continues the activity. A value type without I/O.
+struct OutgoingContinuations {
+    /// Identifies the connection over which a continuation runs.
+    typealias Link = ObjectIdentifier
+
+    enum Refusal: Error, Hashable {
+        /// The application does not offer the activity any more.
+        case unknown
+        /// Another system has continued it.
+        case alreadyContinued
+        /// The receiver has begun too many continuations, or all receivers together have.
+        case tooMany
+    }
+
+    private struct Continuation {
+        let activity: UUID
+        let link: Link
+        var isConfirmed = false
+    }
+
+    /// The maximum number of continuations that one connection can have begun.
+    static let maxOnLink = 4
+    /// The maximum number of continuations of all connections.
+    static let maxInAll = 256
+    /// The number of continued activities that are remembered, to say so to receivers that are late.
+    static let maxContinued = 64
+
+    private var offered: Set<UUID> = []
+    /// Newest last.
+    private var continued: [UUID] = []
+    private var continuations: [UUID: Continuation] = [:]
+
+    /// Offers an activity, even one that was continued before.
+    mutating func offer(_ activity: UUID) {
+        self.offered.insert(activity)
+        self.continued.removeAll { $0 == activity }
+    }
+
+    /// Ends an offer. Continuations that have begun cannot be confirmed any more; confirmed ones keep their streams.
+    mutating func withdraw(_ activity: UUID) { self.offered.remove(activity) }
+
+    /// The activities to which continuations refer.
+    var activities: Set<UUID> { Set(self.continuations.values.map(\.activity)) }
+
+    /// Begins a continuation.
+    mutating func begin(_ activity: UUID, id: UUID, over link: Link) throws(Refusal) {
+        guard !self.continued.contains(activity) else { throw .alreadyContinued }
+        guard self.offered.contains(activity) else { throw .unknown }
+        guard self.continuations.count < Self.maxInAll,
+            self.continuations.values.count(where: { $0.link == link }) < Self.maxOnLink
+        else { throw .tooMany }
+        self.continuations[id] = Continuation(activity: activity, link: link)
+    }
+
+    /// Decides a continuation. The activity is no longer offered.
+    ///
+    /// - Returns: the activity, which was continued now; `nil` if this was confirmed before.
+    mutating func confirm(_ id: UUID, over link: Link) throws(Refusal) -> UUID? {
+        guard let continuation = self.continuations[id], continuation.link == link else { throw .unknown }
+        guard !continuation.isConfirmed else { return nil }
+        guard !self.continued.contains(continuation.activity) else {
+            self.continuations[id] = nil
+            throw .alreadyContinued
+        }
+        guard self.offered.remove(continuation.activity) != nil else {
+            self.continuations[id] = nil
+            throw .unknown
+        }
+        self.continuations[id]?.isConfirmed = true
+        self.continued.append(continuation.activity)
+        if self.continued.count > Self.maxContinued { self.continued.removeFirst() }
+        return continuation.activity
+    }
+
+    /// Returns the activity to which a confirmed continuation may open streams.
+    func activity(of id: UUID, over link: Link) throws(Refusal) -> UUID {
+        guard let continuation = self.continuations[id], continuation.link == link, continuation.isConfirmed else {
+            throw .unknown
+        }
+        return continuation.activity
+    }
+
+    /// Forgets the continuations of a connection that has ended. An activity that was not confirmed stays offered.
+    mutating func ended(_ link: Link) {
+        self.continuations = self.continuations.filter { $0.value.link != link }
+    }
+
+}

@@ -1,0 +1,254 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+internal import RemoteSystemsIdentity
+internal import Synchronization
+internal import ValueSets
+
+/// Offers the current activity of an application, and serves its content to the systems that continue it.
+final class ActivityOrigin: Sendable {
+    private struct State {
+        var current: UserActivity?
+        /// The activities whose content was requested or which are current, by id.
+        var activities: [UUID: UserActivity] = [:]
+        var continuations = OutgoingContinuations()
+        var isRunning = false
+        /// Withdraws or refreshes the current offer at its time.
+        var timer: Task<Void, Never>?
+    }
+
+    let topic = ApplicationTopic(ActivityDescriptor.topic)
+    private let options: UserActivityHost.Options
+    private let clock: FeatureClock
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    init(_ options: UserActivityHost.Options, clock: FeatureClock, logger: Logger) {
+        self.options = options
+        self.clock = clock
+        self.logger = logger
+    }
+
+    func begin() { self.state.withLock { $0.isRunning = true } }
+
+    /// Withdraws the offer. No activity can become current any more.
+    func end() {
+        let (current, timer) = self.state.withLock { state in
+            defer { state = State() }
+            return (state.current, state.timer)
+        }
+        timer?.cancel()
+        current?.lostCurrency()
+        if let current { self.topic.remove(Self.key(current.id)) }
+    }
+
+    private static func key(_ id: UUID) -> String { id.uuidString.lowercased() }
+
+    // MARK: The current activity
+
+    /// Publishes the descriptor, and schedules its refresh or its end.
+    private func publish(_ activity: UserActivity) throws(RemoteSystemError) {
+        let now = Date()
+        let end = min(activity.expirationDate ?? .distantFuture, now + TimeInterval(self.lifetime))
+        let left = Int((end.timeIntervalSince(now)).rounded(.up))
+        guard left > 0 else {
+            self.withdraw(activity)
+            return
+        }
+        let descriptor = ActivityDescriptor(activity, expirationDate: end, lifetime: .seconds(left))
+        try self.topic.put(Self.key(activity.id), descriptor.record)
+        let isFinal = activity.expirationDate.map { $0 <= end } ?? false
+        // A current activity without a date of its own is offered as long as it is current.
+        let pause = isFinal ? Duration.seconds(left) : .seconds(max(left / 2, 1))
+        let timer = self.clock.task { [weak self, weak activity] in
+            guard let self, (try? await self.clock.sleep(until: self.clock.now + pause)) != nil, let activity,
+                self.isCurrent(activity)
+            else { return }
+            isFinal ? self.withdraw(activity) : try? self.publish(activity)
+        }
+        self.state.withLock { state in
+            state.timer?.cancel()
+            state.timer = timer
+        }
+    }
+
+    private var lifetime: Int { Int(self.options.offerLifetime.components.seconds) }
+
+    private func isCurrent(_ activity: UserActivity) -> Bool {
+        self.state.withLock { $0.current === activity }
+    }
+
+    // MARK: Serving continuations
+
+    /// Returns the content of an activity to a system that wants to continue it.
+    func fetch(_ id: UUID, over link: ObjectIdentifier) async throws -> ValueSet {
+        guard self.options.allowsSending else { throw Self.disabled }
+        let continuation = UUID()
+        let activity = try self.state.withLock { state throws(ContinuationError) in
+            do throws(OutgoingContinuations.Refusal) {
+                try state.continuations.begin(id, id: continuation, over: link)
+            } catch {
+                throw ContinuationError(error)
+            }
+            guard let activity = state.activities[id] else { throw ContinuationError(.unknown) }
+            return activity
+        }
+        let isSaved = await activity.save(within: self.options.saveTimeout, clock: self.clock)
+        let payload = try ActivityPayload(activity, isStale: !isSaved)
+        if payload.bytes > UserActivity.recommendedPayloadBytes {
+            self.logger.warning(
+                "The content of an activity is large, so continuing it takes longer. Use a stream for more data",
+                metadata: ["type": "\(activity.type)", "bytes": "\(payload.bytes)"]
+            )
+        }
+        return [
+            ContinuationResponse.continuation: .uuid(continuation),
+            ContinuationResponse.payload: .dictionary(payload.message),
+        ]
+    }
+
+    /// Decides a continuation: the receiver has the content.
+    func confirm(_ continuation: UUID, over link: ObjectIdentifier, by receiver: UserActivityReceiver) throws {
+        let activity = try self.state.withLock { state throws(ContinuationError) -> UserActivity? in
+            let id: UUID?
+            do throws(OutgoingContinuations.Refusal) {
+                id = try state.continuations.confirm(continuation, over: link)
+            } catch {
+                throw ContinuationError(error)
+            }
+            guard let id, let activity = state.activities[id] else { return nil }
+            if state.current === activity {
+                state.current = nil
+                state.timer?.cancel()
+                state.timer = nil
+            }
+            return activity
+        }
+        guard let activity else { return }
+        self.topic.remove(Self.key(activity.id))
+        activity.lostCurrency()
+        activity.continued(by: receiver, clock: self.clock)
+    }
+
+    /// Offers a stream to the receiver of a confirmed continuation, and hands its other end to the application.
+    func stream(_ continuation: UUID, over link: ObjectIdentifier, _ connection: AppServiceConnection) throws
+        -> ValueSet
+    {
+        let activity = try self.state.withLock { state throws(ContinuationError) -> UserActivity? in
+            do throws(OutgoingContinuations.Refusal) {
+                return state.activities[try state.continuations.activity(of: continuation, over: link)]
+            } catch {
+                throw ContinuationError(error)
+            }
+        }
+        guard let activity, activity.supportsContinuationStreams else {
+            throw ContinuationError(
+                .streamsNotSupported,
+                "The application that offered the activity supplies no streams for it.",
+                side: .remote
+            )
+        }
+        let offer = try connection.offerStream()
+        _ = self.clock.task { [logger] in
+            do {
+                await activity.received(try await offer.opened())
+            } catch {
+                logger.debug("A continuation stream was not opened", metadata: ["reason": "\(error)"])
+            }
+        }
+        return [ContinuationResponse.ticket: offer.ticket]
+    }
+
+    /// Forgets what a connection has begun.
+    func ended(_ link: ObjectIdentifier) {
+        self.state.withLock { state in
+            state.continuations.ended(link)
+            // An activity stays referenced as long as it is current or a receiver may open streams to it.
+            let needed = state.continuations.activities.union(state.current.map { [$0.id] } ?? [])
+            state.activities = state.activities.filter { needed.contains($0.key) }
+        }
+    }
+
+    private static let disabled = ContinuationError(
+        .disabled,
+        "Hand-off from this application is switched off.",
+        side: .remote
+    )
+}
+
+extension ActivityOrigin: ActivityPublisher {
+    func makeCurrent(_ activity: UserActivity) async throws {
+        guard self.options.allowsSending else {
+            throw RemoteSystemError(.misuse, "Hand-off from this application is switched off.", side: .local)
+        }
+        let former = try self.state.withLock { state throws(RemoteSystemError) -> UserActivity? in
+            guard state.isRunning else {
+                throw RemoteSystemError(
+                    .misuse,
+                    "The UserActivityHost does not run. Call its 'run()' before an activity becomes current.",
+                    side: .local
+                )
+            }
+            let former = state.current
+            state.current = activity
+            state.activities[activity.id] = activity
+            state.continuations.offer(activity.id)
+            if let former, former !== activity { state.continuations.withdraw(former.id) }
+            return former === activity ? nil : former
+        }
+        do {
+            try self.publish(activity)
+        } catch {
+            self.withdraw(activity)
+            throw error
+        }
+        if let former {
+            self.topic.remove(Self.key(former.id))
+            former.lostCurrency()
+        }
+    }
+
+    func withdraw(_ activity: UserActivity) {
+        let isWithdrawn = self.state.withLock { state in
+            guard state.current === activity else { return false }
+            state.current = nil
+            state.timer?.cancel()
+            state.timer = nil
+            state.continuations.withdraw(activity.id)
+            return true
+        }
+        guard isWithdrawn else { return }
+        self.topic.remove(Self.key(activity.id))
+        activity.lostCurrency()
+    }
+
+    func update(_ activity: UserActivity) {
+        guard self.isCurrent(activity) else { return }
+        do {
+            try self.publish(activity)
+        } catch {
+            self.logger.warning("A changed activity could not be published", metadata: ["reason": "\(error)"])
+        }
+    }
+}
+
+extension ContinuationError {
+    init(_ refusal: OutgoingContinuations.Refusal) {
+        switch refusal {
+        case .unknown:
+            self.init(.activityUnknown, "The application does not offer the activity any more.", side: .remote)
+        case .alreadyContinued:
+            self.init(.alreadyContinued, "Another system has continued the activity.", side: .remote)
+        case .tooMany:
+            self.init(
+                .originGone,
+                "Too many continuations of the application's activities have begun.",
+                side: .remote,
+                canRetry: true
+            )
+        }
+    }
+}

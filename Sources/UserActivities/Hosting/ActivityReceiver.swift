@@ -1,0 +1,89 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+internal import RemoteSystemsIdentity
+internal import Synchronization
+
+/// Continues activities of other systems in this application.
+final class ActivityReceiver: Sendable {
+    /// The maximum number of continuations that run at the same time.
+    static let maxRunning = 8
+
+    let activityTypes: Set<String>
+    private let configuration: RemoteSystemsConfiguration
+    private let handler: any ContinuationHandler
+    private let options: UserActivityHost.Options
+    private let clock: FeatureClock
+    private let running = Mutex(0)
+
+    init(
+        _ configuration: RemoteSystemsConfiguration,
+        activityTypes: Set<String>,
+        handler: any ContinuationHandler,
+        options: UserActivityHost.Options
+    ) {
+        self.configuration = configuration
+        self.activityTypes = activityTypes
+        self.handler = handler
+        self.options = options
+        self.clock = FeatureClock(configuration)
+    }
+
+    /// Continues an offer that the application itself or another program of this system has chosen.
+    func receive(_ offer: OfferReference) async throws(ContinuationError) {
+        let target: RemoteSystemConnectionRequest
+        do {
+            target = try RemoteSystemConnectionRequest(
+                connectionToken: offer.token,
+                configuration: self.configuration
+            )
+        } catch {
+            throw ContinuationError(error)
+        }
+        try await self.run(offer, target)
+    }
+
+    private func run(
+        _ offer: OfferReference,
+        _ target: RemoteSystemConnectionRequest
+    ) async throws(ContinuationError) {
+        guard self.options.allowsReceiving else {
+            throw ContinuationError(
+                .disabled,
+                "This application's hand-off from other systems is switched off.",
+                side: .local
+            )
+        }
+        guard self.activityTypes.contains(offer.type) else {
+            throw ContinuationError(
+                .noHandler,
+                "The application \(self.configuration.applicationID) does not continue activities of the type \(offer.type).",
+                side: .local
+            )
+        }
+        let hasPlace = self.running.withLock { running in
+            guard running < Self.maxRunning else { return false }
+            running += 1
+            return true
+        }
+        guard hasPlace else {
+            throw ContinuationError(
+                .handlerFailed,
+                "The application continues \(Self.maxRunning) other activities at this moment.",
+                side: .local,
+                canRetry: true
+            )
+        }
+        defer { self.running.withLock { $0 -= 1 } }
+        try await IncomingContinuation(
+            offer: offer,
+            target: target,
+            handler: self.handler,
+            options: self.options,
+            clock: self.clock
+        ).run()
+    }
+}

@@ -1,0 +1,82 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+public import RemoteSystemsIdentity
+internal import ValueSets
+
+/// The service with which other systems continue the application's activities, and with which programs of this system
+/// let the application continue those of other systems.
+struct ActivityService: AppServiceProvider {
+    let origin: ActivityOrigin
+    let receiver: ActivityReceiver
+
+    /// The service as a host offers it.
+    var service: AppService {
+        AppService(
+            ActivityDescriptor.topic,
+            requestSchema: .full,
+            responseSchema: .full,
+            // Delegates may compute.
+            execution: .onThreadPool,
+            provider: self
+        )
+    }
+
+    func respond(to request: AppServiceRequest) async throws -> ValueSet {
+        guard let known = ContinuationRequest(request.message) else {
+            throw AppServiceFailure(
+                "The request is unknown to this version.",
+                code: "\(ActivityDescriptor.topic).request-unknown"
+            )
+        }
+        do {
+            return try await self.response(to: known, request)
+        } catch let error as ContinuationError {
+            throw error.failure
+        }
+    }
+
+    private func response(to known: ContinuationRequest, _ request: AppServiceRequest) async throws -> ValueSet {
+        let link = ObjectIdentifier(request.connection)
+        switch known {
+        case .fetch(let activity):
+            return try await self.origin.fetch(activity, over: link)
+        case .confirm(let continuation):
+            let receiver = UserActivityReceiver(request.caller)
+            try self.origin.confirm(continuation, over: link, by: receiver)
+            return [:]
+        case .stream(let continuation):
+            return try self.origin.stream(continuation, over: link, request.connection)
+        case .receive(let offer):
+            guard request.caller.isLocal else {
+                throw ContinuationError(
+                    .notAuthorized,
+                    "Only programs of the same system choose what its applications continue.",
+                    side: .remote
+                )
+            }
+            try await self.receiver.receive(offer)
+            return [:]
+        }
+    }
+
+    func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {
+        self.origin.ended(ObjectIdentifier(connection))
+    }
+}
+
+/// The system and the application that continued an activity.
+public struct UserActivityReceiver: Sendable, Hashable {
+    /// The id of the system, proved by its certificate.
+    public let systemID: SystemID
+    /// The id of the application. The other system states it; it is not verified.
+    public let claimedApplicationID: String
+
+    init(_ caller: AppServiceCaller) {
+        self.systemID = caller.systemID
+        self.claimedApplicationID = caller.claimedApplicationID
+    }
+}

@@ -1,0 +1,169 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+public import RemoteSystems
+public import ServiceLifecycle
+internal import ValueSets
+
+/// Lets an application hand its activities to other systems, and continue theirs.
+///
+/// It runs the application's `RemoteSystemHost`, beside whose services it offers its own.
+///
+/// ```swift
+/// let host = UserActivityHost(application: "com.example.editor", activityTypes: ["com.example.editing"]) { activity in
+///     await editor.open(activity.userInfo)
+/// }
+/// try await ServiceGroup(services: [host], gracefulShutdownSignals: [.sigterm], logger: logger).run()
+/// ```
+///
+/// An activity of this process is offered after ``UserActivity/becomeCurrent(at:)``. It is withdrawn when another
+/// activity becomes current, when it is resigned, invalidated or expires, when another system has continued it, and when
+/// the process ends.
+public final class UserActivityHost: Service {
+    /// The maximum length of an activity's content, in bytes: 64 KiB. Larger data belongs into streams.
+    public static let maxPayloadBytes = 64 << 10
+
+    /// The times of hand-off, and what is permitted.
+    public struct Options: Sendable {
+        /// The options of the application's host. Defaults to those of `RemoteSystemHost`.
+        public var host = RemoteSystemHost.Options()
+        /// Whether activities of this application are offered to other systems. Defaults to `true`.
+        public var allowsSending = true
+        /// Whether this application continues activities of other systems. Defaults to `true`.
+        public var allowsReceiving = true
+        /// The time for which an activity without an expiration date of its own is offered after its process has hung.
+        /// It is refreshed while the activity is current. Defaults to 10 min. Valid range: 2 s–24 h.
+        public var offerLifetime = Duration.seconds(600)
+        /// The time that the application has to save an activity when another system continues it. After it, the last
+        /// saved state is sent. Defaults to 3 s. Valid range: 0–60 s.
+        public var saveTimeout = Duration.seconds(3)
+        /// The time that the application has to decide whether it continues an activity. Defaults to 5 s. Valid range:
+        /// 0.01–60 s.
+        public var decisionTimeout = Duration.seconds(5)
+        /// The time to wait for the content of an activity. Defaults to 15 s. Valid range: 0.1–300 s.
+        public var contentTimeout = Duration.seconds(15)
+
+        /// Creates options with the default values.
+        public init() {}
+
+        func validate() throws(RemoteSystemError) {
+            try ArgumentCheck.check("offerLifetime", self.offerLifetime, in: .seconds(2) ... .seconds(86_400))
+            try ArgumentCheck.check("saveTimeout", self.saveTimeout, in: .zero ... .seconds(60))
+            try ArgumentCheck.check("decisionTimeout", self.decisionTimeout, in: .milliseconds(10) ... .seconds(60))
+            try ArgumentCheck.check("contentTimeout", self.contentTimeout, in: .milliseconds(100) ... .seconds(300))
+        }
+    }
+
+    /// The host of the application. It runs while this object runs.
+    public let host: RemoteSystemHost
+    private let options: Options
+    private let activityTypes: [String]
+    let origin: ActivityOrigin
+    private let receiver: ActivityReceiver
+
+    /// Creates a host with the default configuration and options.
+    ///
+    /// - Parameters:
+    ///   - application: the application's id, in reverse-DNS form. Valid length: 1–256 bytes of UTF-8.
+    ///   - activityTypes: the types of activities that the application continues, in reverse-DNS form. At most 256.
+    ///     Activities of other types can be offered. Defaults to none.
+    ///   - services: the app services that the host offers. Defaults to none.
+    ///   - continueActivity: continues an activity, as
+    ///     ``ContinuationHandler/continueUserActivity(_:restore:)`` does.
+    public convenience init(
+        application: String,
+        activityTypes: [String] = [],
+        services: [AppService] = [],
+        continueActivity: @escaping @Sendable (UserActivity) async throws -> Void = { _ in }
+    ) {
+        self.init(
+            RemoteSystemsConfiguration(applicationID: application),
+            activityTypes: activityTypes,
+            services: services,
+            handler: .closure(continueActivity)
+        )
+    }
+
+    /// Creates a host. ``run()`` starts it and checks the arguments.
+    ///
+    /// - Parameters:
+    ///   - configuration: the process's configuration.
+    ///   - activityTypes: the types of activities that the application continues, in reverse-DNS form. At most 256.
+    ///   - services: the app services that the host offers. Defaults to none.
+    ///   - options: the times of hand-off, and what is permitted. Defaults to `Options()`.
+    ///   - handler: continues activities.
+    public init(
+        _ configuration: RemoteSystemsConfiguration,
+        activityTypes: [String],
+        services: [AppService] = [],
+        options: Options = Options(),
+        handler: any ContinuationHandler
+    ) {
+        let origin = ActivityOrigin(
+            options,
+            clock: FeatureClock(configuration),
+            logger: configuration.logger
+        )
+        let receiver = ActivityReceiver(
+            configuration,
+            activityTypes: Set(activityTypes),
+            handler: handler,
+            options: options
+        )
+        var hostOptions = options.host
+        hostOptions.features.append(
+            HostFeature(
+                services: [ActivityService(origin: origin, receiver: receiver).service],
+                topics: [origin.topic]
+            )
+        )
+        self.host = RemoteSystemHost(configuration, services: services, options: hostOptions)
+        self.options = options
+        self.activityTypes = activityTypes
+        self.origin = origin
+        self.receiver = receiver
+    }
+
+    /// Continues an activity in this application, for example when the user has chosen it from a list of
+    /// ``UserActivityWatcher``. Returns when the application has continued it.
+    ///
+    /// - Parameter offer: the offer. Its type must be one that the application continues.
+    /// - Throws: ``ContinuationError``.
+    public func `continue`(_ offer: UserActivityOffer) async throws(ContinuationError) {
+        try await self.receiver.receive(OfferReference(offer))
+    }
+
+    /// Runs the host until its task is cancelled or a graceful shutdown is triggered, as `RemoteSystemHost.run()` does.
+    ///
+    /// - Throws: `RemoteSystemError` as `RemoteSystemHost.run()` does, and with the code `invalidArgument` when an
+    ///   activity type is not valid or named twice, or an option is outside its range.
+    public func run() async throws { try await self.run(isStaged: false) }
+
+    package func run(isStaged: Bool) async throws {
+        try self.validate()
+        self.origin.begin()
+        if self.options.allowsReceiving, !self.activityTypes.isEmpty {
+            try self.origin.topic.put(HandledTypes.key, HandledTypes.record(Set(self.activityTypes)))
+        }
+        ActivityPublishers.shared.add(self.origin)
+        defer {
+            ActivityPublishers.shared.remove(self.origin)
+            self.origin.end()
+        }
+        try await self.host.run(isStaged: isStaged)
+    }
+
+    private func validate() throws(RemoteSystemError) {
+        try self.options.validate()
+        for type in self.activityTypes { try ActivityTypeName.check(type) }
+        guard Set(self.activityTypes).count == self.activityTypes.count, self.activityTypes.count <= HandledTypes.max
+        else {
+            throw RemoteSystemError(
+                .invalidArgument,
+                "An application continues at most \(HandledTypes.max) activity types, and each is named once.",
+                side: .local
+            )
+        }
+    }
+}

@@ -1,0 +1,114 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystems
+internal import RemoteSystemsIdentity
+internal import ValueSets
+
+/// The offers of all systems: the descriptors that applications publish, for the systems that are listed.
+///
+/// A value type without I/O or a clock; times are arguments.
+struct OfferTable {
+    typealias Instant = ContinuousClock.Instant
+
+    /// An activity of one application.
+    private struct Known {
+        let descriptor: ActivityDescriptor
+        /// The time at which the offer ends, by this system's clock.
+        let ends: Instant
+    }
+
+    /// The application that offers an activity.
+    struct Origin: Hashable {
+        let system: SystemID
+        let application: String
+    }
+
+    /// The maximum number of activities of one application that are listed. An application has one current activity;
+    /// more are possible while one replaces another.
+    static let maxOfApplication = 4
+
+    private var systems: [SystemID: RemoteSystem] = [:]
+    private var known: [Origin: [UUID: Known]] = [:]
+    /// The activity types that each application continues.
+    private var handled: [Origin: Set<String>] = [:]
+
+    /// The offers that can be continued now, ordered by system and application.
+    func offers(now: Instant) -> [UserActivityOffer] {
+        self.known.flatMap { origin, activities -> [UserActivityOffer] in
+            guard let system = self.systems[origin.system], !system.isLocal else { return [] }
+            return activities.values.filter { $0.ends > now }.map {
+                UserActivityOffer($0.descriptor, application: origin.application, on: system)
+            }
+        }.sorted {
+            ($0.system.displayName, $0.applicationID, $0.id.uuidString)
+                < ($1.system.displayName, $1.applicationID, $1.id.uuidString)
+        }
+    }
+
+    /// The applications of this system that continue activities of a type, in alphabetical order.
+    func handlers(of type: String) -> [RemoteSystemApplication] {
+        self.handled.filter { $0.value.contains(type) }.keys.compactMap { origin in
+            guard let system = self.systems[origin.system], system.isLocal else { return nil }
+            return system.application(origin.application)
+        }.sorted { $0.id < $1.id }
+    }
+
+    /// The time at which the next offer ends; `nil` if there is none.
+    var nextEnd: Instant? { self.known.values.flatMap { $0.values.map(\.ends) }.min() }
+
+    /// Removes the offers that have ended.
+    mutating func expire(now: Instant) {
+        for (origin, activities) in self.known {
+            let left = activities.filter { $0.value.ends > now }
+            self.known[origin] = left.isEmpty ? nil : left
+        }
+    }
+
+    mutating func listed(_ system: RemoteSystem) { self.systems[system.id] = system }
+
+    mutating func removed(_ system: SystemID) { self.systems[system] = nil }
+
+    /// Replaces the records of a system. A descriptor that did not change keeps the end of its offer, so that a peer
+    /// cannot prolong it by other changes.
+    mutating func published(_ applications: [String: [String: ValueSet]], by system: SystemID, now: Instant) {
+        let before = self.known.filter { $0.key.system == system }
+        for origin in before.keys { self.known[origin] = nil }
+        for origin in self.handled.keys where origin.system == system { self.handled[origin] = nil }
+        for (application, records) in applications {
+            let origin = Origin(system: system, application: application)
+            var activities: [UUID: Known] = [:]
+            for (key, record) in records.sorted(by: { $0.key < $1.key }) {
+                if key == HandledTypes.key {
+                    self.handled[origin] = HandledTypes.types(in: record)
+                } else if activities.count < Self.maxOfApplication,
+                    let descriptor = ActivityDescriptor(key: key, record)
+                {
+                    let old = before[origin]?[descriptor.id]
+                    let ends = old?.descriptor == descriptor ? old?.ends : nil
+                    activities[descriptor.id] = Known(
+                        descriptor: descriptor,
+                        ends: ends ?? now + descriptor.lifetime
+                    )
+                }
+            }
+            self.known[origin] = activities.isEmpty ? nil : activities
+        }
+    }
+}
+
+/// The record with the activity types that an application continues, in the same topic as its activities.
+enum HandledTypes {
+    static let key = "handled-types"
+    /// The maximum number of types of one application.
+    static let max = 256
+
+    static func record(_ types: Set<String>) -> ValueSet {
+        ["Types": .array(types.sorted().map { .string($0) })]
+    }
+
+    static func types(in record: ValueSet) -> Set<String> {
+        Set((record["Types"]?.array ?? []).prefix(Self.max).compactMap(\.string).filter(ActivityTypeName.isValid))
+    }
+}

@@ -1,0 +1,147 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+public import RemoteSystems
+internal import RemoteSystemsIdentity
+internal import Synchronization
+
+/// Lists the activities that the applications of other systems offer for continuation.
+///
+/// ```swift
+/// let watcher = UserActivityWatcher(RemoteSystemsConfiguration(applicationID: "com.example.shell"))
+/// try await watcher.start()
+/// for await offers in watcher.changes { panel.show(offers) }
+/// ```
+///
+/// The watcher shares the connections of the process's other watchers, and uses the network until ``stop()``.
+public final class UserActivityWatcher: Sendable {
+    private struct State {
+        var table = OfferTable()
+        var readers: [UUID: AsyncStream<[UserActivityOffer]>.Continuation] = [:]
+        var expiry: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
+        var reading: Task<Void, Never>?
+    }
+
+    private let clock: FeatureClock
+    private let state = Mutex(State())
+    private let watcher: RemoteSystemWatcher
+    private let receiver: Receiver
+
+    /// Passes what the watcher of systems reports to this object, which is created after it.
+    private final class Receiver: Sendable {
+        private let target = Mutex<(@Sendable (TopicChange) -> Void)?>(nil)
+        func set(_ target: @escaping @Sendable (TopicChange) -> Void) { self.target.withLock { $0 = target } }
+        func take(_ change: TopicChange) { self.target.withLock { $0 }?(change) }
+    }
+
+    /// Creates a watcher. ``start()`` uses the network.
+    ///
+    /// - Parameters:
+    ///   - configuration: this process's configuration.
+    ///   - filters: the filters that choose the systems whose offers are listed. Defaults to no filter: every system of
+    ///     the account.
+    public init(_ configuration: RemoteSystemsConfiguration, filters: [RemoteSystemFilter] = []) {
+        let receiver = Receiver()
+        self.clock = FeatureClock(configuration)
+        self.receiver = receiver
+        self.watcher = RemoteSystemWatcher(
+            configuration,
+            filters: filters,
+            topics: [ActivityDescriptor.topic]
+        ) { receiver.take($0) }
+        receiver.set { [weak self] change in
+            self?.change { $0.published(change.records, by: change.system, now: $1) }
+        }
+    }
+
+    deinit {
+        let state = self.state.withLock { ($0.readers.values, $0.expiry?.task, $0.reading) }
+        state.1?.cancel()
+        state.2?.cancel()
+        for reader in state.0 { reader.finish() }
+    }
+
+    /// Starts watching.
+    ///
+    /// - Throws: `RemoteSystemError` as `RemoteSystemWatcher.start()` does.
+    public func start() async throws(RemoteSystemError) {
+        let events = self.watcher.events
+        try await self.watcher.start()
+        let reading = self.clock.task { [weak self] in
+            for await event in events { self?.take(event) }
+        }
+        self.state.withLock { $0.reading = reading }
+    }
+
+    /// Stops watching. The sequences of ``changes`` end.
+    public func stop() async {
+        await self.watcher.stop()
+        let (readers, expiry, reading) = self.state.withLock { state in
+            defer { state = State() }
+            return (Array(state.readers.values), state.expiry?.task, state.reading)
+        }
+        reading?.cancel()
+        expiry?.cancel()
+        for reader in readers { reader.finish() }
+    }
+
+    /// The present offers, ordered by system and application. Empty while the watcher is stopped.
+    public var offers: [UserActivityOffer] {
+        let now = self.clock.now
+        return self.state.withLock { $0.table.offers(now: now) }
+    }
+
+    /// The applications of this system that run and continue activities of a type.
+    package func handlers(of type: String) -> [RemoteSystemApplication] {
+        self.state.withLock { $0.table.handlers(of: type) }
+    }
+
+    /// The systems that are listed now.
+    package var systems: [RemoteSystem] { self.watcher.systems }
+
+    /// The present offers, and again after each change. Each access returns a new sequence, which keeps the newest list
+    /// only: a slow reader misses intermediate lists. It ends when the watcher stops or the reading task is cancelled.
+    public var changes: AsyncStream<[UserActivityOffer]> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: [UserActivityOffer].self,
+            bufferingPolicy: .bufferingNewest(1)
+        )
+        let id = UUID()
+        let now = self.clock.now
+        self.state.withLock { state in
+            state.readers[id] = continuation
+            continuation.yield(state.table.offers(now: now))
+        }
+        continuation.onTermination = { [weak self] _ in self?.state.withLock { _ = $0.readers.removeValue(forKey: id) }
+        }
+        return stream
+    }
+
+    private func take(_ event: RemoteSystemEvent) {
+        switch event {
+        case .added(let system), .updated(let system): self.change { table, _ in table.listed(system) }
+        case .removed(let system): self.change { table, _ in table.removed(system.id) }
+        case .enumerationCompleted, .error: break
+        }
+    }
+
+    /// Changes the table, reports the offers, and waits for the end of the next one.
+    private func change(_ change: (inout OfferTable, ContinuousClock.Instant) -> Void) {
+        let clock = self.clock
+        let now = clock.now
+        self.state.withLock { state in
+            change(&state.table, now)
+            state.table.expire(now: now)
+            let offers = state.table.offers(now: now)
+            for reader in state.readers.values { reader.yield(offers) }
+            guard let next = state.table.nextEnd, next != state.expiry?.time else { return }
+            state.expiry?.task.cancel()
+            let task = clock.task { [weak self] in
+                guard (try? await clock.sleep(until: next)) != nil else { return }
+                self?.change { _, _ in }
+            }
+            state.expiry = (next, task)
+        }
+    }
+}
