@@ -118,7 +118,8 @@ extension ApplicationReferral {
                 running: running,
                 timeout: options.startTimeout,
                 environment: context.environment,
-                logger: context.logger
+                logger: context.logger,
+                incidents: context.incidents
             ),
             isOnLoopback: context.configuration.network == .loopback
         )

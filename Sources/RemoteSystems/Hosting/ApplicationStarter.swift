@@ -18,6 +18,7 @@ actor ApplicationStarter {
     private let environment: RuntimeEnvironment
     private var timeout: Duration
     private let logger: Logger
+    private let incidents: IncidentLog
     private var starts: [String: Task<Outcome, Never>] = [:]
     private var failures: [String: (text: String, until: ContinuousClock.Instant)] = [:]
     private var waiting = 0
@@ -36,13 +37,15 @@ actor ApplicationStarter {
         running: RunningApplications,
         timeout: Duration,
         environment: RuntimeEnvironment,
-        logger: Logger
+        logger: Logger,
+        incidents: IncidentLog
     ) {
         self.installed = installed
         self.running = running
         self.environment = environment
         self.timeout = Self.bounded(timeout)
         self.logger = logger
+        self.incidents = incidents
     }
 
     private var time: TimeSource { self.environment.time }
@@ -107,10 +110,8 @@ actor ApplicationStarter {
             )
         case .failed(let text):
             self.failures[id] = (text, self.time.now + Self.pause)
-            self.logger.warning(
-                "An application was not started",
-                metadata: ["application": "\(id)", "reason": "\(text)"]
-            )
+            // A peer can request the application again and again.
+            self.incidents.report(.applicationNotStarted, ofApplication: id, reason: text)
         }
         return outcome
     }

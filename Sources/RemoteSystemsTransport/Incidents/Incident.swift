@@ -31,6 +31,8 @@ package enum Incident: String, CaseIterable, Sendable {
     case handlerFailed = "handler-failed"
     /// The application failed while it opened a URI for a peer.
     case launchFailed = "launch-failed"
+    /// An application that a peer requested was not started.
+    case applicationNotStarted = "application-not-started"
 
     /// The level of a single event.
     var level: Logger.Level {
@@ -41,7 +43,7 @@ package enum Incident: String, CaseIterable, Sendable {
         }
     }
 
-    /// The maximum number of events that are logged in a period: in all, and of one peer. An operator may have to
+    /// The maximum number of events that are logged in a period: in all, and of one origin. An operator may have to
     /// account for each refusal, so more of them are logged.
     var limits: (total: Int, perPeer: Int) {
         switch self {
@@ -65,6 +67,7 @@ package enum Incident: String, CaseIterable, Sendable {
         case .accessRefused: "A peer was refused"
         case .handlerFailed: "A handler failed"
         case .launchFailed: "A launch failed"
+        case .applicationNotStarted: "An application was not started"
         }
     }
 }

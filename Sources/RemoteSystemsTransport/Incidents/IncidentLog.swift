@@ -10,8 +10,9 @@ internal import Synchronization
 /// Logs the incidents that peers cause. Of each kind it logs the first few in a minute, then one summary with the
 /// number of the others, so that a flood is visible and cannot fill the log.
 ///
-/// The metadata keys are stable: `event` (``Incident``), `peer` (the address, without a port) or `system`,
-/// `reason`, and in a summary `count` and `seconds` (`Docs/security-model.md`). Some incidents have keys of their own.
+/// The metadata keys are stable: `event` (``Incident``), `peer` (the address, without a port), `system` or
+/// `application`, `reason`, and in a summary `count` and `seconds` (`Docs/security-model.md`). Some incidents have keys
+/// of their own.
 package final class IncidentLog: Sendable {
     /// The number of events in a summary from which it is a warning, whatever the level of one event.
     private static var flood: Int { 100 }
@@ -19,6 +20,7 @@ package final class IncidentLog: Sendable {
     private enum Origin: Hashable {
         case peer(PeerKey)
         case system(SystemID)
+        case application(String)
     }
 
     private let logger: Logger
@@ -47,6 +49,11 @@ package final class IncidentLog: Sendable {
     /// Reports an incident with its own metadata.
     package func report(_ incident: Incident, by system: SystemID, _ metadata: @autoclosure () -> Logger.Metadata) {
         self.report(incident, of: .system(system), metadata())
+    }
+
+    /// Reports an incident of an application of this machine, whichever peers caused it.
+    package func report(_ incident: Incident, ofApplication id: String, reason: @autoclosure () -> String) {
+        self.report(incident, of: .application(id), ["application": "\(id)", "reason": "\(reason())"])
     }
 
     private func report(_ incident: Incident, of origin: Origin, _ metadata: @autoclosure () -> Logger.Metadata) {

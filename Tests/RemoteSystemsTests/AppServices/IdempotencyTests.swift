@@ -152,7 +152,9 @@ import Testing
         return counts
     }
 
-    @Test func `1 300 keys of one member do not make another member's request run twice`() async throws {
+    @Test func `a member's flood of keys fills its own quota, and another member's request runs once (issue 10 §1.10)`()
+        async throws
+    {
         let victim = Mutexed(0)
         let order = AppService("test.order") { _ in
             [
@@ -189,9 +191,21 @@ import Testing
         #expect(try await Self.flood(hostile, 0..<1_300) == [.success: 1_300])
         let hostileOrder = try await connect(3, "test.order")
         #expect(try await Self.flood(hostileOrder, 0..<1_300) == [.success: 1_300])
+        // A system has 8 192 keys, over all its connections and services.
+        let refused = 40
+        #expect(
+            try await Self.flood(hostile, 1_300..<(8_192 - 1_300 + refused)) == [
+                .success: 8_192 - 2 * 1_300, .resourceLimitsExceeded: refused,
+            ]
+        )
+        let new = try await hostileOrder.send([:], idempotencyKey: IdempotencyKey())
+        #expect(new.error?.failureCode == "key-quota-exceeded")
+        #expect(new.error?.canRetry == true)
         let executed = victim.withLock { $0 }
         #expect(try await honest.send([:], idempotencyKey: key).get() == ["n": 1])
         #expect(victim.withLock { $0 } == executed)
+        // The other member's next request is executed.
+        #expect(try await honest.send([:], idempotencyKey: IdempotencyKey()).status == .success)
         for connection in [honest, hostile, hostileOrder] { await connection.close() }
     }
 }

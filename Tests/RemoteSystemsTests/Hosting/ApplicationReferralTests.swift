@@ -11,6 +11,8 @@ import Testing
 
 /// Which running applications a machine's host refers callers to.
 @Suite struct ApplicationReferralTests {
+    private static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
     private struct Nothing: InstalledApplications {
         func applications() -> [InstalledApplication] { [] }
         func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
@@ -29,7 +31,8 @@ import Testing
                 running: running,
                 timeout: .seconds(1),
                 environment: stage.configuration.environment,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+                logger: Self.silent,
+                incidents: IncidentLog(Self.silent)
             )
             registry.expect([
                 RunningApplication(application: "test.near", port: 1, pid: 7, isOnLoopback: true),

@@ -3,7 +3,9 @@
 
 import Foundation
 import Logging
+import NIOCore
 import RemoteSystemsTesting
+import RemoteSystemsTransport
 import Synchronization
 import Testing
 
@@ -11,6 +13,8 @@ import Testing
 
 /// The start timeout of applications, by a clock that the test advances.
 @Suite struct ApplicationStarterTests {
+    private static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
     /// Reports every start as done, but no application ever registers.
     private final class Sleepers: InstalledApplications {
         private let started = Mutex(0)
@@ -32,7 +36,8 @@ import Testing
                 running: RunningApplications(stateDirectory: "/nonexistent/\(UUID())"),
                 timeout: .seconds(7),
                 environment: stage.configuration.environment,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+                logger: Self.silent,
+                incidents: IncidentLog(Self.silent)
             )
             let callers = Callers()
             try await callers.call(starter, on: stage)
@@ -48,6 +53,58 @@ import Testing
             try await callers.call(starter, on: stage)
             #expect(callers.failures == 2)
             #expect(sleepers.starts == 2)
+        }
+    }
+
+    /// Fails every start.
+    private struct Broken: InstalledApplications {
+        func applications() -> [InstalledApplication] { [] }
+        func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+        func start(_ id: String) async throws { throw RemoteSystemError(.refused, "It is broken.", side: .local) }
+    }
+
+    /// The texts of the events that are logged.
+    private struct Log: LogHandler {
+        final class Events: Sendable {
+            let texts = Mutex<[String]>([])
+        }
+
+        let events: Events
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.warning
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { self.metadata[key] }
+            set { self.metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let application = event.metadata?["application"].map { "\($0)" } ?? "none"
+            self.events.texts.withLock { $0.append("\(event.message): \(application)") }
+        }
+    }
+
+    @Test func `callers that request a broken application again and again do not fill the log`() async throws {
+        try await DiscoveryStage.with { stage in
+            let events = Log.Events()
+            let starter = ApplicationStarter(
+                installed: Broken(),
+                running: RunningApplications(stateDirectory: "/nonexistent/\(UUID())"),
+                timeout: .seconds(7),
+                environment: stage.configuration.environment,
+                logger: Self.silent,
+                incidents: IncidentLog(Logger(label: "test") { _ in Log(events: events) }, period: .hours(1))
+            )
+            let callers = Callers()
+            for _ in 0..<20 {
+                try await callers.call(starter, on: stage)
+                try await stage.advance(by: ApplicationStarter.pause + .milliseconds(1))
+            }
+            #expect(callers.failures == 20)
+            #expect(
+                events.texts.withLock { $0 }
+                    == Array(repeating: "An application was not started: test.sleeper", count: 3)
+            )
         }
     }
 

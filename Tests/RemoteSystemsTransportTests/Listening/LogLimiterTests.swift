@@ -45,6 +45,7 @@ import Testing
                 "certificate-refused", "handshake-failed", "unauthenticated-limit", "connection-limit",
                 "protocol-broken", "receive-limit", "key-limit", "renewal-refused", "closed-by-peer",
                 "response-not-sent", "access.refused", "handler-failed", "launch-failed",
+                "application-not-started",
             ]
         )
     }
