@@ -155,7 +155,7 @@ if !isFetched {
         .executableTarget(
             name: "remotesystems",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsDesktop", "RemoteSystemsTransport",
+                "RemoteSystems", "RemoteSystemsDesktop", "UserActivities", "RemoteSystemsTransport",
                 logging, lifecycle, unixSignals,
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -39,6 +39,9 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     public var services: [Service]
     /// The schemes of the URIs that the application opens, in lower case and ascending order.
     public var uriSchemes: [String]
+    /// The names of the topics that the application's process publishes. The host daemon's topics contain the records
+    /// of its machine's programs.
+    package var topics: [String]
     /// Whether the application is running.
     ///
     /// An application that is not running is installed; a connection or a launch starts it.
@@ -69,6 +72,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
         self.attributes = application.attributes
         self.services = application.services
         self.uriSchemes = application.uriSchemes
+        self.topics = application.topics
         self.isRunning = isRunning
         self.systemID = system
         self.endpoints = endpoints
@@ -85,7 +89,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     /// Returns whether the two values are equal in every property and name the same addresses.
     public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
-            && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.isRunning == rhs.isRunning
+            && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.topics == rhs.topics && lhs.isRunning == rhs.isRunning
             && lhs.systemID == rhs.systemID && Set(lhs.endpoints) == Set(rhs.endpoints)
             && lhs.standing == rhs.standing
     }

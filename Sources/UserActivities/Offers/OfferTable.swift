@@ -34,10 +34,23 @@ struct OfferTable {
     /// The activity types that each application continues.
     private var handled: [Origin: Set<String>] = [:]
 
-    /// The offers that can be continued now, ordered by system and application.
-    func offers(now: Instant) -> [UserActivityOffer] {
+    /// The systems whose records have arrived.
+    private var answered: Set<SystemID> = []
+
+    /// Whether every listed system that publishes activities has sent them.
+    var isComplete: Bool {
+        self.systems.values.allSatisfy { system in
+            self.answered.contains(system.id)
+                || !system.applications.contains { $0.topics.contains(ActivityDescriptor.topic) }
+        }
+    }
+
+    /// The offers that are valid now, ordered by system and application.
+    ///
+    /// - Parameter local: whether to return the offers of this system, which it cannot continue itself.
+    func offers(ofThisSystem local: Bool = false, now: Instant) -> [UserActivityOffer] {
         self.known.flatMap { origin, activities -> [UserActivityOffer] in
-            guard let system = self.systems[origin.system], !system.isLocal else { return [] }
+            guard let system = self.systems[origin.system], system.isLocal == local else { return [] }
             return activities.values.filter { $0.ends > now }.map {
                 UserActivityOffer($0.descriptor, application: origin.application, on: system)
             }
@@ -68,11 +81,15 @@ struct OfferTable {
 
     mutating func listed(_ system: RemoteSystem) { self.systems[system.id] = system }
 
-    mutating func removed(_ system: SystemID) { self.systems[system] = nil }
+    mutating func removed(_ system: SystemID) {
+        self.systems[system] = nil
+        self.answered.remove(system)
+    }
 
     /// Replaces the records of a system. A descriptor that did not change keeps the end of its offer, so that a peer
     /// cannot prolong it by other changes.
     mutating func published(_ applications: [String: [String: ValueSet]], by system: SystemID, now: Instant) {
+        self.answered.insert(system)
         let before = self.known.filter { $0.key.system == system }
         for origin in before.keys { self.known[origin] = nil }
         for origin in self.handled.keys where origin.system == system { self.handled[origin] = nil }

@@ -21,6 +21,8 @@ public final class UserActivityWatcher: Sendable {
         var readers: [UUID: AsyncStream<[UserActivityOffer]>.Continuation] = [:]
         var expiry: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
         var reading: Task<Void, Never>?
+        /// Whether the systems that were present at the start were found.
+        var hasEnumerated = false
     }
 
     private let clock: FeatureClock
@@ -92,6 +94,22 @@ public final class UserActivityWatcher: Sendable {
         return self.state.withLock { $0.table.offers(now: now) }
     }
 
+    /// The offers of this system's own applications, which other systems can continue.
+    public var ownOffers: [UserActivityOffer] {
+        let now = self.clock.now
+        return self.state.withLock { $0.table.offers(ofThisSystem: true, now: now) }
+    }
+
+    /// Waits until the present systems were found and have sent their offers.
+    ///
+    /// - Parameter limit: the maximum time to wait.
+    public func enumerate(within limit: Duration) async {
+        let changes = self.changes
+        _ = await self.clock.first(within: limit) {
+            for await _ in changes where self.state.withLock({ $0.hasEnumerated && $0.table.isComplete }) { return }
+        }
+    }
+
     /// The applications of this system that run and continue activities of a type.
     package func handlers(of type: String) -> [RemoteSystemApplication] {
         self.state.withLock { $0.table.handlers(of: type) }
@@ -122,7 +140,10 @@ public final class UserActivityWatcher: Sendable {
         switch event {
         case .added(let system), .updated(let system): self.change { table, _ in table.listed(system) }
         case .removed(let system): self.change { table, _ in table.removed(system.id) }
-        case .enumerationCompleted, .error: break
+        case .enumerationCompleted:
+            self.state.withLock { $0.hasEnumerated = true }
+            self.change { _, _ in }
+        case .error: break
         }
     }
 

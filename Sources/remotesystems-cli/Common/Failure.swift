@@ -4,6 +4,7 @@
 import FoundationEssentials
 import RemoteSystems
 import RemoteSystemsDesktop
+import UserActivities
 
 /// The reason why a subcommand failed, as it is printed.
 struct Failure: Error, Encodable {
@@ -43,6 +44,9 @@ struct Failure: Error, Encodable {
             self.init("\(error.code)", error.message, canRetry: error.canRetry)
             self.side = error.side
             self.reason = (error.cause as? IdentityError).map { "\($0.code)" }
+        case let error as ContinuationError:
+            self.init("\(error.code)", error.message, canRetry: error.canRetry)
+            self.side = error.side
         case let error as IdentityError:
             self.init("\(RemoteSystemError.Code.identity)", error.message)
             self.reason = "\(error.code)"

@@ -1,0 +1,159 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+import Synchronization
+import UserActivities
+
+/// The command `remotesystems activities continue`.
+struct ActivitiesContinueCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "continue",
+        abstract: "Continue an activity of another system here.",
+        usage: "remotesystems activities continue [<activity>] [<options>]",
+        discussion: """
+            An application of this system that runs and handles activities of the type continues it. With --print, \
+            the command itself continues it and prints the content.
+
+            Exit status: 1 if no such activity is offered; 2 if it could not be continued.
+            """
+    )
+
+    @Argument(
+        help: "The activity: the beginning of its id, or its type. Not needed if there is only one."
+    )
+    var activity: String?
+
+    @Option(
+        name: .customLong("in"),
+        help: ArgumentHelp("The application that continues the activity, if several handle its type.", valueName: "id")
+    )
+    var application: String?
+
+    @Flag(help: "Continue the activity in this command: print its content as JSON.")
+    var print = false
+
+    @OptionGroup var search: SearchOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard !self.print || self.application == nil else {
+            throw ValidationError("--print and --in cannot be combined.")
+        }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let configuration = self.search.configuration(for: "activities", self.common)
+        let watcher = UserActivityWatcher(configuration)
+        try await watcher.start()
+        let isContinued = try await untilInterrupted {
+            await watcher.enumerate(within: self.search.wait)
+            guard let offer = try self.choose(watcher.offers) else {
+                output.note(
+                    self.activity.map { "No other system offers the activity '\($0)'.".printable }
+                        ?? "No other system offers an activity."
+                )
+                return false
+            }
+            if self.print {
+                try await Self.show(offer, configuration, output)
+            } else {
+                try await self.handOver(offer, watcher, output)
+            }
+            return true
+        }
+        await watcher.stop()
+        guard let isContinued else { throw CancellationError() }
+        return isContinued
+    }
+
+    /// Returns the offer that the argument names.
+    private func choose(_ offers: [UserActivityOffer]) throws(Failure) -> UserActivityOffer? {
+        let wanted = self.activity?.lowercased()
+        let matching = offers.filter { offer in
+            guard let wanted else { return true }
+            return offer.shownID.hasPrefix(wanted) || offer.activityType.lowercased() == wanted
+        }
+        guard matching.count > 1 else { return matching.first }
+        let list = matching.map { "\($0.shownID.prefix(8)) (\($0.title ?? $0.activityType))" }
+        throw Failure(
+            "\(RemoteSystemError.Code.invalidArgument)",
+            "Several activities are offered: \(list.joined(separator: ", ")). State the id of one."
+        )
+    }
+
+    /// Lets an application of this system continue the offer.
+    private func handOver(_ offer: UserActivityOffer, _ watcher: UserActivityWatcher, _ output: Output) async throws {
+        var handlers = watcher.handlers(of: offer.activityType)
+        if let application { handlers = handlers.filter { $0.id == application } }
+        guard let handler = handlers.first else {
+            let which = self.application.map { "The application \($0) does not run here, or does not continue" }
+            throw ContinuationError(
+                .noHandler,
+                "\(which ?? "No running application of this system continues") activities of the type "
+                    + "\(offer.activityType). Start one, or print the content with --print.",
+                side: .local
+            )
+        }
+        guard handlers.count == 1 else {
+            throw Failure(
+                "\(RemoteSystemError.Code.invalidArgument)",
+                "Several applications continue activities of this type: "
+                    + "\(handlers.map(\.id).joined(separator: ", ")). Choose one with --in."
+            )
+        }
+        try await handler.continue(offer)
+        try output.json(ContinuedHereOutput(id: offer.shownID, application: handler.id))
+        try output.line("Continued in \(handler.displayName.printable).")
+    }
+
+    /// Continues the offer in this process, and prints its content.
+    private static func show(
+        _ offer: UserActivityOffer,
+        _ configuration: RemoteSystemsConfiguration,
+        _ output: Output
+    ) async throws {
+        let content = Mutex<ActivityContentOutput?>(nil)
+        let host = UserActivityHost(
+            configuration,
+            activityTypes: [offer.activityType],
+            handler: .closure { activity in
+                content.withLock { $0 = ActivityContentOutput(activity) }
+            }
+        )
+        try await host.continue(offer)
+        guard let content = content.withLock({ $0 }) else { return }
+        try output.json(content)
+        try output.line(content.content.json(prettyPrinted: true))
+    }
+}
+
+private struct ContinuedHereOutput: Encodable {
+    let event = "continued"
+    let time = Date.now
+    var id: String
+    var application: String
+}
+
+/// The output of a continued activity with `--json`.
+private struct ActivityContentOutput: Encodable {
+    let event = "content"
+    let time = Date.now
+    var type: String
+    var title: String?
+    var content: ValueSet
+    var webpage: String?
+    var version: Int?
+    var target: String?
+
+    init(_ activity: UserActivity) {
+        self.type = activity.type
+        self.title = activity.title
+        self.content = activity.userInfo
+        self.webpage = activity.webpageURL?.absoluteString
+        self.version = activity.payloadVersion
+        self.target = activity.targetContentIdentifier
+    }
+}

@@ -1,0 +1,75 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import RemoteSystems
+import UserActivities
+
+/// The command `remotesystems activities list`.
+struct ActivitiesListCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the activities that other systems offer now.",
+        usage: "remotesystems activities list [<options>]",
+        discussion: "Exit status: 1 if there is none."
+    )
+
+    @OptionGroup var search: SearchOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let offers = try await self.search.offers(for: "activities", self.common) { $0.offers }
+        return try offers.report(output, none: "No activity is offered by another system.")
+    }
+}
+
+/// The command `remotesystems activities current`.
+struct ActivitiesCurrentCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "current",
+        abstract: "List the activities that this system's applications offer now.",
+        usage: "remotesystems activities current [<options>]",
+        discussion: "Exit status: 1 if there is none."
+    )
+
+    @OptionGroup var search: SearchOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let offers = try await self.search.offers(for: "activities", self.common) { $0.ownOffers }
+        return try offers.report(output, none: "No application of this system offers an activity.")
+    }
+}
+
+extension [UserActivityOffer] {
+    fileprivate func report(_ output: Output, none: String) throws -> Bool {
+        for offer in self { try output.json(OfferOutput(event: "activity", offer)) }
+        guard !self.isEmpty else {
+            output.note(none)
+            return false
+        }
+        try output.line(output.style(.grey, UserActivityOffer.heading))
+        for offer in self { try output.line(offer.line(width: output.width)) }
+        return true
+    }
+}
+
+extension SearchOptions {
+    /// Watches until the present offers are known, and returns what a closure selects.
+    func offers<Result: Sendable>(
+        for command: String,
+        _ common: CommonOptions,
+        _ select: @escaping @Sendable (UserActivityWatcher) -> Result
+    ) async throws -> Result {
+        let watcher = UserActivityWatcher(self.configuration(for: command, common))
+        try await watcher.start()
+        let wait = self.wait
+        let result = try await untilInterrupted {
+            await watcher.enumerate(within: wait)
+            return select(watcher)
+        }
+        await watcher.stop()
+        guard let result else { throw CancellationError() }
+        return result
+    }
+}

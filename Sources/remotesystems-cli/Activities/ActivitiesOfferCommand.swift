@@ -1,0 +1,167 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Logging
+import RemoteSystems
+import ServiceLifecycle
+import Synchronization
+import UnixSignals
+import UserActivities
+
+/// The command `remotesystems activities offer`.
+struct ActivitiesOfferCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "offer",
+        abstract: "Offer an activity until another system has continued it.",
+        usage: "remotesystems activities offer <type> [<field> ...] [<options>]",
+        discussion: """
+            The fields are the content: key=text or key:=JSON. Prints which system has continued the activity, and \
+            ends. Ctrl-C withdraws the offer.
+
+            Exit status: 1 if the offer ended without being continued.
+            """
+    )
+
+    @Argument(help: "The type of the activity, such as com.example.reading.")
+    var type: String
+
+    @Argument(help: "A field of the content.", transform: MessageField.init(written:))
+    var fields: [MessageField] = []
+
+    @Option(help: "The title that other systems show.")
+    var title: String?
+
+    @Option(help: ArgumentHelp("An address that shows the same in a browser: http or https.", valueName: "url"))
+    var web: String?
+
+    @Option(
+        name: .customLong("for"),
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The time after which the offer ends, in seconds. Range: 1 to 86400. Defaults to no end.",
+            valueName: "seconds"
+        )
+    )
+    var seconds: Int?
+
+    @Option(help: ArgumentHelp("The application id under which other systems see it.", valueName: "id"))
+    var applicationID = "remote-systems.command.activities-offer"
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard self.applicationID.isName else {
+            throw ValidationError("--application-id takes \(String.nameForm).")
+        }
+        if let seconds, !(1...86_400).contains(seconds) {
+            throw ValidationError("--for takes 1 to 86400 seconds, not \(seconds).")
+        }
+        if let web, URL(string: web) == nil { throw ValidationError("--web takes an address, not '\(web)'.") }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let activity = UserActivity(type: self.type, title: self.title)
+        activity.userInfo = try MessageField.message(self.fields, for: nil, isSent: false)
+        activity.webpageURL = self.web.flatMap { URL(string: $0) }
+        activity.expirationDate = self.seconds.map { Date.now + TimeInterval($0) }
+        let outcome = Outcome()
+        activity.delegate = outcome
+
+        let logger = self.common.logger(quietly: .notice)
+        var configuration = RemoteSystemsConfiguration("activities", self.network, self.state, logger: logger)
+        configuration.applicationID = self.applicationID
+        var options = UserActivityHost.Options()
+        options.host.displayName = "remotesystems activities offer"
+        options.host.allowsSeveralProcesses = true
+        let host = UserActivityHost(configuration, activityTypes: [], options: options, handler: .closure { _ in })
+        let offering = Offering(host: host, activity: activity, outcome: outcome, output: output)
+        try await ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [
+                    .init(service: host),
+                    .init(service: offering, successTerminationBehavior: .gracefullyShutdownGroup),
+                ],
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: logger
+            )
+        ).run()
+        guard let receiver = outcome.receiver else {
+            output.note("The offer has ended; nothing has continued the activity.")
+            return false
+        }
+        try output.json(ContinuedOutput(systemID: receiver.systemID, application: receiver.claimedApplicationID))
+        try output.line(
+            "Continued by \(receiver.claimedApplicationID.printable) on \(receiver.systemID.short)."
+        )
+        return true
+    }
+
+    /// Notes which system has continued the activity.
+    private final class Outcome: UserActivityDelegate {
+        private let content = Mutex<UserActivityReceiver?>(nil)
+        private let end = AsyncStream<Never>.makeStream()
+
+        var receiver: UserActivityReceiver? { self.content.withLock { $0 } }
+
+        func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async {
+            self.content.withLock { $0 = receiver }
+            self.end.continuation.finish()
+        }
+
+        /// Returns when the activity was continued, or the task is cancelled.
+        func continued() async { for await _ in self.end.stream {} }
+    }
+
+    /// Offers the activity while the host runs.
+    private struct Offering: Service {
+        let host: UserActivityHost
+        let activity: UserActivity
+        let outcome: Outcome
+        let output: Output
+
+        func run() async throws {
+            do {
+                _ = try await self.host.host.port
+            } catch {
+                // The host has ended; its own run() throws the reason.
+                try? await gracefulShutdown()
+                return
+            }
+            try await self.activity.becomeCurrent(at: self.host)
+            try self.output.json(OfferingOutput(id: self.activity.id.uuidString.lowercased()))
+            try self.output.line("Offering \(self.activity.id.uuidString.lowercased()) (Ctrl-C to withdraw)")
+            let changes = self.activity.changes
+            await cancelWhenGracefulShutdown {
+                await withTaskGroup(of: Void.self) { group in
+                    group.addTask { await self.outcome.continued() }
+                    group.addTask {
+                        // The offer ends at its time.
+                        for await _ in changes where !self.activity.isCurrent { break }
+                        // It also ends by being continued, of which the delegate is notified at the same time.
+                        try? await Task.sleep(for: .seconds(1))
+                    }
+                    await group.next()
+                    group.cancelAll()
+                }
+            }
+            self.activity.resignCurrent()
+        }
+    }
+}
+
+private struct OfferingOutput: Encodable {
+    let event = "offering"
+    let time = Date.now
+    var id: String
+}
+
+private struct ContinuedOutput: Encodable {
+    let event = "continued"
+    let time = Date.now
+    var systemID: SystemID
+    var application: String
+}

@@ -1,0 +1,49 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import RemoteSystems
+import UserActivities
+
+/// The command `remotesystems activities watch`.
+struct ActivitiesWatchCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Show the activities that other systems offer, and every change.",
+        usage: "remotesystems activities watch [<options>]",
+        discussion: "Prints a line for each activity that is offered (+) or withdrawn (-), until Ctrl-C."
+    )
+
+    @OptionGroup var search: SearchOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let watcher = UserActivityWatcher(self.search.configuration(for: "activities", self.common))
+        try await watcher.start()
+        let changes = watcher.changes
+        _ = try await untilInterrupted {
+            var shown: [UserActivityOffer] = []
+            for await offers in changes {
+                for offer in shown where !offers.contains(where: { $0.id == offer.id }) {
+                    try Self.report("withdrawn", output.style(.red, "-"), offer, output)
+                }
+                for offer in offers {
+                    let before = shown.first { $0.id == offer.id }
+                    if before == nil {
+                        try Self.report("offered", output.style(.green, "+"), offer, output)
+                    } else if before?.title != offer.title {
+                        try Self.report("changed", output.style(.yellow, "~"), offer, output)
+                    }
+                }
+                shown = offers
+            }
+        }
+        await watcher.stop()
+        return true
+    }
+
+    private static func report(_ event: String, _ sign: String, _ offer: UserActivityOffer, _ output: Output) throws {
+        try output.json(OfferOutput(event: event, offer))
+        try output.line("\(LocalTime.now) \(sign) \(offer.line(width: output.width.map { $0 - 11 }))")
+    }
+}

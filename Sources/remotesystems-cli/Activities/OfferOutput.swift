@@ -1,0 +1,56 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import RemoteSystems
+import UserActivities
+
+/// The output of an offer with `--json`.
+struct OfferOutput: Encodable {
+    var event: String
+    let time = Date.now
+    var id: String
+    var type: String
+    var title: String?
+    var systemID: SystemID
+    var system: String
+    var application: String
+    var streams: Bool
+    var webpage: Bool
+    var version: Int?
+    var target: String?
+    var expires: Date
+
+    init(event: String, _ offer: UserActivityOffer) {
+        self.event = event
+        self.id = offer.shownID
+        self.type = offer.activityType
+        self.title = offer.title
+        self.systemID = offer.system.id
+        self.system = offer.system.displayName
+        self.application = offer.applicationID
+        self.streams = offer.supportsContinuationStreams
+        self.webpage = offer.hasWebpage
+        self.version = offer.payloadVersion
+        self.target = offer.targetContentIdentifier
+        self.expires = offer.expirationDate
+    }
+}
+
+extension UserActivityOffer {
+    /// The id as it is printed and typed.
+    var shownID: String { self.id.uuidString.lowercased() }
+
+    static let heading = "\("ID".padded(to: 8)) \("SYSTEM".padded(to: 16)) \("TYPE".padded(to: 24)) TITLE"
+
+    /// The offer in one line, under ``heading``.
+    ///
+    /// - Parameter width: The maximum width, in columns. `nil` for no limit, for files and pipes.
+    func line(width: Int?) -> String {
+        let start =
+            "\(self.shownID.prefix(8)) \(self.system.displayName.printable.padded(to: 16)) "
+            + "\(self.activityType.printable.padded(to: 24)) "
+        let title = (self.title ?? self.applicationDisplayName).printable
+        return start + (width.map { title.cut(to: $0 - start.columns) } ?? title)
+    }
+}
