@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import FoundationEssentials
+import Glibc
 import Logging
 import RemoteSystems
 import ServiceLifecycle
@@ -46,15 +47,20 @@ struct ActivitiesOfferCommand: Subcommand {
     )
     var seconds: Int?
 
-    @Option(help: ArgumentHelp("The application id under which other systems see it.", valueName: "id"))
-    var applicationID = "remote-systems.command.activities-offer"
+    @Option(
+        help: ArgumentHelp(
+            "The application id under which other systems see it. Defaults to one of this process.",
+            valueName: "id"
+        )
+    )
+    var applicationID: String?
 
     @OptionGroup var network: NetworkOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard self.applicationID.isName else {
+        if let applicationID, !applicationID.isName {
             throw ValidationError("--application-id takes \(String.nameForm).")
         }
         if let seconds, !(1...86_400).contains(seconds) {
@@ -73,10 +79,10 @@ struct ActivitiesOfferCommand: Subcommand {
 
         let logger = self.common.logger(quietly: .notice)
         var configuration = RemoteSystemsConfiguration("activities", self.network, self.state, logger: logger)
-        configuration.applicationID = self.applicationID
+        // One for each process, since the system that continues the activity must reach this one.
+        configuration.applicationID = self.applicationID ?? "remote-systems.command.activities-offer-\(getpid())"
         var options = UserActivityHost.Options()
         options.host.displayName = "remotesystems activities offer"
-        options.host.allowsSeveralProcesses = true
         let host = UserActivityHost(configuration, activityTypes: [], options: options, handler: .closure { _ in })
         let offering = Offering(host: host, activity: activity, outcome: outcome, output: output)
         try await ServiceGroup(

@@ -1,0 +1,148 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension CommandTests {
+    /// `remotesystems activities`, with the processes of two systems on the loopback interface.
+    @Suite struct Activities {
+        /// Runs a body with a second system of the account, called `desk`.
+        private func withDesk(_ body: (Sandbox) async throws -> Void) async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await Account.whileInviting(sandbox) { _, uri in
+                    let joined = try await sandbox.run("account", "join", uri, as: "desk")
+                    #expect(joined.status == 0, "\(joined)")
+                }
+                try await body(sandbox)
+            }
+        }
+
+        private func offer(_ sandbox: Sandbox, _ arguments: String...) throws -> RunningCommand {
+            try sandbox.start(["activities", "offer", "--loopback", "--json"] + arguments)
+        }
+
+        /// The offers that the desk lists, once there are as many.
+        private func listed(_ count: Int, _ sandbox: Sandbox) async throws -> [JSONLine] {
+            try await eventually("the offers in the list", within: .seconds(60)) { () -> [JSONLine]? in
+                let list = try await sandbox.run("activities", "list", "--loopback", "--json", as: "desk")
+                let offers = list.json.filter { $0["event"] as? String == "activity" }
+                #expect(list.status == (offers.isEmpty ? 1 : 0))
+                return offers.count == count ? offers : nil
+            }
+        }
+
+        @Test func `an activity is offered, listed on another system, and printed there (H-09, H-11, B-07)`()
+            async throws
+        {
+            try await self.withDesk { sandbox in
+                let offering = try self.offer(
+                    sandbox,
+                    "com.example.reading",
+                    "Book=Emma",
+                    "Page:=17",
+                    "--title",
+                    "Emma, page 17"
+                )
+                let id = try #require(try await offering.event("offering")["id"] as? String)
+                let listed = try #require(try await self.listed(1, sandbox).first)
+                #expect(listed["id"] as? String == id)
+                #expect(listed["type"] as? String == "com.example.reading")
+                #expect(listed["title"] as? String == "Emma, page 17")
+                let own = try await sandbox.run("activities", "current", "--loopback", "--json")
+                #expect(own.event("activity")?["id"] as? String == id, "\(own)")
+                // A system does not continue its own activities.
+                let none = try await sandbox.run("activities", "list", "--loopback", "--json")
+                #expect(none.status == 1 && none.event("activity") == nil, "\(none)")
+
+                let printed = try await sandbox.run(
+                    "activities",
+                    "continue",
+                    String(id.prefix(8)),
+                    "--print",
+                    "--loopback",
+                    "--json",
+                    as: "desk"
+                )
+                #expect(printed.status == 0, "\(printed)")
+                let content = try #require(printed.event("content")?["content"] as? JSONLine)
+                #expect(content["Book"] as? String == "Emma" && content["Page"] as? Int == 17)
+                let finished = try await offering.finish()
+                #expect(finished.status == 0, "\(finished)")
+                let desk = try #require(try await sandbox.account("desk")["systemID"] as? String)
+                #expect(finished.event("continued")?["systemID"] as? String == desk)
+                #expect(try await self.listed(0, sandbox).isEmpty)
+            }
+        }
+
+        @Test func `an offer that is interrupted or over is withdrawn, with exit status 1`() async throws {
+            try await self.withDesk { sandbox in
+                let short = try self.offer(sandbox, "com.example.reading", "--for", "1")
+                #expect(try await short.finish().status == 1)
+                let offering = try self.offer(sandbox, "com.example.reading")
+                _ = try await offering.event("offering")
+                _ = try await self.listed(1, sandbox)
+                offering.process.send(SIGINT)
+                #expect(try await offering.finish().status == 1)
+                _ = try await self.listed(0, sandbox)
+            }
+        }
+
+        @Test func `several offers need an id, and an activity without an application fails with a reason (B-14)`()
+            async throws
+        {
+            try await self.withDesk { sandbox in
+                let one = try self.offer(sandbox, "com.example.reading")
+                let two = try self.offer(sandbox, "com.example.writing")
+                _ = try await self.listed(2, sandbox)
+                let ambiguous = try await sandbox.run(
+                    "activities",
+                    "continue",
+                    "--print",
+                    "--loopback",
+                    "--json",
+                    as: "desk"
+                )
+                #expect(ambiguous.event("failed")?["error"] as? String == "invalidArgument", "\(ambiguous)")
+                let unhandled = try await sandbox.run(
+                    "activities",
+                    "continue",
+                    "com.example.writing",
+                    "--loopback",
+                    "--json",
+                    as: "desk"
+                )
+                #expect(unhandled.status == 2)
+                #expect(unhandled.event("failed")?["error"] as? String == "noHandler", "\(unhandled)")
+                let unknown = try await sandbox.run(
+                    "activities",
+                    "continue",
+                    "com.example.else",
+                    "--loopback",
+                    "--json",
+                    as: "desk"
+                )
+                #expect(unknown.status == 1, "\(unknown)")
+                for offering in [one, two] {
+                    offering.process.send(SIGTERM)
+                    #expect(try await offering.finish().status == 1)
+                }
+            }
+        }
+
+        @Test(arguments: [
+            ["offer", "nodots"], ["offer", "com.example.reading", "--for", "0"],
+            ["offer", "com.example.reading", "--web", "ftp://example.com/"],
+            ["offer", "com.example.reading", "--web", "https://me:secret@example.com/"],
+            ["offer", "com.example.reading", "A=1", "A=2"], ["continue", "--print", "--in", "com.example.editor"],
+        ])
+        func `what cannot be offered is refused, without the secrets in it`(arguments: [String]) async throws {
+            try await Sandbox.with { sandbox in
+                let refused = try await sandbox.start(["activities"] + arguments + ["--loopback"]).finish()
+                #expect(refused.status != 0 && refused.status != 1, "\(refused)")
+                #expect(!refused.errors.isEmpty && !refused.errors.contains("secret"), "\(refused)")
+            }
+        }
+    }
+}
