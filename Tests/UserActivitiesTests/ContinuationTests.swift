@@ -147,7 +147,7 @@ import ValueSets
 
     @Test
     func
-        `an activity goes to another system: offered, accepted, sent, acknowledged, restored in order (H-09, H-12, H-57, B-11, B-12)`()
+        `an activity is offered, accepted, sent, confirmed and restored in order (H-09, H-12, H-57, B-11, B-12)`()
         async throws
     {
         let log = Log()
@@ -241,7 +241,7 @@ import ValueSets
         }
     }
 
-    @Test func `of two systems that continue at the same time, one is told that it is too late`() async throws {
+    @Test func `of two systems that continue an activity, the second one is refused`() async throws {
         let log = Log()
         try await Desk.with(log) { desk in
             let activity = UserActivity(type: Self.editing)

@@ -111,8 +111,8 @@ actor HostCore {
             topics.allSatisfy(StateMessage.isName)
         else {
             throw misuse(
-                "An application publishes at most \(ApplicationTopic.maxTopics) topics, with names that differ, of 1 to "
-                    + "64 of a-z, 0-9, '-' and '.'."
+                "An application publishes at most \(ApplicationTopic.maxTopics) topics, with names that differ, of 1 "
+                    + "to 64 of a-z, 0-9, '-' and '.'."
             )
         }
         guard self.uriSchemes.count <= SystemDescription.maxSchemes else {

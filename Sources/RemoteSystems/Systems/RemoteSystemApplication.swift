@@ -89,7 +89,8 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     /// Returns whether the two values are equal in every property and name the same addresses.
     public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
-            && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.topics == rhs.topics && lhs.isRunning == rhs.isRunning
+            && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.topics == rhs.topics
+            && lhs.isRunning == rhs.isRunning
             && lhs.systemID == rhs.systemID && Set(lhs.endpoints) == Set(rhs.endpoints)
             && lhs.standing == rhs.standing
     }

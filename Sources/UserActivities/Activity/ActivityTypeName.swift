@@ -32,7 +32,8 @@ enum ActivityTypeName {
         throw RemoteSystemError(
             .invalidArgument,
             """
-            The activity type \(type.debugDescription.prefix(80)) is not valid. Use a reversed domain name such as             com.example.editing, of at most 256 letters, digits, '-', '_' and '.'.
+            The activity type \(type.debugDescription.prefix(80)) is not valid. Use a reversed domain name such as \
+            com.example.editing, of at most 256 letters, digits, '-', '_' and '.'.
             """,
             side: .local
         )

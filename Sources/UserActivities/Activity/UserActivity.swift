@@ -3,7 +3,7 @@
 
 public import FoundationEssentials
 internal import Logging
-public import RemoteSystems
+internal import RemoteSystems
 internal import Synchronization
 public import ValueSets
 
@@ -143,7 +143,8 @@ public final class UserActivity: Sendable {
         set { self.change { $0.supportsContinuationStreams = newValue } }
     }
 
-    /// The time after which the activity is no longer offered. Defaults to `nil`: it is offered as long as it is current.
+    /// The time after which the activity is no longer offered. Defaults to `nil`: it is offered as long as it is
+    /// current.
     public var expirationDate: Date? {
         get { self.attributes.expirationDate }
         set { self.change { $0.expirationDate = newValue } }
@@ -239,8 +240,8 @@ public final class UserActivity: Sendable {
     /// Whether the activity is its application's current one.
     public var isCurrent: Bool { self.state.withLock { $0.machine.phase == .current } }
 
-    /// Makes the activity the application's current one, and offers it to the other systems. The former one is no longer
-    /// offered.
+    /// Makes the activity the application's current one, and offers it to the other systems. The former one is no
+    /// longer offered.
     ///
     /// - Parameter host: the application's host, which must be running. Defaults to `nil`: the only one that runs in
     ///   this process.
@@ -303,13 +304,15 @@ public final class UserActivity: Sendable {
 
     // MARK: Continuing
 
-    /// Opens a stream to the application that offered the activity. Each call opens another one.
+    /// Opens streams to the application that offered the activity. Each call opens another pair.
     ///
-    /// - Returns: the stream, in both directions.
+    /// - Returns: the input, which the other application writes, and the output, which it reads.
     /// - Throws: ``ContinuationError`` with the code ``ContinuationError/Code/streamsNotSupported`` when that
     ///   application supplies none, with ``ContinuationError/Code/streamFailed`` when the activity is not one that the
     ///   application is continuing now, or the stream could not be opened.
-    public func continuationStream() async throws(ContinuationError) -> RemoteSystemStream {
+    public func continuationStreams() async throws(ContinuationError) -> (
+        input: ContinuationInputStream, output: ContinuationOutputStream
+    ) {
         guard let streams else {
             throw ContinuationError(
                 .streamFailed,
@@ -317,7 +320,8 @@ public final class UserActivity: Sendable {
                 side: .local
             )
         }
-        return try await streams.open()
+        let stream = try await streams.open()
+        return (ContinuationInputStream(stream: stream), ContinuationOutputStream(stream: stream))
     }
 
     /// Saves the activity, if the application has changes.
@@ -341,8 +345,12 @@ public final class UserActivity: Sendable {
     }
 
     func received(_ stream: RemoteSystemStream) async {
-        guard let delegate else { return stream.abort("The application does not use the stream.") }
-        await delegate.userActivity(self, didReceive: stream)
+        guard let delegate else { return stream.abort("The application does not use the streams.") }
+        await delegate.userActivity(
+            self,
+            didReceive: ContinuationInputStream(stream: stream),
+            ContinuationOutputStream(stream: stream)
+        )
     }
 }
 

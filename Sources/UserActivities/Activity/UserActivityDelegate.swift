@@ -1,8 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-public import RemoteSystems
-
 /// Keeps the content of an activity current, and learns what happens to it.
 ///
 /// The methods are called from tasks of the host, not from a particular thread.
@@ -20,10 +18,19 @@ public protocol UserActivityDelegate: AnyObject, Sendable {
     /// something that must not be added twice.
     func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async
 
-    /// Called when the application that continued the activity has opened a stream. The default aborts it.
+    /// Called when the application that continued the activity has opened streams. The default aborts them.
     ///
-    /// - Parameter stream: the stream, in both directions. What is written here is read there.
-    func userActivity(_ activity: UserActivity, didReceive stream: RemoteSystemStream) async
+    /// It is called once for each pair that is opened, and may be called for several at the same time.
+    ///
+    /// - Parameters:
+    ///   - activity: the activity that was continued.
+    ///   - input: what the other application writes.
+    ///   - output: what the other application reads.
+    func userActivity(
+        _ activity: UserActivity,
+        didReceive input: ContinuationInputStream,
+        _ output: ContinuationOutputStream
+    ) async
 }
 
 extension UserActivityDelegate {
@@ -31,9 +38,13 @@ extension UserActivityDelegate {
     public func userActivityWillSave(_ activity: UserActivity) async {}
     /// The default implementation, which does nothing.
     public func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async {}
-    /// The default implementation, which aborts the stream.
-    public func userActivity(_ activity: UserActivity, didReceive stream: RemoteSystemStream) async {
-        stream.abort("The application does not use the stream.")
+    /// The default implementation, which aborts the streams.
+    public func userActivity(
+        _ activity: UserActivity,
+        didReceive input: ContinuationInputStream,
+        _ output: ContinuationOutputStream
+    ) async {
+        output.abort("The application does not use the streams.")
     }
 }
 

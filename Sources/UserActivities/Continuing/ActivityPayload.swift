@@ -127,8 +127,8 @@ struct ActivityPayload: Sendable, Hashable {
             throw ContinuationError(
                 .payloadTooLarge,
                 """
-                The content of the activity has \(bytes) bytes; at most \(UserActivityHost.maxPayloadBytes) can be sent. \
-                Send large data over a stream.
+                The content of the activity has \(bytes) bytes; at most \(UserActivityHost.maxPayloadBytes) can be \
+                sent. Send large data over a stream.
                 """,
                 side: side
             )

@@ -60,7 +60,8 @@ final class ActivityReceiver: Sendable {
         guard self.activityTypes.contains(offer.type) else {
             throw ContinuationError(
                 .noHandler,
-                "The application \(self.configuration.applicationID) does not continue activities of the type \(offer.type).",
+                "The application \(self.configuration.applicationID) does not continue activities of the type "
+                    + "\(offer.type).",
                 side: .local
             )
         }

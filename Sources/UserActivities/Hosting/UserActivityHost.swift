@@ -18,8 +18,8 @@ internal import ValueSets
 /// ```
 ///
 /// An activity of this process is offered after ``UserActivity/becomeCurrent(at:)``. It is withdrawn when another
-/// activity becomes current, when it is resigned, invalidated or expires, when another system has continued it, and when
-/// the process ends.
+/// activity becomes current, when it is resigned, invalidated or expires, when another system has continued it, and
+/// when the process ends.
 public final class UserActivityHost: Service {
     /// The maximum length of an activity's content, in bytes: 64 KiB. Larger data belongs into streams.
     public static let maxPayloadBytes = 64 << 10
