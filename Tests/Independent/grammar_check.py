@@ -25,7 +25,7 @@ EXAMPLES = [
     ("join-message", [2, {"code": bytes(32)}]),
     ("join-message", [4, {"reason": "expired"}]),
     ("presence-system", {"Platform": 4, "DisplayName": "Attic"}),
-    ("presence-application", {"Id": "a", "Schemes": ["player"]}),
+    ("presence-application", {"Id": "a", "Schemes": ["player"], "Topics": ["com.example.playing"]}),
     ("presence-attribute", {"Value": "attic"}),
     ("presence-service", {"Version": "2", "Remote": False}),
     ("presence-schema", {"Bytes": b"0"}),
@@ -43,6 +43,14 @@ EXAMPLES = [
     ("presence-renewed", {"Certificate": b"0"}),
     ("launch-request", {"Type": "launch", "Uri": "a:b", "Input": {"a": 1}}),
     ("launch-response", {"Status": 1, "Opened": "uri"}),
+    ("activity-descriptor", {"Type": "com.example.editing", "Expires": cbor2.CBORTag(1, 0), "Lifetime": 600, "Title": "A"}),
+    ("activity-handled-types", {"Types": ["com.example.editing"]}),
+    ("activity-request", {"Request": "fetch", "Activity": cbor2.CBORTag(37, bytes(16))}),
+    ("activity-request", {"Request": "confirm", "Continuation": cbor2.CBORTag(37, bytes(16))}),
+    ("activity-fetched", {
+        "Continuation": cbor2.CBORTag(37, bytes(16)),
+        "Payload": {"Type": "com.example.editing", "UserInfo": {"caret": 7}, "Keywords": ["draft"], "Stale": True},
+    }),
     ("ping-request", {"Type": "ping", "CreationDate": cbor2.CBORTag(1, 0), "Other": [1]}),
 ]
 

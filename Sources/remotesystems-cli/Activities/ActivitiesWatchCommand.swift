@@ -11,7 +11,7 @@ struct ActivitiesWatchCommand: Subcommand {
         commandName: "watch",
         abstract: "Show the activities that other systems offer, and every change.",
         usage: "remotesystems activities watch [<options>]",
-        discussion: "Prints a line for each activity that is offered (+) or withdrawn (-), until Ctrl-C."
+        discussion: "Prints a line for each activity that is offered (+), changed (~) or withdrawn (-), until Ctrl-C."
     )
 
     @OptionGroup var search: SearchOptions

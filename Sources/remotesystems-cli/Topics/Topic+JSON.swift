@@ -67,6 +67,18 @@ extension Topic {
           finding                doctor list    code status what why advice
                                  watch
           summary                doctor         problems warnings
+          activity               activities     an offer, below
+                                 list current
+          offered changed        activities     an offer, below
+          withdrawn              watch
+          offering               activities     id
+                                 offer
+          continued              activities     systemID application (of the receiver)
+                                 offer
+          continued              activities     id application
+                                 continue
+          content                activities     type title content webpage version
+                                 continue       target (with --print)
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
                                                 byteOffset keyPath systemIDs
@@ -77,6 +89,9 @@ extension Topic {
 
         A service has name, version, summary, supportsRemote, requestSchema,
         responseSchema, pushRequestSchema and pushResponseSchema.
+
+        An offer has id, type, title, systemID, system, application, streams, webpage,
+        version, target and expires.
 
         Values in messages keep their types: {"$date": 1.5}, {"$uuid": "…"},
         {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}. A key that
