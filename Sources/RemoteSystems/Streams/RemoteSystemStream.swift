@@ -15,8 +15,9 @@ internal import RemoteSystemsTransport
 /// ```
 ///
 /// A side that does not read makes its peer wait: a stream buffers at most 256 KiB of unread data, plus the data of one
-/// network read. The stream is aborted when one side reads nothing for five minutes while the peer is sending, and when
-/// this value is no longer referenced. One task may read at a time; other tasks may write meanwhile.
+/// network read. The stream is aborted when one side reads nothing for five minutes while the peer is sending. It is
+/// also aborted when this value is no longer referenced, unless it has been read to its end and finished. One task may
+/// read at a time; other tasks may write meanwhile.
 ///
 /// The host offers a stream (``AppServiceConnection/offerStream()``), and its caller opens it
 /// (``AppServiceConnection/openStream(_:)``).

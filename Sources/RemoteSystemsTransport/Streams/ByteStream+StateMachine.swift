@@ -132,6 +132,9 @@ struct ByteStreamStateMachine {
         }
     }
 
+    /// Whether everything was read, and nothing more is written here. The peer may still be receiving.
+    var isDone: Bool { self.input == .finished && self.chunks.isEmpty && self.output != .open }
+
     // MARK: Reading
 
     /// What to do with a reader.

@@ -7,8 +7,8 @@ package import RemoteSystemsIdentity
 /// Ordered bytes in both directions between two systems, over a connection of their own.
 ///
 /// Each side writes until it calls ``finish()``. The reading side's sequence ends when the other side has finished, and
-/// in no other case: if the connection ends before, reading fails with ``StreamError/Code/truncated``. A stream is
-/// aborted when the last reference to it is released.
+/// in no other case: if the connection ends before, reading fails with ``StreamError/Code/truncated``. When the last
+/// reference to a stream is released, it is aborted, unless this side has finished and has read everything.
 ///
 /// A stream holds at most ``StreamLimits/bufferedBytes`` of unread bytes, plus the bytes of one read of the event loop;
 /// then the peer has to wait. One task may read while another one writes, but only one task may read at a time.
@@ -22,7 +22,7 @@ package final class ByteStream: Sendable, AsyncSequence {
     }
 
     deinit {
-        self.connection.abort(.streamCancelled)
+        self.connection.onEventLoop { $0.released() }
     }
 
     /// The authenticated system at the other end.

@@ -387,6 +387,12 @@ final class ByteStreamDriver {
         self.doNextSteps()
     }
 
+    /// Handles that the application has released the stream. What was written is still delivered if the application has
+    /// finished and has read everything.
+    func released() {
+        if self.machine.isDone { self.closeSoon() } else { self.abort(.aborted(.streamCancelled)) }
+    }
+
     /// Aborts the stream. The peer receives the reason, and closes the connection.
     func abort(_ error: StreamError) {
         guard self.machine.abort(now: self.environment.now) else { return }

@@ -5,7 +5,7 @@ public import RemoteSystems
 
 /// The reading half of a continuation stream: what the other application writes to its output.
 ///
-/// A half that is released without having been read to its end aborts the stream if the other half is released, too.
+/// When both halves are released, the stream is aborted, unless the input was read to its end and the output finished.
 public struct ContinuationInputStream: Sendable, AsyncSequence {
     /// The data of one read: 1 byte to 256 KiB, as the network delivered them.
     public typealias Element = [UInt8]

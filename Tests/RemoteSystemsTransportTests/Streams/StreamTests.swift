@@ -109,6 +109,23 @@ import ValueSets
         }
     }
 
+    @Test func `what a finished stream has written is delivered after its release`() async throws {
+        try await LoopbackHost.with { host in
+            let caller: ByteStream
+            do {
+                let pair = try await host.streams()
+                caller = pair.caller
+                try await caller.finish()
+                #expect(try await pair.host.read() == nil)
+                try await pair.host.write("the last words")
+                try await pair.host.finish()
+            }
+            #expect(try await caller.read() == ByteBuffer(string: "the last words"))
+            #expect(try await caller.read() == nil)
+            try await caller.waitUntilFinished()
+        }
+    }
+
     // MARK: Ends that are errors
 
     @Test func `close_notify without the end of the stream is an error and no end`() async throws {
