@@ -118,7 +118,8 @@ let package = Package(
         .target(
             name: "RemoteSystemsDesktop",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsDiscovery", "ValueSets", "CRemoteSystemsGIO", logging, lifecycle,
+                "RemoteSystems", "RemoteSystemsDiscovery", "UserActivities", "ValueSets", "CRemoteSystemsGIO",
+                logging, lifecycle,
             ],
             swiftSettings: settings
         ),
@@ -241,6 +242,13 @@ if !isFetched {
             path: "Tests/InstalledApplication",
             swiftSettings: settings
         ),
+        // An application that offers and continues activities, for tests on simulated machines.
+        .executableTarget(
+            name: "activity-probe",
+            dependencies: ["RemoteSystems", "UserActivities", "ValueSets"],
+            path: "Tests/ActivityProbe",
+            swiftSettings: settings
+        ),
         // The host daemon: its parts, and the command as a service manager runs it.
         .testTarget(
             name: "HostDaemonTests",
@@ -297,6 +305,7 @@ if !isFetched {
             name: "SystemIntegrationTests",
             dependencies: [
                 "IntegrationSupport", "remotesystems", "long-lived-probe", "stopping-probe", "installed-application",
+                "activity-probe",
             ],
             exclude: ["Scripts"],
             swiftSettings: settings

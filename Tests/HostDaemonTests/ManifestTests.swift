@@ -36,6 +36,49 @@ import Testing
         #expect(services.first?.summary == "Plays and stops.")
     }
 
+    @Test func `the types of activities and of documents are published together (H-13, H-64, H-65, H-66, B-02)`()
+        throws
+    {
+        let manifest = try self.manifest(
+            """
+            {
+              "id": "com.example.player", "activityTypes": ["com.example.listening"],
+              "documentTypes": [
+                {"mediaTypes": ["audio/flac", "Audio/Ogg"], "activityType": "com.example.editing"},
+                {"mediaTypes": ["audio/midi"], "activityType": "com.example.editing"}
+              ],
+              "start": {"exec": ["/usr/bin/player"]}
+            }
+            """
+        )
+        let records = try #require(manifest.application.topics["org.remotesystems.activities"])
+        #expect(records == ["handled-types": ["Types": ["com.example.editing", "com.example.listening"]]])
+        // By this service it is started; other systems do not see it.
+        let service = try #require(manifest.application.services.first)
+        #expect(service.name == "org.remotesystems.activities" && !service.supportsRemote)
+    }
+
+    @Test(arguments: [
+        (#""activityTypes": ["editing"]"#, "activity types such as"),
+        (#""activityTypes": ["com.example.a", "com.example.a"]"#, "each once"),
+        (#""documentTypes": [{"mediaTypes": ["text/plain"]}]"#, "'activityType' is missing"),
+        (#""documentTypes": [{"mediaTypes": ["text"], "activityType": "com.example.a"}]"#, "media types such as"),
+        (#""documentTypes": [{"mediaTypes": [], "activityType": "com.example.a"}]"#, "media types such as"),
+        (
+            #""documentTypes": [{"mediaTypes": ["a/b"], "activityType": "com.example.a"}, "#
+                + #"{"mediaTypes": ["a/b"], "activityType": "com.example.b"}]"#,
+            "each media type once"
+        ),
+    ])
+    func `a document type without an activity type, or an invalid type, is an error (H-65)`(key: String, text: String)
+        throws
+    {
+        let error = try #require(throws: ConfigurationFileError.self) {
+            try self.manifest(#"{"id": "com.example.player", \#(key), "start": {"exec": ["/a"]}}"#)
+        }
+        #expect(error.message.contains(text), "\(error)")
+    }
+
     @Test func `a schema is read as it is published`() throws {
         let schema = AllowedValueSchema.appService.valueSet
         let json = try schema.json()
@@ -213,8 +256,8 @@ import Testing
         )
         #expect(
             manifest.warnings.map { "\($0.line ?? 0) \($0.message)" } == [
-                "3 'icon' is not known here and is ignored. Known are: attributes, displayName, id, requires, schemes, "
-                    + "services, start.",
+                "3 'icon' is not known here and is ignored. Known are: activityTypes, attributes, displayName, "
+                    + "documentTypes, id, requires, schemes, services, start.",
                 "6 'suportsRemote' is not known here and is ignored. Did you mean 'supportsRemote'?",
                 "9 'range' is not known here and is ignored. Known are: required, type.",
                 "12 'environment' is not known here and is ignored. Known are: dbus, desktop, exec, systemd.",

@@ -146,6 +146,7 @@ actor HostCore {
     func update(installed: [InstalledApplication]) async {
         guard installed != self.installed else { return }
         self.installed = installed
+        self.topics.update(installed: installed)
         self.publish()
     }
 

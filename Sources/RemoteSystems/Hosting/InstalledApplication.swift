@@ -48,6 +48,9 @@ public struct InstalledApplication: Sendable, Hashable, Identifiable {
     public var services: [Service] = []
     /// The schemes of the URIs that the application opens, in lower case. Defaults to none.
     public var uriSchemes: [String] = []
+    /// The records that the host daemon publishes for the application while no program of it publishes the topic
+    /// itself, by topic and key. Limits as for ``ApplicationTopic``. Defaults to none.
+    package var topics: [String: [String: ValueSet]] = [:]
 
     /// Creates an application without services or URI schemes.
     ///

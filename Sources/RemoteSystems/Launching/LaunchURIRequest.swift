@@ -54,6 +54,14 @@ public struct LaunchURIDecision: Sendable, Hashable {
         }
     }
 
+    /// The application that opened the URI; `nil` if it is unknown or the URI was not opened.
+    package var applicationID: String? {
+        switch self.kind {
+        case .opened(let applicationID): applicationID
+        case .notOpened: nil
+        }
+    }
+
     /// The reason that the launcher receives, as a sentence; `nil` if the URI was opened.
     public var reason: String? {
         switch self.kind {

@@ -9,14 +9,15 @@ internal import ValueSets
 /// The topics of applications that a host publishes: those of its own application, and, on the host daemon, those of
 /// the registered programs.
 final class HostTopics: Sendable {
-    /// The origin of records: the host's own application, or a registered program.
+    /// The origin of records: the host's own application, a registered program, or an installed application.
     enum Source: Hashable, Comparable {
         case own
         case program(ProgramRegistry.Number)
+        case installed(application: String)
     }
 
     /// The records of one application in one topic.
-    struct Contribution {
+    struct Contribution: Hashable {
         let application: String
         /// Whether other systems cannot reach the application.
         let isOnLoopback: Bool
@@ -77,6 +78,29 @@ final class HostTopics: Sendable {
         }
     }
 
+    /// Replaces the records of all installed applications.
+    func update(installed: [InstalledApplication]) {
+        self.state.withLock { state in
+            var contributions: [String: [Source: Contribution]] = [:]
+            for application in installed {
+                for (topic, records) in application.topics {
+                    contributions[topic, default: [:]][.installed(application: application.id)] =
+                        Contribution(application: application.id, isOnLoopback: false, records: records)
+                }
+            }
+            for topic in Set(state.contributions.keys).union(contributions.keys).sorted() {
+                let before = state.contributions[topic] ?? [:]
+                var after = before.filter { source, _ in
+                    if case .installed = source { false } else { true }
+                }
+                after.merge(contributions[topic] ?? [:]) { $1 }
+                guard after != before, !before.isEmpty || state.contributions.count < Self.maxTopics else { continue }
+                state.contributions[topic] = after.isEmpty ? nil : after
+                self.publish(topic, &state)
+            }
+        }
+    }
+
     /// Publishes all topics again, after groups of peers were added or rights changed.
     func publishAll() {
         self.state.withLock { state in
@@ -87,7 +111,15 @@ final class HostTopics: Sendable {
     /// Inside the lock, so that changes are published in their order.
     private func publish(_ topic: String, _ state: inout State) {
         guard let publications = state.publications else { return }
-        let contributions = (state.contributions[topic] ?? [:]).sorted { $0.key < $1.key }.map(\.value)
+        let sources = state.contributions[topic] ?? [:]
+        let running = Set(
+            sources.compactMap { source, contribution -> String? in
+                if case .installed = source { nil } else { contribution.application }
+            }
+        )
+        let contributions = sources.sorted { $0.key < $1.key }.compactMap { source, contribution -> Contribution? in
+            if case .installed(let application) = source, running.contains(application) { nil } else { contribution }
+        }
         let isOpen = !contributions.isEmpty
         do {
             var isWhole = true

@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 package import RemoteSystems
+internal import UserActivities
 
 /// The manifest of an installed application: what it offers and how it is started (`Docs/host-daemon.md`).
 package struct ApplicationManifest: Sendable, Hashable {
@@ -57,13 +58,16 @@ package struct ApplicationManifest: Sendable, Hashable {
 
 extension ApplicationManifest: Decodable {
     private enum Key: String, CodingKey, CaseIterable {
-        case id, displayName, attributes, services, schemes, start, requires
+        case id, displayName, attributes, services, schemes, activityTypes, documentTypes, start, requires
     }
 
     static let keys = Set(Key.allCases.map(\.stringValue))
     static var serviceKeys: Set<String> { ServiceEntry.keys }
-    /// All keys of a manifest and its services. The documentation must describe them.
-    package static var documentedKeys: Set<String> { Self.keys.union(Self.serviceKeys) }
+    static var documentTypeKeys: Set<String> { DocumentTypeEntry.keys }
+    /// All keys of a manifest and its parts. The documentation must describe them.
+    package static var documentedKeys: Set<String> {
+        Self.keys.union(Self.serviceKeys).union(Self.documentTypeKeys)
+    }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.tolerantContainer(keyedBy: Key.self)
@@ -74,6 +78,9 @@ extension ApplicationManifest: Decodable {
         application.attributes = try decoder.attempt([:]) { try Self.attributes(container) }
         application.services = try decoder.attempt([]) { try Self.services(container) }
         application.uriSchemes = try decoder.attempt([]) { try Self.schemes(container) }
+        let activityTypes = try decoder.attempt([]) { try Self.activityTypes(container) }
+        let documentTypes = try decoder.attempt([]) { try Self.documentTypes(container) }
+        application.continue(activityTypes: activityTypes.union(documentTypes.map(\.activityType)))
         self.application = application
         // Never used: a file with a problem is omitted.
         let none = ApplicationStart.exec([])
@@ -123,6 +130,35 @@ extension ApplicationManifest: Decodable {
         return schemes.sorted()
     }
 
+    private static func activityTypes(_ container: KeyedDecodingContainer<Key>) throws -> Set<String> {
+        let types = try container.decodeIfPresent([String].self, forKey: .activityTypes) ?? []
+        guard types.count <= Self.maxTypes, types.allSatisfy(InstalledApplication.isActivityType),
+            Set(types).count == types.count
+        else {
+            throw container.invalid(
+                .activityTypes,
+                "takes at most \(Self.maxTypes) activity types such as \"com.example.editing\", each once"
+            )
+        }
+        return Set(types)
+    }
+
+    private static func documentTypes(_ container: KeyedDecodingContainer<Key>) throws -> [DocumentTypeEntry] {
+        let entries = try container.decodeIfPresent([Attempted<DocumentTypeEntry>].self, forKey: .documentTypes) ?? []
+        let types = entries.compactMap(\.content)
+        let media = types.flatMap(\.mediaTypes)
+        guard entries.count <= Self.maxTypes, Set(media).count == media.count else {
+            throw container.invalid(
+                .documentTypes,
+                "takes at most \(Self.maxTypes) entries, and names each media type once"
+            )
+        }
+        return types
+    }
+
+    /// The maximum number of activity types and of document types; together they are not too many to be published.
+    private static var maxTypes: Int { InstalledApplication.maxActivityTypes / 2 }
+
     /// Checks `requires`. Called first: an unknown requirement may explain all other problems.
     private static func checkRequirements(_ container: KeyedDecodingContainer<Key>) throws {
         let names = try container.decodeIfPresent([String].self, forKey: .requires) ?? []
@@ -143,6 +179,43 @@ extension ApplicationManifest: Decodable {
         }
         guard let first = text.utf8.first, isLetterOrDigit(first), text.utf8.count <= 128 else { return false }
         return text.utf8.allSatisfy { isLetterOrDigit($0) || ".-_".utf8.contains($0) }
+    }
+}
+
+/// A kind of document in a manifest, and the activity type with which it is handed over.
+private struct DocumentTypeEntry: Decodable {
+    var mediaTypes: [String]
+    var activityType: String
+
+    private enum Key: String, CodingKey, CaseIterable {
+        case mediaTypes, activityType
+    }
+
+    static let keys = Set(Key.allCases.map(\.stringValue))
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.tolerantContainer(keyedBy: Key.self)
+        self.activityType = try container.text(.activityType, bytes: 1...256)
+        guard InstalledApplication.isActivityType(self.activityType) else {
+            throw container.invalid(.activityType, "is an activity type such as \"com.example.editing\"")
+        }
+        self.mediaTypes = try container.decode([String].self, forKey: .mediaTypes).map { $0.lowercased() }
+        guard (1...64).contains(self.mediaTypes.count), self.mediaTypes.allSatisfy(Self.isMediaType) else {
+            throw container.invalid(.mediaTypes, "takes 1 to 64 media types such as \"text/markdown\"")
+        }
+    }
+
+    /// A type and a subtype (RFC 6838, section 4.2).
+    private static func isMediaType(_ text: String) -> Bool {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 2
+            && parts.allSatisfy { part in
+                (1...127).contains(part.utf8.count)
+                    && part.utf8.allSatisfy { byte in
+                        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte)
+                            || "!#$&-^_.+".utf8.contains(byte)
+                    }
+            }
     }
 }
 

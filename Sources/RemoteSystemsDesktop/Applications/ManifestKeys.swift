@@ -62,6 +62,7 @@ enum ManifestRequirement {
     static let known: Set<String> =
         ApplicationManifest.keys
         .union(ApplicationManifest.serviceKeys.map { "services.\($0)" })
+        .union(ApplicationManifest.documentTypeKeys.map { "documentTypes.\($0)" })
         .union(ApplicationStart.keys.map { "start.\($0)" })
         .union(Self.schemaKeys.map { "schema.\($0)" })
 

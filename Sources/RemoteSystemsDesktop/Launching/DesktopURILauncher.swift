@@ -99,6 +99,23 @@ public struct DesktopURILauncher: LaunchURIProvider {
         return await BlockingCalls.run(atMost: timeout) { Self.start(entry, uri, environment, $0) }
     }
 
+    /// Opens a web address that the user of this machine has chosen, with the default browser. No policy applies.
+    ///
+    /// - Parameter uri: an address with the scheme `http` or `https`.
+    /// - Returns: whether it was opened, or the reason why not.
+    package func openWebpage(_ uri: LaunchURI) async -> LaunchURIDecision {
+        guard uri.scheme == "http" || uri.scheme == "https" else {
+            return .unsupported("Only http: and https: addresses are opened in a browser.")
+        }
+        let environment = self.environment
+        return await BlockingCalls.run(atMost: Self.maxActivationTime) { cancellable in
+            guard let entry = DesktopEntries.defaultHandler(for: uri.scheme) else {
+                return .unsupported("No application that opens \(uri.scheme): URIs is installed here.")
+            }
+            return Self.start(entry, uri, environment, cancellable)
+        }
+    }
+
     private static func denied(_ uri: LaunchURI) -> LaunchURIDecision {
         .denied("This system does not open \(uri.scheme): URIs for other systems. Its owner can allow the scheme.")
     }

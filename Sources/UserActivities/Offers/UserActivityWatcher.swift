@@ -110,9 +110,16 @@ public final class UserActivityWatcher: Sendable {
         }
     }
 
-    /// The applications of this system that run and continue activities of a type.
-    package func handlers(of type: String) -> [RemoteSystemApplication] {
-        self.state.withLock { $0.table.handlers(of: type) }
+    /// Where an offer can be continued on this system now. Continue it with
+    /// `RemoteSystemApplication.continue(_:)`.
+    ///
+    /// - Parameters:
+    ///   - offer: an offer of another system.
+    ///   - application: the id of the only application to consider. Defaults to `nil`: all are considered, and then the
+    ///     browser.
+    public func choice(for offer: UserActivityOffer, in application: String? = nil) -> ContinuationChoice {
+        let handlers = self.state.withLock { $0.table.handlers(of: offer.activityType) }
+        return ContinuationChoice(offer, handlers: handlers, preferred: application)
     }
 
     /// The systems that are listed now.

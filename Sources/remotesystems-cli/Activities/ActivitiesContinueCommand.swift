@@ -4,6 +4,7 @@
 import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
+import RemoteSystemsDesktop
 import Synchronization
 import UserActivities
 
@@ -14,8 +15,9 @@ struct ActivitiesContinueCommand: Subcommand {
         abstract: "Continue an activity of another system here.",
         usage: "remotesystems activities continue [<activity>] [<options>]",
         discussion: """
-            An application of this system that runs and handles activities of the type continues it. With --print, \
-            the command itself continues it and prints the content.
+            An application of this system that handles activities of the type continues it; the host daemon starts it \
+            if it does not run. If there is none, the web browser shows the activity's address, if it has one. With \
+            --print, the command itself continues it and prints the content.
 
             Exit status: 1 if no such activity is offered; 2 if it could not be continued.
             """
@@ -60,7 +62,7 @@ struct ActivitiesContinueCommand: Subcommand {
             if self.print {
                 try await Self.show(offer, configuration, output)
             } else {
-                try await self.handOver(offer, watcher, output)
+                try await self.handOver(offer, watcher, configuration, output)
             }
             return true
         }
@@ -84,29 +86,70 @@ struct ActivitiesContinueCommand: Subcommand {
         )
     }
 
-    /// Lets an application of this system continue the offer.
-    private func handOver(_ offer: UserActivityOffer, _ watcher: UserActivityWatcher, _ output: Output) async throws {
-        var handlers = watcher.handlers(of: offer.activityType)
-        if let application { handlers = handlers.filter { $0.id == application } }
-        guard let handler = handlers.first else {
-            let which = self.application.map { "The application \($0) does not run here, or does not continue" }
-            throw ContinuationError(
-                .noHandler,
-                "\(which ?? "No running application of this system continues") activities of the type "
-                    + "\(offer.activityType). Start one, or print the content with --print.",
-                side: .local
-            )
-        }
-        guard handlers.count == 1 else {
+    /// Lets an application of this system continue the offer, or the browser.
+    private func handOver(
+        _ offer: UserActivityOffer,
+        _ watcher: UserActivityWatcher,
+        _ configuration: RemoteSystemsConfiguration,
+        _ output: Output
+    ) async throws {
+        switch watcher.choice(for: offer, in: self.application) {
+        case .application(let application):
+            try await application.continue(offer)
+            try output.json(ContinuedHereOutput(id: offer.shownID, application: application.id))
+            try output.line("Continued in \(application.displayName.printable).")
+        case .applications(let applications):
             throw Failure(
                 "\(RemoteSystemError.Code.invalidArgument)",
                 "Several applications continue activities of this type: "
-                    + "\(handlers.map(\.id).joined(separator: ", ")). Choose one with --in."
+                    + "\(applications.map(\.id).joined(separator: ", ")). Choose one with --in."
+            )
+        case .browser:
+            let browser = try await Self.openWebpage(offer, configuration)
+            try output.json(ContinuedHereOutput(id: offer.shownID, application: browser))
+            try output.line("Continued in \(browser.map { "the browser \($0)".printable } ?? "the browser").")
+        case .none:
+            let which = self.application.map {
+                "The application \($0) is not installed here and does not run here, or does not continue"
+            }
+            throw ContinuationError(
+                .noHandler,
+                "\(which ?? "No application of this system continues") activities of the type "
+                    + "\(offer.activityType). Install or start one, or print the content with --print.",
+                side: .local
             )
         }
-        try await handler.continue(offer)
-        try output.json(ContinuedHereOutput(id: offer.shownID, application: handler.id))
-        try output.line("Continued in \(handler.displayName.printable).")
+    }
+
+    /// Continues the offer in this process by opening its web address in the default browser.
+    ///
+    /// - Returns: the browser's id, if it is known.
+    private static func openWebpage(
+        _ offer: UserActivityOffer,
+        _ configuration: RemoteSystemsConfiguration
+    ) async throws -> String? {
+        let launcher = await DesktopURILauncher(stateDirectory: configuration.stateDirectory)
+        let browser = Mutex<String?>(nil)
+        let host = UserActivityHost(
+            configuration,
+            activityTypes: [offer.activityType],
+            handler: .closure { activity in
+                guard let address = activity.webpageURL?.absoluteString else {
+                    throw ContinuationError(.payloadInvalid, "The activity has no web address.", side: .remote)
+                }
+                let decision = await launcher.openWebpage(try LaunchURI(address))
+                guard decision.status == .success else {
+                    throw ContinuationError(
+                        .noHandler,
+                        decision.reason ?? "The web address was not opened.",
+                        side: .local
+                    )
+                }
+                browser.withLock { $0 = decision.applicationID }
+            }
+        )
+        try await host.continue(offer)
+        return browser.withLock { $0 }
     }
 
     /// Continues the offer in this process, and prints its content.
@@ -134,7 +177,7 @@ private struct ContinuedHereOutput: Encodable {
     let event = "continued"
     let time = Date.now
     var id: String
-    var application: String
+    var application: String?
 }
 
 /// The output of a continued activity with `--json`.

@@ -1,0 +1,158 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import RemoteSystems
+import Synchronization
+import UserActivities
+import ValueSets
+
+/// An application that offers and continues activities, and records what happens to it in a file. It ends by itself
+/// after three minutes.
+///
+/// Arguments: its id; the file; the network interface; the activity types that it continues, separated by commas, or
+/// `-`; then any of
+///
+/// - `offer=TYPE`: offers an activity of the type whose content is its id, with a stream of 1 MiB;
+/// - `stop=STEP`: blocks for ever when the step is reached: `decide`, `received`, `restore`, `save` or `stream`.
+@main
+struct ActivityProbe {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count >= 5 else { exit(64) }
+        let steps = Steps(
+            file: arguments[2],
+            last: arguments.dropFirst(5).first { $0.hasPrefix("stop=") }?.split(separator: "=").last.map(String.init)
+        )
+        steps.record("started")
+        var configuration = RemoteSystemsConfiguration(
+            applicationID: arguments[1],
+            network: .interfaces([arguments[3]])
+        )
+        // Generous, since no test measures how fast a handshake is.
+        configuration.transport.helloTimeout = .seconds(10)
+        var options = UserActivityHost.Options()
+        options.saveTimeout = .seconds(30)
+        options.decisionTimeout = .seconds(30)
+        options.contentTimeout = .seconds(60)
+        let host = UserActivityHost(
+            configuration,
+            activityTypes: arguments[4] == "-" ? [] : arguments[4].split(separator: ",").map(String.init),
+            options: options,
+            handler: Receiver(steps: steps)
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await host.run() }
+            // Limits the life of an application that a failed test has left behind.
+            group.addTask { try await Task.sleep(for: .seconds(180)) }
+            if let type = arguments.dropFirst(5).first(where: { $0.hasPrefix("offer=") })?.dropFirst(6) {
+                group.addTask { try await Self.offer(String(type), of: arguments[1], at: host, steps) }
+            }
+            _ = try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private static func offer(
+        _ type: String,
+        of application: String,
+        at host: UserActivityHost,
+        _ steps: Steps
+    ) async throws {
+        _ = try await host.host.port
+        let activity = UserActivity(type: type, title: "A text", supportsContinuationStreams: true)
+        activity.userInfo = ["Author": .string(application)]
+        activity.needsSave = true
+        let author = Author(steps: steps)
+        activity.delegate = author
+        try await activity.becomeCurrent(at: host)
+        steps.record("offering")
+        try await Task.sleep(for: .seconds(180))
+        withExtendedLifetime((activity, author)) {}
+    }
+}
+
+/// Records the steps of a continuation, and stops at one of them.
+struct Steps: Sendable {
+    let file: String
+    /// The step at which to stop.
+    let last: String?
+
+    func record(_ line: String) {
+        guard let record = unsafe fopen(self.file, "a") else { return }
+        unsafe fputs(line + "\n", record)
+        unsafe fclose(record)
+    }
+
+    /// Records a step, and blocks for ever if it is the last one.
+    func reached(_ step: String, _ detail: String = "") {
+        self.record(detail.isEmpty ? step : "\(step) \(detail)")
+        while step == self.last { sleep(60) }
+    }
+}
+
+final class Author: UserActivityDelegate {
+    let steps: Steps
+
+    init(steps: Steps) { self.steps = steps }
+
+    func userActivityWillSave(_ activity: UserActivity) async {
+        activity.addUserInfoEntries(["Text": "An unfinished sentence"])
+        self.steps.reached("save")
+    }
+
+    func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async {
+        self.steps.record("handed-over \(receiver.claimedApplicationID)")
+    }
+
+    func userActivity(
+        _ activity: UserActivity,
+        didReceive input: ContinuationInputStream,
+        _ output: ContinuationOutputStream
+    ) async {
+        do {
+            try await output.write([UInt8](repeating: 7, count: 1 << 20))
+            self.steps.reached("stream")
+            try await output.finish()
+            for try await _ in input {}
+            self.steps.record("stream-ended")
+        } catch {
+            self.steps.record("stream-failed \(error)")
+        }
+    }
+}
+
+struct Receiver: ContinuationHandler {
+    let steps: Steps
+
+    func willContinueUserActivity(type: String) async -> Bool {
+        self.steps.reached("decide", type)
+        return true
+    }
+
+    func didProgress(_ progress: ContinuationProgress) {
+        if progress.step == .received { self.steps.reached("received") }
+    }
+
+    func continueUserActivity(
+        _ activity: UserActivity,
+        restore: @escaping @Sendable ([any ActivityRestoring]) async -> Void
+    ) async throws -> Bool {
+        let text = activity.userInfo["Text"]?.string ?? "nothing"
+        guard activity.supportsContinuationStreams else {
+            self.steps.reached("restore", text)
+            return true
+        }
+        let streams = try await activity.continuationStreams()
+        var count = 0
+        for try await bytes in streams.input { count += bytes.count }
+        try await streams.output.finish()
+        self.steps.reached("restore", "\(text), \(count)")
+        return true
+    }
+
+    func didFailToContinueUserActivity(type: String, error: ContinuationError) async {
+        self.steps.record("failed \(error.code)")
+    }
+}
