@@ -131,15 +131,66 @@ extension CommandTests {
             }
         }
 
+        @Test func `what may be sent is a setting that a running offer follows, and why-not names it (X-14, H-97)`()
+            async throws
+        {
+            try await self.withDesk { sandbox in
+                let offering = try self.offer(sandbox, "com.example.reading", "--application-id", "com.example.reader")
+                _ = try await offering.event("offering")
+                _ = try await self.listed(1, sandbox)
+                let off = try await sandbox.run(
+                    "activities",
+                    "settings",
+                    "--application",
+                    "com.example.reader",
+                    "--sending",
+                    "off"
+                )
+                #expect(off.status == 0 && off.lines.last == "com.example.reader: sending off, receiving on", "\(off)")
+                _ = try await self.listed(0, sandbox)
+                let why = try await sandbox.run("activities", "why-not", "--loopback", "--json", as: "desk")
+                #expect(why.status == 1, "\(why)")
+                let last = try #require(why.json.last)
+                #expect(last["condition"] as? String == "offered" && last["isMet"] as? Bool == false, "\(why)")
+                // It is still the application's current activity, and offered again when the user permits it.
+                _ = try await sandbox.run(
+                    "activities",
+                    "settings",
+                    "--application",
+                    "com.example.reader",
+                    "--sending",
+                    "on"
+                )
+                _ = try await self.listed(1, sandbox)
+                let unhandled = try await sandbox.run("activities", "why-not", "--loopback", "--json", as: "desk")
+                #expect(unhandled.json.last?["condition"] as? String == "handled", "\(unhandled)")
+                _ = try await sandbox.run("activities", "settings", "--receiving", "off", as: "desk")
+                let refused = try await sandbox.run(
+                    "activities",
+                    "continue",
+                    "--print",
+                    "--loopback",
+                    "--json",
+                    as: "desk"
+                )
+                #expect(refused.event("failed")?["error"] as? String == "disabled", "\(refused)")
+                offering.process.send(SIGTERM)
+                #expect(try await offering.finish().status == 1)
+            }
+        }
+
         @Test(arguments: [
             ["offer", "nodots"], ["offer", "com.example.reading", "--for", "0"],
             ["offer", "com.example.reading", "--web", "ftp://example.com/"],
             ["offer", "com.example.reading", "--web", "https://me:secret@example.com/"],
             ["offer", "com.example.reading", "A=1", "A=2"], ["continue", "--print", "--in", "com.example.editor"],
+            ["settings", "--application", "com.example.editor"], ["settings", "--sending", "maybe"],
         ])
         func `what cannot be offered is refused, without the secrets in it`(arguments: [String]) async throws {
             try await Sandbox.with { sandbox in
-                let refused = try await sandbox.start(["activities"] + arguments + ["--loopback"]).finish()
+                let refused = try await sandbox.start(
+                    ["activities"] + arguments + (arguments[0] == "settings" ? [] : ["--loopback"])
+                ).finish()
                 #expect(refused.status != 0 && refused.status != 1, "\(refused)")
                 #expect(!refused.errors.isEmpty && !refused.errors.contains("secret"), "\(refused)")
             }

@@ -48,6 +48,8 @@ final class AccountContext: Sendable {
         var links: AccountLinks
         /// The name that the user chose for this system.
         var systemName: String?
+        /// The user's choices.
+        var settings: [[UInt8]?] = []
         /// The store's version when it was last read; `nil` for an identity outside a store.
         var version: AccountStore.Version?
         /// Whether this system has left the account. Never reset during the life of this object.
@@ -67,6 +69,8 @@ final class AccountContext: Sendable {
         var version: AccountStore.Version?
         var revocations: RevocationList?
         var links = AccountLinks.none
+        /// The user's choices, as bytes: only whether they change matters here.
+        var settings: [[UInt8]?] = []
     }
 
     init(_ configuration: RemoteSystemsConfiguration, sources: [any DiscoverySource]) {
@@ -137,6 +141,7 @@ final class AccountContext: Sendable {
                     revocations: account.revocations,
                     links: account.links,
                     systemName: account.systemName,
+                    settings: account.settings,
                     version: account.version
                 )
                 return new
@@ -161,7 +166,8 @@ final class AccountContext: Sendable {
                 systemName: store.systemName(),
                 version: version,
                 revocations: try store.revocations(),
-                links: try store.links()
+                links: try store.links(),
+                settings: Self.settings(store)
             )
         }
     }
@@ -190,9 +196,14 @@ final class AccountContext: Sendable {
                 systemName: store.systemName(),
                 version: version,
                 revocations: revocations,
-                links: links
+                links: links,
+                settings: Self.settings(store)
             )
         }
+    }
+
+    private static func settings(_ store: AccountStore) -> [[UInt8]?] {
+        SettingsFile.allCases.map { try? store.contents(of: $0) }
     }
 
     /// The name that the user chose for this system; `nil` for the machine's own name.
@@ -219,6 +230,9 @@ final class AccountContext: Sendable {
 
     /// The links with other accounts in use.
     var links: AccountLinks { self.loaded.withLock { $0?.links } ?? .none }
+
+    /// Whether the account is stored in files. It is not in tests that hold an identity in memory.
+    var hasFiles: Bool { self.environment.identity == nil }
 
     func store() throws(IdentityError) -> AccountStore {
         guard self.environment.identity == nil else {
@@ -254,8 +268,8 @@ final class AccountContext: Sendable {
 
     /// Reads the account again, after this or another process changed it.
     ///
-    /// - Returns: whether the revocations, the root keys, the discovery key, the links or this system's name changed,
-    ///   or this system has left the account.
+    /// - Returns: whether the revocations, the root keys, the discovery key, the links, this system's name or the user's
+    ///   choices changed, or this system has left the account.
     private func reload() throws -> Bool {
         _ = try self.security()
         // The lock is not held while files are read, so that other users do not wait.
@@ -274,9 +288,9 @@ final class AccountContext: Sendable {
         let isTrustChanged =
             account.revocations != present.revocations || account.identity.roots != present.security.trust.own.roots
             || account.identity.discoveryKey != present.security.identity.discoveryKey
-        let isRenamed = account.systemName != present.systemName
+        let isDescriptionChanged = account.systemName != present.systemName || account.settings != present.settings
         let isChanged =
-            isTrustChanged || isRenamed || links != present.links
+            isTrustChanged || isDescriptionChanged || links != present.links
             || account.identity.certificateValidity != present.security.identity.certificateValidity
         guard isSameAccount, isChanged else {
             self.loaded.withLock { loaded in
@@ -294,12 +308,13 @@ final class AccountContext: Sendable {
         self.loaded.withLock { loaded in
             loaded?.version = account.version
             loaded?.systemName = account.systemName
+            loaded?.settings = account.settings
             loaded?.revocations = present.security.trust.own.revocations
             loaded?.links = links
         }
         self.logger.debug("The account was reloaded")
         self.audit(links, after: present.links)
-        return isTrustChanged || isRenamed || links != present.links
+        return isTrustChanged || isDescriptionChanged || links != present.links
     }
 
     // MARK: Leaving

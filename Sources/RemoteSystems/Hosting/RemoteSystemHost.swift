@@ -412,6 +412,7 @@ public final class RemoteSystemHost: Service {
                 await self.context.account.observeAccount {
                     await self.core.accountChanged()
                     self.refreshTags()
+                    for feature in self.options.features { feature.accountChanged() }
                     renewal.yield()
                 }
                 try self.context.account.checkMembership()

@@ -7,9 +7,16 @@ package struct HostFeature: Sendable {
     package var services: [AppService]
     /// The topics that the feature publishes. At most ``ApplicationTopic/maxTopics`` for all features of a host.
     package var topics: [ApplicationTopic]
+    /// Called when the account, this system's name or the user's choices have changed.
+    package var accountChanged: @Sendable () -> Void
 
-    package init(services: [AppService] = [], topics: [ApplicationTopic] = []) {
+    package init(
+        services: [AppService] = [],
+        topics: [ApplicationTopic] = [],
+        accountChanged: @escaping @Sendable () -> Void = {}
+    ) {
         self.services = services
         self.topics = topics
+        self.accountChanged = accountChanged
     }
 }

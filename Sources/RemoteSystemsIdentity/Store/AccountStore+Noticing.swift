@@ -30,7 +30,8 @@ extension AccountStore {
             StoredAccount.File.discoveryKey, StoredAccount.File.links, StoredAccount.File.learnedLinks,
         ]
         return Version(
-            files: (files.map { "\(Self.accountName)/\($0)" } + [Self.systemNameName]).map { path in
+            files: (files.map { "\(Self.accountName)/\($0)" } + [Self.systemNameName]
+                + SettingsFile.allCases.map(\.rawValue)).map { path in
                 var status = stat()
                 guard unsafe stat("\(self.directory)/\(path)", &status) == 0 else { return nil }
                 return Version.File(

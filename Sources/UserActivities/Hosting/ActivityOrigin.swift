@@ -22,14 +22,16 @@ final class ActivityOrigin: Sendable {
 
     let topic = ApplicationTopic(ActivityDescriptor.topic)
     private let options: UserActivityHost.Options
+    private let permissions: HandOffPermissions
     private let clock: FeatureClock
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(_ options: UserActivityHost.Options, clock: FeatureClock, logger: Logger) {
+    init(_ configuration: RemoteSystemsConfiguration, _ options: UserActivityHost.Options) {
         self.options = options
-        self.clock = clock
-        self.logger = logger
+        self.permissions = HandOffPermissions(configuration, options)
+        self.clock = FeatureClock(configuration)
+        self.logger = configuration.logger
     }
 
     func begin() { self.state.withLock { $0.isRunning = true } }
@@ -51,6 +53,11 @@ final class ActivityOrigin: Sendable {
 
     /// Publishes the descriptor, and schedules its refresh or its end.
     private func publish(_ activity: UserActivity) throws(RemoteSystemError) {
+        guard self.permissions.now.sending else {
+            // It stays the application's current activity, and is offered when the user permits it.
+            self.topic.remove(Self.key(activity.id))
+            return
+        }
         let now = Date()
         let end = min(activity.expirationDate ?? .distantFuture, now + TimeInterval(self.lifetime))
         let left = Int((end.timeIntervalSince(now)).rounded(.up))
@@ -75,6 +82,12 @@ final class ActivityOrigin: Sendable {
         }
     }
 
+    /// Offers or withdraws the current activity after the user's permissions may have changed.
+    func permissionsChanged() {
+        guard let current = self.state.withLock({ $0.current }) else { return }
+        self.update(current)
+    }
+
     private var lifetime: Int { Int(self.options.offerLifetime.components.seconds) }
 
     private func isCurrent(_ activity: UserActivity) -> Bool {
@@ -85,7 +98,7 @@ final class ActivityOrigin: Sendable {
 
     /// Returns the content of an activity to a system that wants to continue it.
     func fetch(_ id: UUID, over link: ObjectIdentifier) async throws -> ValueSet {
-        guard self.options.allowsSending else { throw Self.disabled }
+        guard self.permissions.now.sending else { throw Self.disabled }
         let continuation = UUID()
         let activity = try self.state.withLock { state throws(ContinuationError) in
             do throws(OutgoingContinuations.Refusal) {

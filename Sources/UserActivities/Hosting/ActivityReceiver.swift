@@ -16,6 +16,7 @@ final class ActivityReceiver: Sendable {
     private let configuration: RemoteSystemsConfiguration
     private let handler: any ContinuationHandler
     private let options: UserActivityHost.Options
+    private let permissions: HandOffPermissions
     private let clock: FeatureClock
     private let running = Mutex(0)
 
@@ -29,7 +30,18 @@ final class ActivityReceiver: Sendable {
         self.activityTypes = activityTypes
         self.handler = handler
         self.options = options
+        self.permissions = HandOffPermissions(configuration, options)
         self.clock = FeatureClock(configuration)
+    }
+
+    /// Publishes the types that the application continues, or withdraws them if the user does not permit it.
+    ///
+    /// - Throws: `RemoteSystemError` if the types are too long together.
+    func publishTypes(in topic: ApplicationTopic) throws(RemoteSystemError) {
+        guard !self.activityTypes.isEmpty, self.permissions.now.receiving else {
+            return topic.remove(HandledTypes.key)
+        }
+        try topic.put(HandledTypes.key, HandledTypes.record(self.activityTypes))
     }
 
     /// Continues an offer that the application itself or another program of this system has chosen.
@@ -50,7 +62,7 @@ final class ActivityReceiver: Sendable {
         _ offer: OfferReference,
         _ target: RemoteSystemConnectionRequest
     ) async throws(ContinuationError) {
-        guard self.options.allowsReceiving else {
+        guard self.permissions.now.receiving else {
             throw ContinuationError(
                 .disabled,
                 "This application's hand-off from other systems is switched off.",

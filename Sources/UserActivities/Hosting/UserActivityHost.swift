@@ -100,11 +100,7 @@ public final class UserActivityHost: Service {
         options: Options = Options(),
         handler: any ContinuationHandler
     ) {
-        let origin = ActivityOrigin(
-            options,
-            clock: FeatureClock(configuration),
-            logger: configuration.logger
-        )
+        let origin = ActivityOrigin(configuration, options)
         let receiver = ActivityReceiver(
             configuration,
             activityTypes: Set(activityTypes),
@@ -115,7 +111,12 @@ public final class UserActivityHost: Service {
         hostOptions.features.append(
             HostFeature(
                 services: [ActivityService(origin: origin, receiver: receiver).service],
-                topics: [origin.topic]
+                topics: [origin.topic],
+                accountChanged: { [weak origin, receiver] in
+                    origin?.permissionsChanged()
+                    // The types were short enough when the host began to run.
+                    if let origin { try? receiver.publishTypes(in: origin.topic) }
+                }
             )
         )
         self.host = RemoteSystemHost(configuration, services: services, options: hostOptions)
@@ -143,9 +144,7 @@ public final class UserActivityHost: Service {
     package func run(isStaged: Bool) async throws {
         try self.validate()
         self.origin.begin()
-        if self.options.allowsReceiving, !self.activityTypes.isEmpty {
-            try self.origin.topic.put(HandledTypes.key, HandledTypes.record(Set(self.activityTypes)))
-        }
+        try self.receiver.publishTypes(in: self.origin.topic)
         ActivityPublishers.shared.add(self.origin)
         defer {
             ActivityPublishers.shared.remove(self.origin)

@@ -68,6 +68,13 @@ struct OfferTable {
         }.sorted { $0.id < $1.id }
     }
 
+    /// The applications that continue activities, with the systems on which they are listed.
+    var handlers: [(system: RemoteSystem, application: String, types: Set<String>)] {
+        self.handled.compactMap { origin, types in
+            self.systems[origin.system].map { ($0, origin.application, types) }
+        }
+    }
+
     /// The time at which the next offer ends; `nil` if there is none.
     var nextEnd: Instant? { self.known.values.flatMap { $0.values.map(\.ends) }.min() }
 

@@ -25,6 +25,7 @@ public final class UserActivityWatcher: Sendable {
         var hasEnumerated = false
     }
 
+    private let configuration: RemoteSystemsConfiguration
     private let clock: FeatureClock
     private let state = Mutex(State())
     private let watcher: RemoteSystemWatcher
@@ -45,6 +46,7 @@ public final class UserActivityWatcher: Sendable {
     ///     the account.
     public init(_ configuration: RemoteSystemsConfiguration, filters: [RemoteSystemFilter] = []) {
         let receiver = Receiver()
+        self.configuration = configuration
         self.clock = FeatureClock(configuration)
         self.receiver = receiver
         self.watcher = RemoteSystemWatcher(
@@ -118,8 +120,47 @@ public final class UserActivityWatcher: Sendable {
     ///   - application: the id of the only application to consider. Defaults to `nil`: all are considered, and then the
     ///     browser.
     public func choice(for offer: UserActivityOffer, in application: String? = nil) -> ContinuationChoice {
+        guard let settings = try? HandOffSettings.read(self.configuration), settings.everything.receiving else {
+            return .none
+        }
         let handlers = self.state.withLock { $0.table.handlers(of: offer.activityType) }
-        return ContinuationChoice(offer, handlers: handlers, preferred: application)
+        return ContinuationChoice(
+            offer,
+            handlers: handlers.filter { settings.permission(of: $0.id).receiving },
+            preferred: application
+        )
+    }
+
+    /// Checks the conditions under which an activity can be continued, as far as this system can know them. Call it
+    /// after ``enumerate(within:)``.
+    ///
+    /// - Parameter activity: the beginning of an activity's id, or its type. Defaults to `nil`: any activity.
+    /// - Returns: the conditions in their order, up to the first one that is not met.
+    public func findings(about activity: String? = nil) -> [ContinuationFinding] {
+        func facts(_ offers: [UserActivityOffer]) -> [ContinuationFacts.Offer] {
+            offers.map {
+                ContinuationFacts.Offer(
+                    id: $0.id.uuidString.lowercased(),
+                    type: $0.activityType,
+                    system: $0.system.displayName,
+                    hasWebpage: $0.hasWebpage
+                )
+            }
+        }
+        return ContinuationFacts(
+            wanted: activity,
+            settings: try? HandOffSettings.read(self.configuration),
+            systems: self.systems.filter { !$0.isLocal }.map(\.displayName),
+            offers: facts(self.offers),
+            ownOffers: facts(self.ownOffers),
+            handlers: self.state.withLock { $0.table.handlers }.map { handler in
+                ContinuationFacts.Handler(
+                    application: handler.application,
+                    system: handler.system.isLocal ? nil : handler.system.displayName,
+                    types: handler.types
+                )
+            }
+        ).findings
     }
 
     /// The systems that are listed now.

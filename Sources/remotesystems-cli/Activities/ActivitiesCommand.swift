@@ -14,7 +14,8 @@ struct ActivitiesCommand: ParsableCommand {
             """,
         subcommands: [
             ActivitiesListCommand.self, ActivitiesWatchCommand.self, ActivitiesCurrentCommand.self,
-            ActivitiesContinueCommand.self, ActivitiesOfferCommand.self,
+            ActivitiesContinueCommand.self, ActivitiesOfferCommand.self, ActivitiesWhyNotCommand.self,
+            ActivitiesSettingsCommand.self,
         ]
     )
 }

@@ -1,0 +1,173 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystems
+
+/// What a system knows about the continuation of an activity, as input for ``findings``. A value type without I/O.
+struct ContinuationFacts {
+    /// The beginning of an activity's id, or its type; `nil` for any activity.
+    var wanted: String?
+    /// The user's settings; `nil` if they cannot be read.
+    var settings: HandOffSettings?
+    /// The names of the other systems of the account that were found.
+    var systems: [String]
+    /// The offers of other systems.
+    var offers: [Offer]
+    /// The offers of this system.
+    var ownOffers: [Offer]
+    /// The applications of each system that continue activities, with their types. This system has no name.
+    var handlers: [Handler]
+
+    struct Offer {
+        var id: String
+        var type: String
+        var system: String
+        var hasWebpage = false
+    }
+
+    struct Handler {
+        var application: String
+        /// The system's name; `nil` for this system.
+        var system: String?
+        var types: Set<String>
+    }
+
+    /// The conditions in the order in which they depend on each other. Those after the first one that is not met are
+    /// left out.
+    var findings: [ContinuationFinding] {
+        var findings: [ContinuationFinding] = []
+        for check in [self.permitted, self.found] {
+            findings.append(check)
+            guard check.isMet else { return findings }
+        }
+        if let own = self.ownOffers.first(where: self.isWanted), !self.offers.contains(where: self.isWanted) {
+            return findings + [self.offeredHere(own), self.handledElsewhere(own)]
+        }
+        guard let offer = self.offers.first(where: self.isWanted) else { return findings + [self.notOffered] }
+        return findings + [
+            ContinuationFinding(.offered, isMet: true, "\(offer.system) offers \(offer.type)."), self.handled(offer),
+        ]
+    }
+
+    private func isWanted(_ offer: Offer) -> Bool {
+        guard let wanted = self.wanted?.lowercased() else { return true }
+        return offer.id.hasPrefix(wanted) || offer.type.lowercased() == wanted
+    }
+
+    private var permitted: ContinuationFinding {
+        guard let settings else {
+            return ContinuationFinding(
+                .permitted,
+                isMet: false,
+                "The settings of hand-off cannot be read, so nothing is handed over.",
+                advice: "Run 'remotesystems activities settings' to see why."
+            )
+        }
+        let all = settings.everything
+        guard all.sending || all.receiving else {
+            return ContinuationFinding(
+                .permitted,
+                isMet: false,
+                "Hand-off is switched off on this system.",
+                advice: "Switch it on: 'remotesystems activities settings --sending on --receiving on'."
+            )
+        }
+        return ContinuationFinding(.permitted, isMet: true, "Hand-off is permitted on this system.")
+    }
+
+    private var found: ContinuationFinding {
+        guard !self.systems.isEmpty else {
+            return ContinuationFinding(
+                .found,
+                isMet: false,
+                "No other system of the account was found.",
+                advice: "Both systems must belong to one account ('remotesystems account systems') and be on the same "
+                    + "network. 'remotesystems doctor' finds the cause."
+            )
+        }
+        return ContinuationFinding(
+            .found,
+            isMet: true,
+            "Found on the network: \(self.systems.sorted().joined(separator: ", "))."
+        )
+    }
+
+    private var notOffered: ContinuationFinding {
+        let what = self.wanted.map { "the activity '\($0)'" } ?? "an activity"
+        let others = Set(self.offers.map { "\($0.type) on \($0.system)" }).sorted()
+        let list = others.isEmpty ? "" : " Offered are: \(others.joined(separator: ", "))."
+        return ContinuationFinding(
+            .offered,
+            isMet: false,
+            "No system offers \(what).\(list)",
+            advice: "On the other system, 'remotesystems activities current' lists what is offered, and "
+                + "'remotesystems activities settings' whether sending is on. The application must run, and the "
+                + "activity must be its current one."
+        )
+    }
+
+    private func offeredHere(_ offer: Offer) -> ContinuationFinding {
+        ContinuationFinding(.offered, isMet: true, "This system offers \(offer.type). Other systems can continue it.")
+    }
+
+    private func handledElsewhere(_ offer: Offer) -> ContinuationFinding {
+        let able = self.handlers.filter { $0.types.contains(offer.type) }.compactMap { handler in
+            handler.system.map { "\(handler.application) on \($0)" }
+        }
+        guard able.isEmpty else {
+            return ContinuationFinding(
+                .handled,
+                isMet: true,
+                "It can be continued in \(able.sorted().joined(separator: ", "))."
+            )
+        }
+        if offer.hasWebpage {
+            return ContinuationFinding(.handled, isMet: true, "Other systems can open its address in the browser.")
+        }
+        return ContinuationFinding(
+            .handled,
+            isMet: false,
+            "No application of another system continues activities of the type \(offer.type).",
+            advice: "Start or install one there. The host daemon starts one whose manifest names the type in "
+                + "'activityTypes'. Or let this application set a web address."
+        )
+    }
+
+    private func handled(_ offer: Offer) -> ContinuationFinding {
+        let own = self.handlers.filter { $0.system == nil && $0.types.contains(offer.type) }.map(\.application)
+        let permitted = own.filter { self.settings?.permission(of: $0).receiving ?? false }
+        if !permitted.isEmpty {
+            return ContinuationFinding(
+                .handled,
+                isMet: true,
+                "It can be continued here in \(permitted.sorted().joined(separator: ", "))."
+            )
+        }
+        if !(self.settings?.everything.receiving ?? false) {
+            return ContinuationFinding(
+                .handled,
+                isMet: false,
+                "This system does not continue activities of other systems.",
+                advice: "Switch it on: 'remotesystems activities settings --receiving on'."
+            )
+        }
+        if let application = own.min() {
+            return ContinuationFinding(
+                .handled,
+                isMet: false,
+                "Hand-off to \(application) is switched off.",
+                advice: "Switch it on: 'remotesystems activities settings --application \(application) --receiving on'."
+            )
+        }
+        if offer.hasWebpage {
+            return ContinuationFinding(.handled, isMet: true, "The browser can show its address here.")
+        }
+        return ContinuationFinding(
+            .handled,
+            isMet: false,
+            "No application of this system continues activities of the type \(offer.type), and it has no web address.",
+            advice: "Start such an application, or install it with a manifest that names the type in 'activityTypes' "
+                + "('remotesystems host check' reports problems of manifests). The host daemon must run to start it."
+        )
+    }
+}

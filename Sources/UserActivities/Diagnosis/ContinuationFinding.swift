@@ -1,0 +1,37 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// Whether one of the conditions is met under which an activity can be continued
+/// (``UserActivityWatcher/findings(about:)``).
+public struct ContinuationFinding: Sendable, Hashable {
+    /// A condition. Later versions may add conditions: write a default case.
+    public struct Condition: Sendable, Hashable, CustomStringConvertible {
+        /// The condition's name, as the command line prints it.
+        public let description: String
+
+        /// The user of this system permits hand-off.
+        public static let permitted = Condition(description: "permitted")
+        /// Another system of the account is found on the network.
+        public static let found = Condition(description: "found")
+        /// A system offers the activity.
+        public static let offered = Condition(description: "offered")
+        /// An application, or the browser, continues it.
+        public static let handled = Condition(description: "handled")
+    }
+
+    /// The condition.
+    public let condition: Condition
+    /// Whether it is met.
+    public let isMet: Bool
+    /// A sentence for people: what was found.
+    public let message: String
+    /// What to do if the condition is not met; `nil` if there is nothing to do.
+    public let advice: String?
+
+    init(_ condition: Condition, isMet: Bool, _ message: String, advice: String? = nil) {
+        self.condition = condition
+        self.isMet = isMet
+        self.message = message
+        self.advice = advice
+    }
+}

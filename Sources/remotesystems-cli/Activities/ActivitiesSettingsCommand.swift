@@ -1,0 +1,96 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+import UserActivities
+
+/// The command `remotesystems activities settings`.
+struct ActivitiesSettingsCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "settings",
+        abstract: "Show and change what may be handed over.",
+        usage: "remotesystems activities settings [--application <id>] [--sending on|off] [--receiving on|off]",
+        discussion: """
+            Without --application, the settings apply to all applications of this system; those of one application can \
+            only restrict them further. Running applications apply a change within a second.
+            """
+    )
+
+    /// Whether a direction is permitted.
+    enum Choice: String, ExpressibleByArgument, CaseIterable {
+        case on, off
+    }
+
+    @Option(help: ArgumentHelp("The application whose settings are changed.", valueName: "id"))
+    var application: String?
+
+    @Option(help: "Whether activities are offered to other systems.")
+    var sending: Choice?
+
+    @Option(help: "Whether activities of other systems are continued.")
+    var receiving: Choice?
+
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard let application else { return }
+        guard application.isName else { throw ValidationError("--application takes \(String.nameForm).") }
+        guard self.sending != nil || self.receiving != nil else {
+            throw ValidationError("--application needs --sending or --receiving.")
+        }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let configuration = RemoteSystemsConfiguration(
+            applicationID: "remote-systems.command.activities",
+            stateDirectory: self.state.directory,
+            logger: self.common.logger()
+        )
+        let settings: HandOffSettings
+        if self.sending == nil, self.receiving == nil {
+            settings = try HandOffSettings.read(configuration)
+        } else {
+            settings = try HandOffSettings.change(configuration) { settings in
+                guard let application = self.application else { return self.change(&settings.everything) }
+                self.change(&settings.applications[application, default: HandOffSettings.Permission()])
+            }
+        }
+        try Self.show(nil, settings.everything, output)
+        for (application, permission) in settings.applications.sorted(by: { $0.key < $1.key }) {
+            try Self.show(application, permission, output)
+        }
+        return true
+    }
+
+    private func change(_ permission: inout HandOffSettings.Permission) {
+        if let sending { permission.sending = sending == .on }
+        if let receiving { permission.receiving = receiving == .on }
+    }
+
+    private static func show(
+        _ application: String?,
+        _ permission: HandOffSettings.Permission,
+        _ output: Output
+    ) throws {
+        try output.json(
+            SettingsOutput(application: application, sending: permission.sending, receiving: permission.receiving)
+        )
+        func text(_ isOn: Bool) -> String { isOn ? "on" : "off" }
+        try output.line(
+            "\(application?.printable ?? "All applications"): sending \(text(permission.sending)), receiving "
+                + "\(text(permission.receiving))"
+        )
+    }
+}
+
+/// The output of `activities settings --json` for all applications or for one.
+private struct SettingsOutput: Encodable {
+    let event = "settings"
+    let time = Date.now
+    var application: String?
+    var sending: Bool
+    var receiving: Bool
+}
