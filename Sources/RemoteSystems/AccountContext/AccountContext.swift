@@ -203,7 +203,7 @@ final class AccountContext: Sendable {
     }
 
     private static func settings(_ store: AccountStore) -> [[UInt8]?] {
-        SettingsFile.allCases.map { try? store.contents(of: $0) }
+        StateFile.followed.map { try? store.contents(of: $0) }
     }
 
     /// The name that the user chose for this system; `nil` for the machine's own name.

@@ -21,7 +21,7 @@ package struct FeatureClock: Sendable {
     }
 
     /// Starts a task that a test's clock controls.
-    package func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    package func task<Result: Sendable>(_ body: @escaping @Sendable () async -> Result) -> Task<Result, Never> {
         Task(executorPreference: self.taskExecutor) { await body() }
     }
 

@@ -31,16 +31,16 @@ extension AccountStore {
         ]
         return Version(
             files: (files.map { "\(Self.accountName)/\($0)" } + [Self.systemNameName]
-                + SettingsFile.allCases.map(\.rawValue)).map { path in
-                var status = stat()
-                guard unsafe stat("\(self.directory)/\(path)", &status) == 0 else { return nil }
-                return Version.File(
-                    device: UInt64(status.st_dev),
-                    number: UInt64(status.st_ino),
-                    seconds: status.st_mtim.tv_sec,
-                    nanoseconds: status.st_mtim.tv_nsec
-                )
-            }
+                + StateFile.followed.map(\.name)).map { path in
+                    var status = stat()
+                    guard unsafe stat("\(self.directory)/\(path)", &status) == 0 else { return nil }
+                    return Version.File(
+                        device: UInt64(status.st_dev),
+                        number: UInt64(status.st_ino),
+                        seconds: status.st_mtim.tv_sec,
+                        nanoseconds: status.st_mtim.tv_nsec
+                    )
+                }
         )
     }
 }

@@ -24,6 +24,8 @@ struct UserActivityStateMachine: Sendable {
     private(set) var userInfo: ValueSet = [:]
     /// Whether the application has changes that are not in ``userInfo`` yet.
     private(set) var needsSave = false
+    /// The content before responders began to fill it in; `nil` at other times.
+    private var contentBeforeSaving: ValueSet?
     /// The number of times that the application has said so.
     private(set) var changes: UInt64 = 0
     var attributes = ActivityAttributes()
@@ -75,10 +77,25 @@ struct UserActivityStateMachine: Sendable {
 
     /// Begins a round of saving: the flag is cleared, and stays cleared unless the application sets it again.
     ///
+    /// - Parameter hasResponders: whether responders fill in the content. It is emptied then, once for all of them.
     /// - Returns: whether there is something to save.
-    mutating func beginSaving() -> Bool {
-        defer { self.needsSave = false }
-        return self.needsSave
+    mutating func beginSaving(hasResponders: Bool = false) -> Bool {
+        guard self.needsSave else { return false }
+        self.needsSave = false
+        guard hasResponders else { return true }
+        self.contentBeforeSaving = self.userInfo
+        self.userInfo = [:]
+        return true
+    }
+
+    /// Ends a round of saving. One that was not completed in time leaves the content as it was before, and the next
+    /// round begins again.
+    mutating func endSaving(isComplete: Bool) {
+        if !isComplete {
+            self.needsSave = true
+            if let content = self.contentBeforeSaving { self.userInfo = content }
+        }
+        self.contentBeforeSaving = nil
     }
 }
 

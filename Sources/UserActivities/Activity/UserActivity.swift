@@ -34,6 +34,9 @@ public final class UserActivity: Sendable {
     private struct State {
         var machine = UserActivityStateMachine()
         weak var delegate: (any UserActivityDelegate)?
+        var responders = ResponderList()
+        /// The round of saving that runs, which several receivers share.
+        var saving: Task<Bool, Never>?
         /// Where the activity is current.
         var publisher: (any ActivityPublisher)?
         var observers: [UUID: AsyncStream<Void>.Continuation] = [:]
@@ -64,6 +67,15 @@ public final class UserActivity: Sendable {
     init(continuing payload: ActivityPayload, streams: ContinuationStreams) {
         self.type = payload.type
         self.streams = streams
+        self.state.withLock { state in
+            state.machine.attributes = payload.attributes
+            state.machine.set(userInfo: payload.userInfo)
+        }
+    }
+
+    /// Creates an activity from one that was saved.
+    convenience init(saved payload: ActivityPayload) {
+        self.init(type: payload.type)
         self.state.withLock { state in
             state.machine.attributes = payload.attributes
             state.machine.set(userInfo: payload.userInfo)
@@ -112,6 +124,31 @@ public final class UserActivity: Sendable {
         get { self.state.withLock { $0.delegate } }
         set { self.state.withLock { $0.delegate = newValue } }
     }
+
+    // MARK: Responders
+
+    /// Lets an object fill in a part of the content. The activity does not keep it alive.
+    ///
+    /// An activity that has had responders ends with them: when the last one is removed, the activity is invalidated.
+    /// When the last one is released without having been removed, the activity is invalidated at the next attempt to
+    /// continue it, and at the latest when its offer is refreshed. Adding a responder twice has no effect.
+    public func addResponder(_ responder: any ActivityResponder) {
+        self.state.withLock { $0.responders.add(responder) }
+    }
+
+    /// Removes a responder. If it was the last one, the activity is invalidated.
+    public func removeResponder(_ responder: any ActivityResponder) {
+        self.state.withLock { $0.responders.remove(responder) }
+        self.endIfUnmanaged()
+    }
+
+    /// Invalidates the activity if its last responder is gone.
+    func endIfUnmanaged() {
+        if self.state.withLock({ $0.responders.hasEnded }) { self.invalidate() }
+    }
+
+    /// Whether the activity was invalidated.
+    var isInvalidated: Bool { self.state.withLock { $0.machine.phase == .invalidated } }
 
     // MARK: Properties
 
@@ -274,6 +311,17 @@ public final class UserActivity: Sendable {
         self.changed()
     }
 
+    /// Makes an activity that the application has continued its own: the current one, which other systems can continue.
+    ///
+    /// The streams of the former application do not pass on. If the application supplies streams itself, set
+    /// ``supportsContinuationStreams`` and a ``delegate`` afterwards.
+    ///
+    /// - Throws: the errors of ``becomeCurrent(at:)``.
+    public func adopt(at host: UserActivityHost? = nil) async throws {
+        self.supportsContinuationStreams = false
+        try await self.becomeCurrent(at: host)
+    }
+
     /// Ends the offer. The activity can become current again.
     public func resignCurrent() { self.end { $0.resign() } }
 
@@ -324,18 +372,38 @@ public final class UserActivity: Sendable {
         return (ContinuationInputStream(stream: stream), ContinuationOutputStream(stream: stream))
     }
 
-    /// Saves the activity, if the application has changes.
+    /// Saves the activity, if the application has changes. Receivers at the same time share one round.
     ///
     /// - Returns: whether the content is complete. `false` if the application did not save in time.
     func save(within timeout: Duration, clock: FeatureClock) async -> Bool {
-        let (isDue, delegate) = self.state.withLock { ($0.machine.beginSaving(), $0.delegate) }
-        guard isDue, let delegate else { return true }
+        self.endIfUnmanaged()
+        let round = self.state.withLock { state -> Task<Bool, Never>? in
+            if let saving = state.saving { return saving }
+            let responders = state.responders.all
+            guard state.machine.beginSaving(hasResponders: !responders.isEmpty) else { return nil }
+            let delegate = state.delegate
+            let saving = clock.task { await self.round(responders, delegate, within: timeout, clock: clock) }
+            state.saving = saving
+            return saving
+        }
+        return await round?.value ?? true
+    }
+
+    private func round(
+        _ responders: [any ActivityResponder],
+        _ delegate: (any UserActivityDelegate)?,
+        within timeout: Duration,
+        clock: FeatureClock
+    ) async -> Bool {
         let isSaved: Bool? = await clock.first(within: timeout) {
-            await delegate.userActivityWillSave(self)
+            for responder in responders { await responder.updateUserActivityState(self) }
+            await delegate?.userActivityWillSave(self)
             return true
         }
-        // The next receiver gets another chance.
-        if isSaved == nil { self.state.withLock { $0.machine.set(needsSave: true) } }
+        self.state.withLock { state in
+            state.machine.endSaving(isComplete: isSaved != nil)
+            state.saving = nil
+        }
         return isSaved ?? false
     }
 

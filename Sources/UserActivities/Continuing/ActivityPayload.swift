@@ -42,9 +42,17 @@ struct ActivityPayload: Sendable, Hashable {
     /// Creates the content of an activity of this application.
     ///
     /// - Throws: ``ContinuationError`` if the content breaks a rule or is too large.
-    init(_ activity: UserActivity, isStale: Bool) throws(ContinuationError) {
+    init(
+        _ activity: UserActivity,
+        documents: DocumentURLMapper = .none,
+        isStale: Bool
+    ) throws(ContinuationError) {
         self.type = activity.type
-        self.userInfo = activity.userInfo
+        do {
+            self.userInfo = try documents.portable(activity.userInfo)
+        } catch {
+            throw ContinuationError(.payloadInvalid, error.message, side: .local, cause: error)
+        }
         self.attributes = activity.attributes
         self.isStale = isStale
         self.attributes.title = self.attributes.title.flatMap { ActivityDescriptor.shown($0) }
@@ -62,8 +70,13 @@ struct ActivityPayload: Sendable, Hashable {
 
     /// Reads the content of an activity of another application. Unknown fields are ignored.
     ///
+    /// - Parameter documents: translates URLs of documents. `nil` leaves them as they are.
     /// - Throws: ``ContinuationError`` if the content breaks a rule or is not of the offered type.
-    init(_ message: ValueSet, offeredAs type: String) throws(ContinuationError) {
+    init(
+        _ message: ValueSet,
+        offeredAs type: String,
+        documents: DocumentURLMapper? = DocumentURLMapper.none
+    ) throws(ContinuationError) {
         guard message["Type"]?.string == type, let userInfo = message["UserInfo"]?.dictionary else {
             throw ContinuationError(
                 .payloadInvalid,
@@ -91,6 +104,25 @@ struct ActivityPayload: Sendable, Hashable {
             throw ContinuationError(.payloadInvalid, error.message, side: .remote, cause: error)
         }
         try self.checkContent(side: .remote)
+        guard let documents else { return }
+        do {
+            self.userInfo = try documents.local(userInfo)
+        } catch {
+            throw ContinuationError(.payloadInvalid, error.message, side: error.side, cause: error)
+        }
+    }
+
+    /// Creates the content of an activity that is saved on this system. URLs of files stay as they are.
+    init(saving activity: UserActivity) throws(ContinuationError) {
+        self.type = activity.type
+        self.userInfo = activity.userInfo
+        self.attributes = activity.attributes
+        try self.checkContent(side: .local)
+    }
+
+    /// Reads the content of an activity that was saved on this system.
+    init(saved message: ValueSet, type: String) throws(ContinuationError) {
+        try self.init(message, offeredAs: type, documents: nil)
     }
 
     private static func texts(_ value: Value?) -> Set<String> {

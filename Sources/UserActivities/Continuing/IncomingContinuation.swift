@@ -107,7 +107,11 @@ struct IncomingContinuation: Sendable {
                 side: .remote
             )
         }
-        let payload = try ActivityPayload(content, offeredAs: self.offer.type)
+        let payload = try ActivityPayload(
+            content,
+            offeredAs: self.offer.type,
+            documents: self.options.documents ?? DocumentURLMapper.none
+        )
         self.progress(.received)
         // Confirmed before anything is restored: if several systems continue the activity at the same time, only one
         // of them shows it.

@@ -74,6 +74,8 @@ final class ActivityOrigin: Sendable {
             guard let self, (try? await self.clock.sleep(until: self.clock.now + pause)) != nil, let activity,
                 self.isCurrent(activity)
             else { return }
+            activity.endIfUnmanaged()
+            guard self.isCurrent(activity) else { return }
             isFinal ? self.withdraw(activity) : try? self.publish(activity)
         }
         self.state.withLock { state in
@@ -110,7 +112,12 @@ final class ActivityOrigin: Sendable {
             return activity
         }
         let isSaved = await activity.save(within: self.options.saveTimeout, clock: self.clock)
-        let payload = try ActivityPayload(activity, isStale: !isSaved)
+        guard !activity.isInvalidated else { throw ContinuationError(.unknown) }
+        let payload = try ActivityPayload(
+            activity,
+            documents: self.options.documents ?? DocumentURLMapper.none,
+            isStale: !isSaved
+        )
         if payload.bytes > UserActivity.recommendedPayloadBytes {
             self.logger.warning(
                 "The content of an activity is large, so continuing it takes longer. Use a stream for more data",

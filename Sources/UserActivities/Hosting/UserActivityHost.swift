@@ -32,6 +32,11 @@ public final class UserActivityHost: Service {
         public var allowsSending = true
         /// Whether this application continues activities of other systems. Defaults to `true`.
         public var allowsReceiving = true
+        /// The folders of documents whose URLs may be handed over. Defaults to `nil`: an activity whose content has a
+        /// `file:` URL cannot be continued.
+        public var documents: DocumentURLMapper?
+        /// The kinds of documents that the application opens. It continues their activity types, too. Defaults to none.
+        public var documentTypes: [DocumentType] = []
         /// The time for which an activity without an expiration date of its own is offered after its process has hung.
         /// It is refreshed while the activity is current. Defaults to 10 min. Valid range: 2 s–24 h.
         public var offerLifetime = Duration.seconds(600)
@@ -51,6 +56,7 @@ public final class UserActivityHost: Service {
             try ArgumentCheck.check("offerLifetime", self.offerLifetime, in: .seconds(2) ... .seconds(86_400))
             try ArgumentCheck.check("saveTimeout", self.saveTimeout, in: .zero ... .seconds(60))
             try ArgumentCheck.check("decisionTimeout", self.decisionTimeout, in: .milliseconds(10) ... .seconds(60))
+            try DocumentType.check(self.documentTypes)
             try ArgumentCheck.check("contentTimeout", self.contentTimeout, in: .milliseconds(100) ... .seconds(300))
         }
     }
@@ -103,7 +109,7 @@ public final class UserActivityHost: Service {
         let origin = ActivityOrigin(configuration, options)
         let receiver = ActivityReceiver(
             configuration,
-            activityTypes: Set(activityTypes),
+            activityTypes: Set(activityTypes).union(options.documentTypes.map(\.activityType)),
             handler: handler,
             options: options
         )
@@ -156,7 +162,8 @@ public final class UserActivityHost: Service {
     private func validate() throws(RemoteSystemError) {
         try self.options.validate()
         for type in self.activityTypes { try ActivityTypeName.check(type) }
-        guard Set(self.activityTypes).count == self.activityTypes.count, self.activityTypes.count <= HandledTypes.max
+        guard Set(self.activityTypes).count == self.activityTypes.count,
+            self.receiver.activityTypes.count <= HandledTypes.max
         else {
             throw RemoteSystemError(
                 .invalidArgument,

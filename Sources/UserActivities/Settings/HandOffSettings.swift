@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 public import RemoteSystems
+internal import RemoteSystemsIdentity
 
 /// What the user permits hand-off to do on this system, for all applications and for single ones.
 ///
@@ -49,7 +50,7 @@ public struct HandOffSettings: Sendable, Hashable {
     /// - Throws: `RemoteSystemError` with the code `identity` when the file cannot be read or is damaged. Nothing is
     ///   handed over then.
     public static func read(_ configuration: RemoteSystemsConfiguration) throws(RemoteSystemError) -> HandOffSettings {
-        let (bytes, path) = try RemoteSystemsAccount(configuration).contents(of: .handOff)
+        let (bytes, path) = try RemoteSystemsAccount(configuration).contents(of: .handOffSettings)
         return try Self(bytes, path: path)
     }
 
@@ -68,7 +69,7 @@ public struct HandOffSettings: Sendable, Hashable {
         _ change: (inout HandOffSettings) -> Void
     ) throws(RemoteSystemError) -> HandOffSettings {
         var settings = HandOffSettings()
-        try RemoteSystemsAccount(configuration).update(.handOff) { bytes, path throws(RemoteSystemError) in
+        try RemoteSystemsAccount(configuration).update(.handOffSettings) { bytes, path throws(RemoteSystemError) in
             settings = try Self(bytes, path: path)
             change(&settings)
             // An application without restrictions needs no entry.
@@ -111,8 +112,7 @@ extension HandOffSettings {
             throw RemoteSystemError(
                 .identity,
                 """
-                \(path) is damaged, so nothing is handed over. Delete the file to permit hand-off again, or set it anew \
-                with 'remotesystems activities settings'.
+                \(path) is damaged, so nothing is handed over. Delete the file to permit hand-off again.
                 """,
                 side: .local,
                 cause: error

@@ -13,9 +13,9 @@ struct ActivitiesWhyNotCommand: Subcommand {
         abstract: "Check why an activity cannot be continued.",
         usage: "remotesystems activities why-not [<activity>] [<options>]",
         discussion: """
-            Checks each condition in turn: hand-off is permitted, another system is found, the activity is offered, and \
-            an application or the browser continues it. Works on both systems: where the activity is offered, and where \
-            it is to be continued.
+            Checks each condition in turn: hand-off is permitted, another system is found, the activity is offered, \
+            and an application or the browser continues it. Works on both systems: where the activity is offered, and \
+            where it is to be continued.
 
             Exit status: 0 if all conditions are met; 1 if one is not.
             """
