@@ -30,6 +30,9 @@ public final class UserActivity: Sendable {
     public let id = UUID()
     /// The kind of activity, in reverse-DNS form.
     public let type: String
+    /// Whether the application that offered the activity did not save its newest state in time, so that ``userInfo`` is
+    /// older than what its user saw. `false` for an activity of this application.
+    public let isStale: Bool
 
     private struct State {
         var machine = UserActivityStateMachine()
@@ -56,6 +59,7 @@ public final class UserActivity: Sendable {
     ///     activity. Defaults to `false`.
     public init(type: String, title: String? = nil, supportsContinuationStreams: Bool = false) {
         self.type = type
+        self.isStale = false
         self.streams = nil
         self.state.withLock { state in
             state.machine.attributes.title = title
@@ -66,6 +70,7 @@ public final class UserActivity: Sendable {
     /// Creates the activity that an application continues.
     init(continuing payload: ActivityPayload, streams: ContinuationStreams) {
         self.type = payload.type
+        self.isStale = payload.isStale
         self.streams = streams
         self.state.withLock { state in
             state.machine.attributes = payload.attributes

@@ -12,7 +12,7 @@ internal import ValueSets
 /// `file:` URL is never sent, and never accepted.
 ///
 /// ```swift
-/// options.documents = try DocumentURLMapper(roots: ["notes": URL(filePath: "/home/ada/Notes")])
+/// options.documents = try DocumentURLMapper(roots: ["notes": URL(filePath: "/srv/notes")])
 /// ```
 public struct DocumentURLMapper: Sendable, Hashable {
     /// The scheme of a document's URL on its way.

@@ -65,8 +65,8 @@ public struct SavedActivities: Sendable {
             let missing = required.filter { payload.userInfo[$0] == nil }.sorted()
             guard missing.isEmpty else {
                 throw Self.invalid(
-                    "The content lacks required keys: \(missing.prefix(8).joined(separator: ", ")). Set them before the "
-                        + "activity is saved."
+                    "The content lacks required keys: \(missing.prefix(8).joined(separator: ", ")). Set them before "
+                        + "the activity is saved."
                 )
             }
             for (key, _) in payload.userInfo where !required.contains(key) { payload.userInfo[key] = nil }
@@ -170,8 +170,8 @@ private struct StateFileReference {
             throw RemoteSystemError(
                 .identity,
                 """
-                \(path) is damaged. It keeps the activities that the application has saved. Call 'deleteAll()' or delete \
-                the file to begin again.
+                \(path) is damaged. It keeps the activities that the application has saved. Call 'deleteAll()' or \
+                delete the file to begin again.
                 """,
                 side: .local,
                 cause: error

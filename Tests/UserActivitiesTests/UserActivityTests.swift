@@ -1,0 +1,234 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import UserActivities
+
+/// What applications and their users see of activities.
+@Suite(.timeLimit(.minutes(2))) struct UserActivityTests {
+    /// An editor that shows a text with a caret.
+    private final class Editor: ActivityRestoring {
+        struct Draft: Equatable, Sendable {
+            var text: String?
+            var caret: Int?
+        }
+
+        let draft = Mutex(Draft())
+
+        func restoreUserActivityState(_ activity: UserActivity) async {
+            let info = activity.userInfo
+            self.draft.withLock { $0 = Draft(text: info["Text"]?.string, caret: info["Caret"]?.int) }
+        }
+    }
+
+    /// Continues an activity in the editor, and offers it in turn.
+    private struct Adopting: ContinuationHandler {
+        let editor: Editor
+        let host: @Sendable () async throws -> UserActivityHost
+
+        func continueUserActivity(
+            _ activity: UserActivity,
+            restore: @escaping @Sendable ([any ActivityRestoring]) async -> Void
+        ) async throws -> Bool {
+            await restore([self.editor])
+            try await activity.adopt(at: try await self.host())
+            return true
+        }
+    }
+
+    @Test
+    func `a draft goes on with the same text and caret, and can be handed on (H-04, H-15, H-21, H-24, H-59, H-69)`()
+        async throws
+    {
+        let editor = Editor()
+        let desktop = Mutex<StagedSystem?>(nil)
+        let handler = Adopting(editor: editor) {
+            try await #require(desktop.withLock { $0 }).activityHost()
+        }
+        try await ContinuationTests.Desk.with(handler) { desk in
+            desktop.withLock { $0 = desk.desktop }
+            let activity = UserActivity(
+                type: ContinuationTests.editing,
+                title: "A letter",
+                supportsContinuationStreams: true
+            )
+            activity.userInfo = ["Text": "Dear Ada, I", "Caret": 11]
+            try await desk.continue(try await desk.offer(activity))
+            #expect(editor.draft.withLock { $0 } == Editor.Draft(text: "Dear Ada, I", caret: 11))
+            try await desk.stage.eventually("the desktop offers it") {
+                desk.watcher.offers.map(\.system.displayName) == ["Desktop"]
+            }
+            let offer = try #require(desk.watcher.offers.first)
+            #expect(offer.title == "A letter" && offer.activityType == ContinuationTests.editing)
+            // The streams of the laptop do not pass on.
+            #expect(!offer.supportsContinuationStreams)
+        }
+    }
+
+    /// Also H-17, H-18 and H-51: an activity is an object with a beginning and an end.
+    @Test
+    func `an application has any number of activities of any kinds, made when needed (H-20, H-25, H-26, H-30, H-31)`()
+        async throws
+    {
+        try await ContinuationTests.Desk.with(RestoringHandler(objects: [])) { desk in
+            let host = try await desk.laptop.activityHost()
+            let activities = (0..<50).map { UserActivity(type: "com.example.tab.\($0)", title: "Tab \($0)") }
+            for activity in activities { try await activity.becomeCurrent(at: host) }
+            #expect(activities.map(\.isCurrent) == Array(repeating: false, count: 49) + [true])
+            try await desk.stage.eventually("the last one is listed") {
+                desk.watcher.offers.map(\.title) == ["Tab 49"] && desk.watcher.offers[0].activityType.hasSuffix(".49")
+            }
+            try await activities[0].becomeCurrent(at: host)
+            activities[0].title = "Tab 0, page 2"
+            try await desk.stage.eventually("the new title is listed") {
+                desk.watcher.offers.map(\.title) == ["Tab 0, page 2"]
+            }
+            activities[0].invalidate()
+            try await desk.stage.eventually("nothing is listed") { desk.watcher.offers.isEmpty }
+            let error = await #expect(throws: RemoteSystemError.self) {
+                try await activities[0].becomeCurrent(at: host)
+            }
+            #expect(error?.code == .misuse)
+        }
+    }
+
+    @Test func `what is published says nothing of the content (H-10, X-02)`() throws {
+        let activity = UserActivity(type: ContinuationTests.editing, title: "A letter")
+        activity.userInfo = ["Secret": "content"]
+        activity.webpageURL = URL(string: "https://example.com/secret")
+        activity.keywords = ["secret"]
+        let record = ActivityDescriptor(activity, expirationDate: .now, lifetime: .seconds(600)).record
+        #expect(Set(record.map(\.key)) == ["Type", "Title", "Expires", "Lifetime", "Webpage"])
+        #expect(record["Webpage"] == true)
+    }
+
+    @Test func `all properties arrive, and unknown ones are ignored (H-62, X-07, X-13)`() throws {
+        let activity = UserActivity(type: ContinuationTests.editing, title: "A letter")
+        activity.userInfo = ["Caret": 1]
+        activity.webpageURL = URL(string: "https://example.com/letter")
+        activity.referrerURL = URL(string: "https://example.com/list")
+        activity.keywords = ["letter", "Ada"]
+        activity.targetContentIdentifier = "window-2"
+        activity.persistentIdentifier = "letter-17"
+        activity.payloadVersion = 3
+        activity.requiredUserInfoKeys = ["Caret"]
+        var message = try ActivityPayload(activity, isStale: false).message
+        message["Later"] = ["Version": 2]
+        let payload = try ActivityPayload(message, offeredAs: ContinuationTests.editing)
+        #expect(payload == (try ActivityPayload(activity, isStale: false)))
+        #expect(payload.attributes.targetContentIdentifier == "window-2" && payload.attributes.payloadVersion == 3)
+    }
+
+    @Test(arguments: [
+        "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "https:///path",
+        "https://me:secret@example.com/",
+        "https://me@example.com/",
+    ])
+    func `a web address is http or https, with a host and without a password (H-89)`(address: String) async throws {
+        try await ContinuationTests.Desk.with(RestoringHandler(objects: [])) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            activity.webpageURL = URL(string: address)
+            let host = try await desk.laptop.activityHost()
+            let error = await #expect(throws: RemoteSystemError.self) { try await activity.becomeCurrent(at: host) }
+            #expect(error?.code == .invalidArgument && error?.message.contains("secret") == false)
+            // From a peer it is refused, too.
+            var message: ValueSet = ["Type": .string(ContinuationTests.editing), "UserInfo": [:]]
+            message["Webpage"] = activity.webpageURL.map { .url($0) }
+            #expect(throws: ContinuationError.self) {
+                try ActivityPayload(message, offeredAs: ContinuationTests.editing)
+            }
+        }
+    }
+
+    @Test func `an activity of a browser has an address and an empty dictionary (H-81)`() throws {
+        let page = UserActivity(type: UserActivity.browsingWeb)
+        #expect(throws: ContinuationError.self) { try ActivityPayload(page, isStale: false) }
+        page.webpageURL = URL(string: "http://example.com/")
+        _ = try ActivityPayload(page, isStale: false)
+        page.userInfo = ["More": 1]
+        #expect(throws: ContinuationError.self) { try ActivityPayload(page, isStale: false) }
+    }
+
+    @Test func `an application, else the browser, else nothing continues an activity (H-79, B-01, B-15)`() async throws
+    {
+        try await ContinuationTests.Desk.with(RestoringHandler(objects: [])) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let offer = try await desk.offer(activity)
+            // The stage's own system, for which the watcher watches, has no application.
+            #expect(desk.watcher.choice(for: offer) == .none)
+            activity.webpageURL = URL(string: "https://example.com/")
+            try await desk.stage.eventually("the address is listed") { desk.watcher.offers.first?.hasWebpage == true }
+            let withAddress = try #require(desk.watcher.offers.first)
+            #expect(desk.watcher.choice(for: withAddress) == .browser)
+            #expect(desk.watcher.choice(for: withAddress, in: "com.example.editor") == .none)
+            let applications = desk.laptop.id == offer.system.id ? offer.system.applications : []
+            let one = try #require(applications.first)
+            #expect(ContinuationChoice(withAddress, handlers: [one]) == .application(one))
+            #expect(ContinuationChoice(withAddress, handlers: [one, one]) == .applications([one, one]))
+        }
+    }
+
+    @Test func `types are reverse-DNS names, and each is named once (H-47, H-48, H-49)`() async throws {
+        for types in [["editing"], ["com.example."], ["com..a"], ["com.exa mple"], ["a.b", "a.b"], [""]] {
+            let host = UserActivityHost(application: "com.example.editor", activityTypes: types)
+            let error = await #expect(throws: RemoteSystemError.self, "\(types)") { try await host.run() }
+            #expect(error?.code == .invalidArgument)
+        }
+        #expect(
+            ActivityTypeName.isValid("com.company.app.activity") && ActivityTypeName.isValid("com.company.activity")
+        )
+        #expect(!ActivityTypeName.isValid("a." + String(repeating: "b", count: 255)))
+    }
+
+    @Test func `a delegate that does not return in time leaves the last saved state, which is marked (H-33)`()
+        async throws
+    {
+        final class Asleep: UserActivityDelegate {
+            let isAsked = Mutex(false)
+            func userActivityWillSave(_ activity: UserActivity) async {
+                self.isAsked.withLock { $0 = true }
+                try? await Task.sleep(for: .seconds(3600))
+            }
+        }
+        let received = Mutex<(Bool, ValueSet)?>(nil)
+        let handler = ClosureContinuationHandler { activity in
+            received.withLock { $0 = (activity.isStale, activity.userInfo) }
+        }
+        try await ContinuationTests.Desk.with(handler) { desk in
+            let (activity, delegate) = (UserActivity(type: ContinuationTests.editing), Asleep())
+            activity.userInfo = ["Text": "saved"]
+            activity.delegate = delegate
+            activity.needsSave = true
+            let offer = try await desk.offer(activity)
+            async let continued: Void = desk.continue(offer)
+            try await desk.stage.eventually("the delegate is asked") { delegate.isAsked.withLock { $0 } }
+            try await desk.stage.advance(by: .seconds(4))
+            try await continued
+            #expect(received.withLock { $0?.0 } == true)
+            #expect(received.withLock { $0?.1 } == ["Text": "saved"])
+            // The next receiver gets another chance.
+            #expect(activity.needsSave)
+        }
+    }
+
+    @Test func `every cause of a failure is documented (B-09)`() throws {
+        let root = (1...3).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        let page = try String(contentsOf: root.appending(path: "Docs/activities.md"), encoding: .utf8)
+        let codes: [ContinuationError.Code] = [
+            .declined, .timedOut, .originGone, .activityUnknown, .alreadyContinued, .payloadInvalid, .payloadTooLarge,
+            .notAuthorized, .noHandler, .handlerFailed, .streamsNotSupported, .streamFailed, .disabled,
+        ]
+        for code in codes {
+            #expect(page.contains("| `\(code)` |"), "\(code)")
+            // Each one keeps its meaning on its way to the other system.
+            let failure = ContinuationError(code, "Text.", side: .remote).failure
+            #expect(failure.code != nil)
+        }
+    }
+}
