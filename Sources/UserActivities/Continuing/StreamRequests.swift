@@ -56,8 +56,8 @@ public final class StreamRequests: Sendable {
     ///
     /// A request that has begun is finished even if the task is cancelled, so that the next one can follow.
     ///
-    /// - Throws: ``ContinuationError`` with the code ``ContinuationError/Code/payloadTooLarge`` when the request exceeds
-    ///   ``maxMessageBytes``, with ``ContinuationError/Code/streamFailed`` when the stream ends before the response. No
+    /// - Throws: ``ContinuationError`` with the code ``ContinuationError/Code/payloadTooLarge`` when the request
+    ///   exceeds ``maxMessageBytes``, with ``ContinuationError/Code/streamFailed`` when the stream ends before the response. No
     ///   further request is possible then.
     public func send(_ request: ValueSet) async throws -> ValueSet {
         let bytes = try MessageReader.encode(request)
