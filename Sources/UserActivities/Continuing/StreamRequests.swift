@@ -18,8 +18,8 @@ public import ValueSets
 /// try await StreamRequests.serve(input, output) { request in await store.response(to: request) }
 /// ```
 ///
-/// Requests are answered one after the other, in their order. Each message is a typed dictionary, preceded by its length
-/// in four bytes, most significant first.
+/// Requests are answered one after the other, in their order. Each message is a typed dictionary, preceded by its
+/// length in four bytes, most significant first.
 public final class StreamRequests: Sendable {
     /// The maximum length of a message, in bytes: 1 MiB. Send larger data in parts.
     public static let maxMessageBytes = 1 << 20
@@ -57,8 +57,8 @@ public final class StreamRequests: Sendable {
     /// A request that has begun is finished even if the task is cancelled, so that the next one can follow.
     ///
     /// - Throws: ``ContinuationError`` with the code ``ContinuationError/Code/payloadTooLarge`` when the request
-    ///   exceeds ``maxMessageBytes``, with ``ContinuationError/Code/streamFailed`` when the stream ends before the response. No
-    ///   further request is possible then.
+    ///   exceeds ``maxMessageBytes``, with ``ContinuationError/Code/streamFailed`` when the stream ends before the
+    ///   response. No further request is possible then.
     public func send(_ request: ValueSet) async throws -> ValueSet {
         let bytes = try MessageReader.encode(request)
         let exchange = self.state.withLock { state in
