@@ -17,10 +17,10 @@ extension RemoteSystemsAccount {
 
     /// Replaces a file.
     ///
-    /// - Parameter update: returns the new contents; `nil` to leave the file as it is. Gets the present ones, or `nil` if
-    ///   there is no file, and the path.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the file cannot be read or written;
-    ///   the error of `update`.
+    /// - Parameter update: returns the new contents; `nil` to leave the file as it is. Gets the present ones, or `nil`
+    ///   if there is no file, and the path.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the file cannot be read or
+    ///   written; the error of `update`.
     package func update(
         _ file: StateFile,
         _ update: ([UInt8]?, String) throws(RemoteSystemError) -> [UInt8]?

@@ -5,8 +5,8 @@
 ///
 /// The methods are called from tasks of the host, not from a particular thread.
 public protocol UserActivityDelegate: AnyObject, Sendable {
-    /// Called before the content is sent or stored, if ``UserActivity/needsSave`` was set, and after the responders. The
-    /// flag is cleared already. The default does nothing.
+    /// Called before the content is sent or stored, if ``UserActivity/needsSave`` was set, and after the responders.
+    /// The flag is cleared already. The default does nothing.
     ///
     /// Write the newest state into the activity here. After ``UserActivityHost/Options/saveTimeout`` the last saved
     /// state is sent, marked as stale.
