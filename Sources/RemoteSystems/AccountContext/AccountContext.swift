@@ -268,8 +268,8 @@ final class AccountContext: Sendable {
 
     /// Reads the account again, after this or another process changed it.
     ///
-    /// - Returns: whether the revocations, the root keys, the discovery key, the links, this system's name or the user's
-    ///   choices changed, or this system has left the account.
+    /// - Returns: whether the revocations, the root keys, the discovery key, the links, this system's name or the
+    ///   user's choices changed, or this system has left the account.
     private func reload() throws -> Bool {
         _ = try self.security()
         // The lock is not held while files are read, so that other users do not wait.
