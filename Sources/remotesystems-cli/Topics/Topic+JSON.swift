@@ -79,6 +79,10 @@ extension Topic {
                                  continue
           content                activities     type title content webpage version
                                  continue       target (with --print)
+          condition              activities     condition isMet message advice
+                                 why-not
+          settings               activities     application sending receiving
+                                 settings
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
                                                 byteOffset keyPath systemIDs

@@ -94,6 +94,10 @@ enum Topic: String, CaseIterable, Encodable {
           attributes   object of strings, optional
           services     array, optional; below
           schemes      array of strings, optional: the URI schemes that it opens
+          activityTypes
+                       array of strings, optional: the activities that it continues
+          documentTypes
+                       array, optional: the kinds of documents that it continues
           requires     array of strings, optional: keys that the daemon must know. A
                        daemon that does not know one of them omits the application.
                        Other unknown keys are ignored.
@@ -112,6 +116,11 @@ enum Topic: String, CaseIterable, Encodable {
                           service sends, and of their responses
           version         string, optional
           summary         string, optional
+
+        A kind of document:
+
+          mediaTypes      array of strings, such as "text/markdown"
+          activityType    string: the activity type with which they are handed over
 
         A way to start:
 
