@@ -20,6 +20,9 @@ extension RemoteSystemError {
                 canRetry: Self.retryCodes.contains(error.code),
                 cause: error
             )
+        case let error as PairingStop:
+            self.init(error.error)
+            self.side = error.isCausedByPeer ? .remote : .local
         case let error as TrustError:
             self.init(.identity, error.message, side: .local, cause: error)
         case let error as ValueSetError:

@@ -84,7 +84,9 @@ extension RemoteSystemsAccount {
         do {
             return try await listener.run(invitation, authority: authority, revocations: list) {
                 [queue = self.context.account.accountQueue] system in
-                try await queue.run { try store.recordJoined(system, invitedAt: list?.position) }
+                try await queue.run {
+                    try store.recordJoined(system, in: authority.accountID, invitedAt: list?.position)
+                }
             }
         } catch is CancellationError {
             throw CancellationError()

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import Logging
 internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import Synchronization
 
 /// Pairing by digits that the persons at two machines compare.
 ///
@@ -64,13 +66,26 @@ extension RemoteSystemsAccount {
                 network: self.context.account.network,
                 steps: self.steps(purpose, intention, confirm)
             )
-            try? await self.withStoreInBackground { store in try store.forgetPairingFailures() }
+            await self.changeFailures { store throws(IdentityError) in try store.forgetPairingFailures() }
             return result
         } catch {
             if (error as? PairingStop)?.isFailedComparison == true {
-                try? await self.withStoreInBackground { store in try store.recordPairingFailure(now: Date()) }
+                await self.changeFailures { store throws(IdentityError) in
+                    try store.recordPairingFailure(now: Date())
+                }
             }
             throw Self.pairingError(error)
+        }
+    }
+
+    private func changeFailures(_ change: @escaping @Sendable (AccountStore) throws(IdentityError) -> Void) async {
+        do {
+            try await self.withStoreInBackground { store in try change(store) }
+        } catch {
+            self.context.logger.error(
+                "The number of failed comparisons was not stored",
+                metadata: ["reason": "\(error.message)"]
+            )
         }
     }
 
@@ -128,10 +143,19 @@ extension RemoteSystemsAccount {
             throw error
         }
         do {
-            return try await self.withinTenMinutes(advertising: listener.port) {
-                try await listener.run(intention, self.steps(purpose, intention, confirm)) { error in
+            let isCarriedOut = Mutex(false)
+            var steps = self.steps(purpose, intention, confirm)
+            steps.carryOut = { [carryOut = steps.carryOut] plan, exchange in
+                isCarriedOut.withLock { $0 = true }
+                defer { isCarriedOut.withLock { $0 = false } }
+                return try await carryOut(plan, exchange)
+            }
+            return try await self.withinTenMinutes(advertising: listener.port) { [steps] in
+                try await listener.run(intention, steps) { error in
                     await attemptFailed(RemoteSystemError(error))
                 }
+            } unless: {
+                isCarriedOut.withLock { $0 }
             }
         } catch {
             await listener.stop()
@@ -139,9 +163,12 @@ extension RemoteSystemsAccount {
         }
     }
 
+    /// - Parameter isEnding: whether both persons have confirmed. What follows has a limit of its own, and must not be
+    ///   cut off, because it may have been stored already.
     private func withinTenMinutes<Result: Sendable>(
         advertising port: Int,
-        _ body: @escaping @Sendable () async throws -> Result
+        _ body: @escaping @Sendable () async throws -> Result,
+        unless isEnding: @escaping @Sendable () -> Bool
     ) async throws -> Result {
         try await withThrowingTaskGroup(of: Result?.self) { group in
             defer { group.cancelAll() }
@@ -149,6 +176,7 @@ extension RemoteSystemsAccount {
             group.addTask { try await body() }
             group.addTask {
                 try await time.sleep(for: .seconds(600))
+                while isEnding() { try await time.sleep(for: .seconds(1)) }
                 throw IdentityError.nothingPaired
             }
             group.addTask {
@@ -166,7 +194,7 @@ extension RemoteSystemsAccount {
     private static func pairingError(_ error: any Error) -> any Error {
         switch error {
         case let error as PairingUnfinished: Self.pairingError(error.cause)
-        case let error as PairingStop: RemoteSystemError(error.error)
+        case let error as PairingStop: RemoteSystemError(error)
         case is IdentityError, is TrustError, is TransportError: RemoteSystemError(error)
         // Those of the caller's closures, among others.
         default: error

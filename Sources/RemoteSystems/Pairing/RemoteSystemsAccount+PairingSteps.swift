@@ -38,7 +38,11 @@ extension RemoteSystemsAccount {
         guard case .request(let request) = try await exchange.next() else { throw PairingStop.broken }
         let (accepted, system) = try admission.accept(request, from: exchange.peer, now: Date())
         try await self.withStoreInBackground { store in
-            try store.recordJoined(system, invitedAt: admission.revocations?.position)
+            try store.recordJoined(
+                system,
+                in: admission.accountID,
+                invitedAt: admission.revocations?.position
+            )
         }
         do {
             try await exchange.send(.accepted(accepted))
@@ -88,6 +92,10 @@ extension RemoteSystemsAccount {
         do {
             try await exchange.send(.done)
             guard case .done = try await exchange.next() else { throw PairingStop.broken }
+        } catch let stop as PairingStop where stop.isRefusedByPeer {
+            // The other machine has not stored the link.
+            _ = try await self.withStoreInBackground { store in try store.unlink(theirs.account, now: Date()) }
+            throw stop
         } catch {
             throw RemoteSystemError.halfLinked(link, error)
         }

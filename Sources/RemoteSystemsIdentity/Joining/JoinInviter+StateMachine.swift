@@ -28,7 +28,7 @@ package struct JoinInviter: Sendable {
 
     /// The action after a proof.
     package enum ProofAction: Hashable, Sendable {
-        /// Record the new system with ``AccountStore/recordJoined(_:invitedAt:)``, then send, then close.
+        /// Record the new system with ``AccountStore/recordJoined(_:in:invitedAt:)``, then send, then close.
         case accept(JoinAccepted, SystemID)
         /// Send the refusal and close.
         case refuse(JoinRefusal)

@@ -74,11 +74,14 @@ package struct PairingAdmission: Sendable {
         self.revocations = revocations
     }
 
+    /// The account that admits.
+    package var accountID: AccountID { self.identity.accountID }
+
     package var welcome: PairingMessage { .welcome(roots: self.identity.rootCertificate) }
 
     /// Makes the certificate of the joining side.
     ///
-    /// Record the system with ``AccountStore/recordJoined(_:invitedAt:)`` before the message is sent.
+    /// Record the system with ``AccountStore/recordJoined(_:in:invitedAt:)`` before the message is sent.
     ///
     /// - Parameters:
     ///   - request: The joining side's signing request.

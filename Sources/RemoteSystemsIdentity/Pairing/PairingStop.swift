@@ -58,6 +58,19 @@ package struct PairingStop: Error, Hashable, Sendable {
     /// Only what happened on this side counts. Otherwise another machine could lock pairing here by refusing.
     package var isFailedComparison: Bool { self.reason == .denied || self.reason == .unansweredHere }
 
+    /// Whether the other side has ended the pairing with a reason.
+    package var isRefusedByPeer: Bool {
+        if case .refused = self.reason { true } else { false }
+    }
+
+    /// Whether the other side, or the person there, is the cause.
+    package var isCausedByPeer: Bool {
+        switch self.reason {
+        case .denied, .unansweredHere, .busy, .tooManyAttempts, .purposes: false
+        case .unansweredThere, .refused, .outOfTurn, .malformed: true
+        }
+    }
+
     /// The error for the person at this side.
     package var error: IdentityError {
         switch self.reason {

@@ -51,7 +51,8 @@ extension AccountStore {
     ///   ``IdentityError/Code/conflictingRoots`` if the other account's root keys contradict those of an earlier link.
     @discardableResult
     package func link(_ own: LinkOffer, with offer: LinkOffer, now: Date) throws(IdentityError) -> AccountLink {
-        _ = try self.changeLinks(now: now) { (links, authority, number) throws(IdentityError) in
+        let links = try self.changeLinks(now: now, learning: offer) {
+            (links, authority, number) throws(IdentityError) in
             guard own.account == authority.accountID else {
                 throw .invalidLink("This system's account was replaced while the link was made. Start again.")
             }
@@ -68,8 +69,7 @@ extension AccountStore {
             }
             links[offer.account] = AccountLink(own, with: offer, roots: roots, number: number, now: now)
         }
-        try self.learn(roots: offer.roots, revocations: offer.revocations?.bytes)
-        guard let link = try self.links()[offer.account] else { throw .unknownLink(offer.account) }
+        guard let link = links[offer.account] else { throw .unknownLink(offer.account) }
         return link
     }
 
@@ -103,8 +103,11 @@ extension AccountStore {
         }
     }
 
+    /// - Parameter offer: what a new link's account has sent. It is stored before the link: without its revocation
+    ///   list, a system that was revoked there would be trusted here.
     private func changeLinks(
         now: Date,
+        learning offer: LinkOffer? = nil,
         _ change: (inout [AccountID: AccountLink], AccountAuthority, UInt64) throws(IdentityError) -> Void
     ) throws(IdentityError) -> AccountLinks {
         try self.withAccount { (account, stored) throws(IdentityError) in
@@ -114,10 +117,23 @@ extension AccountStore {
             var links = before
             let number = try authority.nextNumber(after: list, now: now)
             try change(&links, authority, number)
-            if links != before {
-                let last = links.values.map(\.number).max() ?? number
-                try Self.store(authority.linkList(of: Array(links.values), number: max(number, last)), in: account)
+            let last = links.values.map(\.number).max() ?? number
+            // Checks the number of links before anything is stored.
+            let new =
+                links == before
+                ? nil : try authority.linkList(of: Array(links.values), number: max(number, last))
+            if let offer, let link = links[offer.account] {
+                _ = try Self.learn(
+                    offer.roots,
+                    offer.revocations?.bytes,
+                    nil,
+                    knowing: link.roots,
+                    keeping: { links[$0] != nil },
+                    stored.identity,
+                    in: account
+                )
             }
+            if let new { try Self.store(new, in: account) }
             return try StoredAccount.links(of: stored.identity, in: account)
         }
     }
@@ -189,33 +205,55 @@ extension AccountStore {
             guard let list = try StoredAccount.linkList(of: stored.identity, in: account),
                 let link = list[roots.accountID]
             else { throw .unknownLink(roots.accountID) }
-            // What was learned of accounts that are not in the list any more is dropped.
-            var learned = try StoredAccount.learnedLinks(of: stored.identity, in: account)
-            learned.links = learned.links.filter { list[$0.key] != nil }
-            let before = learned.links[roots.accountID]
-            do throws(TrustError) {
-                let known = before ?? LearnedLink(roots: link.roots)
-                let chain = try link.roots.extended(by: known.roots).extended(by: roots)
-                var updated = known
-                try updated.merge(
-                    LearnedLink(
-                        roots: chain,
-                        revocations: try revocations.map { (bytes) throws(TrustError) in
-                            try RevocationList(bytes, of: chain)
-                        },
-                        withdrawal: try withdrawal.map { (bytes) throws(TrustError) in
-                            try LinkWithdrawal(bytes, by: chain, of: stored.identity.accountID)
-                        }
-                    )
-                )
-                guard updated != before else { return false }
-                learned.links[roots.accountID] = updated
-            } catch {
-                throw IdentityError(.rejectedCertificate, error.message, cause: error)
-            }
-            try account.replace(StoredAccount.File.learnedLinks, StoredAccount.learnedLinksFile(learned))
-            return true
+            return try Self.learn(
+                roots,
+                revocations,
+                withdrawal,
+                knowing: link.roots,
+                keeping: { list[$0] != nil },
+                stored.identity,
+                in: account
+            )
         }
+    }
+
+    /// - Parameters:
+    ///   - known: the linked account's root keys in the list of links.
+    ///   - isKept: whether an account is in the list. What was learned of others is dropped.
+    private static func learn(
+        _ roots: RootChain,
+        _ revocations: [UInt8]?,
+        _ withdrawal: [UInt8]?,
+        knowing known: RootChain,
+        keeping isKept: (AccountID) -> Bool,
+        _ identity: SystemIdentity,
+        in account: borrowing SecretDirectory
+    ) throws(IdentityError) -> Bool {
+        var learned = try StoredAccount.learnedLinks(of: identity, in: account)
+        learned.links = learned.links.filter { isKept($0.key) }
+        let before = learned.links[roots.accountID]
+        do throws(TrustError) {
+            let present = before ?? LearnedLink(roots: known)
+            let chain = try known.extended(by: present.roots).extended(by: roots)
+            var updated = present
+            try updated.merge(
+                LearnedLink(
+                    roots: chain,
+                    revocations: try revocations.map { (bytes) throws(TrustError) in
+                        try RevocationList(bytes, of: chain)
+                    },
+                    withdrawal: try withdrawal.map { (bytes) throws(TrustError) in
+                        try LinkWithdrawal(bytes, by: chain, of: identity.accountID)
+                    }
+                )
+            )
+            guard updated != before else { return false }
+            learned.links[roots.accountID] = updated
+        } catch {
+            throw IdentityError(.rejectedCertificate, error.message, cause: error)
+        }
+        try account.replace(StoredAccount.File.learnedLinks, StoredAccount.learnedLinksFile(learned))
+        return true
     }
 }
 

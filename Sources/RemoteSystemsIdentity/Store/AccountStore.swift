@@ -192,11 +192,18 @@ public struct AccountStore: Sendable {
 
     /// Records that a system received a certificate of this account. The account then counts as shared.
     ///
-    /// - Parameter position: The position of the revocation list when the system was invited; `nil` if there was none.
-    /// - Throws: ``IdentityError/Code/invitationUsed`` if a system was revoked since then, which withdraws open
-    ///   invitations; ``IdentityError/Code/tooManySystems``.
-    package func recordJoined(_ system: SystemID, invitedAt position: TrustPosition?) throws(IdentityError) {
+    /// - Parameters:
+    ///   - accountID: The account that issued the certificate.
+    ///   - position: The position of the revocation list when the system was invited; `nil` if there was none.
+    /// - Throws: ``IdentityError/Code/invitationUsed`` if a system was revoked since then, or the account was replaced,
+    ///   which withdraws open invitations; ``IdentityError/Code/tooManySystems``.
+    package func recordJoined(
+        _ system: SystemID,
+        in accountID: AccountID,
+        invitedAt position: TrustPosition?
+    ) throws(IdentityError) {
         try self.withAccount { (account, stored) throws(IdentityError) in
+            guard stored.identity.accountID == accountID else { throw .withdrawnInvitation }
             let list = try StoredAccount.revocations(from: stored.identity, in: account)
             guard list?.position == position else { throw .withdrawnInvitation }
             try Self.add(system, to: account)

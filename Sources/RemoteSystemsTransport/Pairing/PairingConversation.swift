@@ -35,10 +35,15 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
                 do {
                     let plan = try await self.agree(with: peer, connection, events, feed, &group, turn)
                     return try await self.carryOut(plan, with: peer, connection, events)
+                } catch let stop as PairingStop {
+                    if let refusal = stop.refusal { try? await connection.send(.refused(refusal)) }
+                    throw stop
+                } catch let unfinished as PairingUnfinished {
+                    // The other side has received the reason.
+                    throw unfinished
                 } catch {
-                    if let refusal = (error as? PairingStop)?.refusal {
-                        try? await connection.send(.refused(refusal))
-                    }
+                    // The application failed or was cancelled. Its person has not denied anything.
+                    try? await connection.send(.refused(.failed))
                     throw error
                 }
             }
@@ -114,7 +119,10 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
 
     private func ask(_ comparison: PairingComparison) async -> Result<Bool, any Error> {
         do {
-            return .success(try await self.steps.compare(comparison))
+            let isSame = try await self.steps.compare(comparison)
+            // An answer after the end was not given by a person.
+            try Task.checkCancellation()
+            return .success(isSame)
         } catch {
             return .failure(error)
         }

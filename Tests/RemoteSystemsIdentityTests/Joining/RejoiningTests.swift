@@ -61,7 +61,7 @@ import Testing
         guard case .accept(let accepted, let system) = try inviter.receive(proof, invitation: &open, now: now) else {
             throw Refused(reason: .failed)
         }
-        try self.inviter.recordJoined(system, invitedAt: list?.position)
+        try self.inviter.recordJoined(system, in: self.inviter.identity().accountID, invitedAt: list?.position)
         return try joiner.receive(accepted, now: now)
     }
 
@@ -105,11 +105,19 @@ import Testing
         let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
         #expect(
             code { () throws(IdentityError) in
-                try self.inviter.recordJoined(system, invitedAt: before?.position)
+                try self.inviter.recordJoined(
+                    system,
+                    in: self.inviter.identity().accountID,
+                    invitedAt: before?.position
+                )
             } == .invitationUsed
         )
         #expect(try self.inviter.joinedSystems().isEmpty)
-        try self.inviter.recordJoined(system, invitedAt: self.inviter.revocations()?.position)
+        try self.inviter.recordJoined(
+            system,
+            in: self.inviter.identity().accountID,
+            invitedAt: self.inviter.revocations()?.position
+        )
         #expect(try self.inviter.joinedSystems() == [system])
     }
 

@@ -19,6 +19,11 @@ import Testing
         var all: [PairingPrompt] { self.shown.withLock { $0 } }
     }
 
+    /// The attempts that failed on the waiting machine.
+    private final class Failures: Sendable {
+        let all = Mutex<[RemoteSystemError]>([])
+    }
+
     /// Lets the second machine connect to the first one, which waits.
     private static func pair(
         _ machines: TwoMachines,
@@ -26,7 +31,10 @@ import Testing
         connecting: PairingPurpose = .join,
         prompts: Prompts = Prompts(),
         waitingAnswer: Bool = true,
-        connectingAnswer: Bool = true
+        connectingAnswer: Bool = true,
+        failures: Failures? = nil,
+        waitingEndsToo: Bool = false,
+        whenConnectingIsAsked: @escaping @Sendable () throws -> Void = {}
     ) async throws -> (waiting: Ended, connecting: Ended) {
         let (places, ready) = AsyncStream<PairingPlace>.makeStream(bufferingPolicy: .bufferingOldest(1))
         let first = machines.account("first")
@@ -34,6 +42,8 @@ import Testing
             defer { ready.finish() }
             return try await first.waitForPairing(waiting, name: "First") { place in
                 ready.yield(place)
+            } attemptFailed: { error in
+                failures?.all.withLock { $0.append(error) }
             } confirm: { prompt in
                 prompts.add(prompt)
                 return waitingAnswer
@@ -47,6 +57,7 @@ import Testing
             ended = .success(
                 try await second.pair(connecting, host: "127.0.0.1", port: place.port, name: "Second") { prompt in
                     prompts.add(prompt)
+                    try whenConnectingIsAsked()
                     return connectingAnswer
                 }
             )
@@ -54,7 +65,10 @@ import Testing
             ended = .failure(error)
         }
         // Without success the waiting machine waits on.
-        if (try? ended.get()) == nil { task.cancel() }
+        if (try? ended.get()) == nil {
+            while let failures, failures.all.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(10)) }
+            if !waitingEndsToo { task.cancel() }
+        }
         return (await task.result, ended)
     }
 
@@ -110,6 +124,41 @@ import Testing
             #expect((try? waiting.get()) == nil)
             #expect(try machines.account("second").identity().systemID == before.systemID)
             #expect(try machines.account("first").systemsThatJoined().isEmpty)
+        }
+    }
+
+    @Test func `a program that fails to ask has not denied anything, and does not lock pairing`() async throws {
+        struct NoTerminal: Error {}
+        try await TwoMachines.with { machines in
+            for _ in 1...4 {
+                let failures = Failures()
+                let (_, connecting) = try await Self.pair(machines, failures: failures) { throw NoTerminal() }
+                #expect(throws: NoTerminal.self) { try connecting.get() }
+                let seen = try #require(failures.all.withLock { $0.first })
+                #expect((seen.cause as? IdentityError)?.code == .pairingFailed && seen.side == .remote)
+            }
+        }
+    }
+
+    @Test func `a link that the other machine cannot store is not kept here`() async throws {
+        try await TwoMachines.with { machines in
+            let second = try machines.account("second").directory
+            let (waiting, connecting) = try await Self.pair(
+                machines,
+                waiting: .link(grants: Grants(services: ["test.volume"])),
+                connecting: .link(grants: Grants(services: ["test.volume"])),
+                waitingEndsToo: true
+            ) {
+                // Read only after both persons have confirmed.
+                try FileManager.default.createDirectory(
+                    atPath: "\(second)/account/learned-links.pem",
+                    withIntermediateDirectories: false
+                )
+            }
+            #expect((try? connecting.get()) == nil)
+            #expect(Self.code(waiting) == .pairingFailed, "\(waiting)")
+            let links = try machines.account("first").links()
+            #expect(links.allSatisfy { $0.state != .active }, "\(links)")
         }
     }
 
