@@ -165,6 +165,8 @@ extension CommandTests {
                 let unhandled = try await sandbox.run("activities", "why-not", "--loopback", "--json", as: "desk")
                 #expect(unhandled.json.last?["condition"] as? String == "handled", "\(unhandled)")
                 _ = try await sandbox.run("activities", "settings", "--receiving", "off", as: "desk")
+                let disabled = try await sandbox.run("activities", "continue", "--loopback", "--json", as: "desk")
+                #expect(disabled.event("failed")?["error"] as? String == "disabled", "\(disabled)")
                 let refused = try await sandbox.run(
                     "activities",
                     "continue",

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import InMemoryLogging
+import Logging
 import RemoteSystems
 import RemoteSystemsTesting
 import Synchronization
@@ -214,6 +216,26 @@ import ValueSets
             #expect(received.withLock { $0?.1 } == ["Text": "saved"])
             // The next receiver gets another chance.
             #expect(activity.needsSave)
+        }
+    }
+
+    @Test func `content above 3 KiB is logged once it is sent, and small content is not (H-29, H-90, X-01)`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            for (bytes, isLogged) in [(2 << 10, false), (4 << 10, true)] {
+                let log = InMemoryLogHandler()
+                var configuration = stage.configuration
+                configuration.logger = Logger(label: "test") { _ in log }
+                let origin = ActivityOrigin(configuration, UserActivityHost.Options())
+                origin.begin()
+                let activity = UserActivity(type: ContinuationTests.editing)
+                activity.userInfo = ["Text": .string(String(repeating: "x", count: bytes))]
+                try await origin.makeCurrent(activity)
+                _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+                #expect(log.entries.contains { "\($0.message)".contains("is large") } == isLogged)
+                origin.end()
+            }
         }
     }
 

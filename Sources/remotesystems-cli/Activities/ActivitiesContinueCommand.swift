@@ -108,14 +108,20 @@ struct ActivitiesContinueCommand: Subcommand {
             let browser = try await Self.openWebpage(offer, configuration)
             try output.json(ContinuedHereOutput(id: offer.shownID, application: browser))
             try output.line("Continued in \(browser.map { "the browser \($0)".printable } ?? "the browser").")
+        case .none where self.application == nil:
+            let unmet = watcher.findings(about: offer.shownID).first { !$0.isMet }
+            let isPermitted = (try? HandOffSettings.read(configuration).everything.receiving) ?? false
+            throw ContinuationError(
+                isPermitted ? .noHandler : .disabled,
+                [unmet?.message, unmet?.advice].compactMap(\.self).joined(separator: " "),
+                side: .local
+            )
         case .none:
-            let which = self.application.map {
-                "The application \($0) is not installed here and does not run here, or does not continue"
-            }
             throw ContinuationError(
                 .noHandler,
-                "\(which ?? "No application of this system continues") activities of the type "
-                    + "\(offer.activityType). Install or start one, or print the content with --print.",
+                "The application \(self.application ?? "") is not installed here and does not run here, or does not "
+                    + "continue activities of the type \(offer.activityType), or its hand-off is switched off. "
+                    + "'remotesystems activities why-not' checks the conditions.",
                 side: .local
             )
         }
