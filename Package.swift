@@ -178,7 +178,7 @@ if !isFetched {
             name: "UserActivitiesTests",
             dependencies: [
                 "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTesting", "UserActivities", "ValueSets",
-                logging, .product(name: "InMemoryLogging", package: "swift-log"),
+                "IntegrationSupport", logging, .product(name: "InMemoryLogging", package: "swift-log"),
             ],
             swiftSettings: settings
         ),

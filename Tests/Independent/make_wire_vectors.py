@@ -860,6 +860,118 @@ def launch_uris():
     ]
 
 
+# Hand-off (Docs/wire/activities.md)
+
+EDITING = "com.example.editing"
+ACTIVITY = "5d0a6f4e-3c1b-4f5a-9e0d-2b7c8a9f1e6d"
+
+
+def activity_descriptors():
+    expires = cbor2.CBORTag(1, NOW + 600)
+    whole = {"Type": EDITING, "Expires": expires, "Lifetime": 600}
+
+    def record(**changes):
+        return encode({key: value for key, value in {**whole, **changes}.items() if value is not None}).hex()
+
+    def valid(name, meaning=None, **changes):
+        return {"name": name, "key": ACTIVITY, "hex": record(**changes),
+                "json": {"type": EDITING, "lifetime": 600, "streams": False, "webpage": False, **(meaning or {})}}
+
+    def refused(name, reason, key=None, **changes):
+        return {"name": name, "key": ACTIVITY if key is None else key, "hex": record(**changes), "refused": reason}
+
+    return [
+        valid("what is required"),
+        valid("everything", {"title": "A letter", "streams": True, "webpage": True, "version": 3, "target": "window-2"},
+              Title="A letter", Streams=True, Webpage=True, Version=3, Target="window-2"),
+        valid("control characters in the title", {"title": "A B"}, Title="A\nB"),
+        valid("a title of more than 512 bytes", {"title": "x" * 512}, Title="x" * 600),
+        valid("a target of more than 1024 bytes", Target="x" * 1025),
+        valid("an unknown field", Later={"Version": 2}),
+        valid("the longest lifetime", {"lifetime": 86400}, Lifetime=86400),
+        valid("the longest type", {"type": "a." + "b" * 254}, Type="a." + "b" * 254),
+        refused("a key that is no UUID", "the key is the id of the activity", key="letter"),
+        refused("no type", "the type is required", Type=None),
+        refused("a type without a dot", "a type is a reversed domain name", Type="editing"),
+        refused("a type with an empty part", "a type is a reversed domain name", Type="com..editing"),
+        refused("a type with a space", "a type has letters, digits, '-', '_' and '.'", Type="com.example.my text"),
+        refused("a type of more than 256 bytes", "a type has at most 256 bytes", Type="a." + "b" * 255),
+        refused("no end", "the end is required", Expires=None),
+        refused("no lifetime", "the lifetime is required", Lifetime=None),
+        refused("a lifetime of zero", "1 to 86400 seconds", Lifetime=0),
+        refused("a lifetime of more than a day", "1 to 86400 seconds", Lifetime=86401),
+        refused("a lifetime that is text", "the lifetime is an integer", Lifetime="600"),
+    ]
+
+
+def activity_payloads():
+    def url(text):
+        return cbor2.CBORTag(32, text)
+
+    def payload(changes):
+        whole = {"Type": EDITING, "UserInfo": {"Caret": 318}, **changes}
+        return encode({key: value for key, value in whole.items() if value is not None}).hex()
+
+    def valid(name, meaning=None, offered=EDITING, **changes):
+        return {"name": name, "offered": offered, "hex": payload(changes),
+                "json": {"userInfo": {"Caret": 318}, "stale": False, **(meaning or {})}}
+
+    def refused(name, reason, offered=EDITING, **changes):
+        return {"name": name, "offered": offered, "hex": payload(changes), "refused": reason}
+
+    browsing = "org.remotesystems.browsing-web"
+    return [
+        valid("what is required"),
+        valid("everything", {"title": "A letter", "webpage": "https://example.com/letter", "stale": True},
+              Title="A letter", Webpage=url("https://example.com/letter"), Referrer=url("https://example.com/"),
+              Streams=True, Keywords=["letter"], Required=["Caret"], Target="window-2", Identifier="letter-17",
+              Version=3, Stale=True),
+        valid("an unknown key", Later={"Version": 2}),
+        valid("a browser's activity", {"userInfo": {}, "webpage": "http://example.com/"}, offered=browsing,
+              Type=browsing, UserInfo={}, Webpage=url("http://example.com/")),
+        refused("another type than the offered one", "the type is that of the descriptor", Type="com.example.reading"),
+        refused("no content", "the content is required", UserInfo=None),
+        refused("a UUID in the content", "not a type of the schema userActivity",
+                UserInfo={"Id": cbor2.CBORTag(37, bytes(16))}),
+        refused("another scheme than http and https", "http or https", Webpage=url("ftp://example.com/")),
+        refused("a password in the address", "no user name and no password",
+                Webpage=url("https://me:secret@example.com/")),
+        refused("an address without a host", "a host is required", Webpage=url("https:///letter")),
+        refused("a browser's activity with content", "no content beside the address", offered=browsing,
+                Type=browsing, Webpage=url("https://example.com/")),
+        refused("a browser's activity without an address", "the address is required", offered=browsing,
+                Type=browsing, UserInfo={}),
+        refused("a file of the origin", "a file URL means nothing here", UserInfo={"File": url("file:///etc/passwd")}),
+        refused("a document in an unknown folder", "the folder is not registered",
+                UserInfo={"File": url("doc-root:letters/a")}),
+        refused("more than 64 KiB", "at most 65536 bytes", UserInfo={"Text": "x" * 65536}),
+    ]
+
+
+def document_urls():
+    def valid(path, text):
+        return {"name": path, "text": text, "json": {"path": path}}
+
+    def refused(name, reason, text):
+        return {"name": name, "text": text, "refused": reason}
+
+    return [
+        valid("letter.txt", "doc-root:notes/letter.txt"), valid("2026/a b", "doc-root:notes/2026/a%20b"),
+        valid("é/%", "doc-root:notes/%C3%A9/%25"), valid("..a/b..", "doc-root:notes/..a/b.."),
+        refused("another folder", "the folder is not registered", "doc-root:other/letter.txt"),
+        refused("no folder", "the folder is not registered", "doc-root:/letter.txt"),
+        refused("no path", "a part is required", "doc-root:notes"),
+        refused("an empty part", "a part is not empty", "doc-root:notes//letter.txt"),
+        refused("a slash at the end", "a part is not empty", "doc-root:notes/letter.txt/"),
+        refused("a dot", "a part is not '.'", "doc-root:notes/./letter.txt"),
+        refused("two dots", "a part is not '..'", "doc-root:notes/../letter.txt"),
+        refused("encoded dots", "a part is not '..'", "doc-root:notes/%2E%2e/letter.txt"),
+        refused("an encoded slash", "no encoded slash", "doc-root:notes/a%2Fb"),
+        refused("an encoded NUL", "no encoded NUL", "doc-root:notes/a%00b"),
+        refused("bytes that are not UTF-8", "a part is UTF-8", "doc-root:notes/%FF"),
+    ]
+
+
 def lists():
     return {
         "about": ABOUT,
@@ -879,6 +991,9 @@ def lists():
         "joining": joining(),
         "pair-messages": pair_messages(),
         "pairing": pairing(),
+        "activity-descriptors": activity_descriptors(),
+        "activity-payloads": activity_payloads(),
+        "document-urls": document_urls(),
         "conversations": conversations.vectors(),
     }
 
