@@ -6,11 +6,15 @@ internal import RemoteSystems
 
 /// The user's permissions for one application, as they are now.
 struct HandOffPermissions: Sendable {
-    private let configuration: RemoteSystemsConfiguration
+    private let account: RemoteSystemsAccount
+    private let application: String
+    private let logger: Logger
     private let options: UserActivityHost.Options
 
     init(_ configuration: RemoteSystemsConfiguration, _ options: UserActivityHost.Options) {
-        self.configuration = configuration
+        self.account = RemoteSystemsAccount(configuration)
+        self.application = configuration.applicationID
+        self.logger = configuration.logger
         self.options = options
     }
 
@@ -18,10 +22,9 @@ struct HandOffPermissions: Sendable {
     var now: HandOffSettings.Permission {
         var permission: HandOffSettings.Permission
         do throws(RemoteSystemError) {
-            permission = try HandOffSettings.read(self.configuration)
-                .permission(of: self.configuration.applicationID)
+            permission = try HandOffSettings.read(self.account).permission(of: self.application)
         } catch {
-            self.configuration.logger.error("Hand-off is off", metadata: ["reason": "\(error.message)"])
+            self.logger.error("Hand-off is off", metadata: ["reason": "\(error.message)"])
             permission = HandOffSettings.Permission(sending: false, receiving: false)
         }
         permission.sending = permission.sending && self.options.allowsSending

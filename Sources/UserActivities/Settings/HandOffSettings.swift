@@ -50,7 +50,11 @@ public struct HandOffSettings: Sendable, Hashable {
     /// - Throws: `RemoteSystemError` with the code `identity` when the file cannot be read or is damaged. Nothing is
     ///   handed over then.
     public static func read(_ configuration: RemoteSystemsConfiguration) throws(RemoteSystemError) -> HandOffSettings {
-        let (bytes, path) = try RemoteSystemsAccount(configuration).contents(of: .handOffSettings)
+        try Self.read(RemoteSystemsAccount(configuration))
+    }
+
+    static func read(_ account: RemoteSystemsAccount) throws(RemoteSystemError) -> HandOffSettings {
+        let (bytes, path) = try account.contents(of: .handOffSettings)
         return try Self(bytes, path: path)
     }
 
