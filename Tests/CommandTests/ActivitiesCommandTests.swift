@@ -131,6 +131,53 @@ extension CommandTests {
             }
         }
 
+        @Test func `without an application, the default browser opens the address (H-79, B-01, B-15)`() async throws {
+            try await self.withDesk { sandbox in
+                let (data, opened) = ("\(sandbox.directory)/data", "\(sandbox.directory)/opened")
+                let script = "\(sandbox.directory)/browser"
+                try "#!/bin/sh\necho \"$1\" > '\(opened)'\n".write(toFile: script, atomically: true, encoding: .utf8)
+                try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script)
+                try FileManager.default.createDirectory(
+                    atPath: "\(data)/applications",
+                    withIntermediateDirectories: true
+                )
+                try """
+                [Desktop Entry]
+                Type=Application
+                Name=Browser
+                Exec=\(script) %u
+                MimeType=x-scheme-handler/https;
+                X-RemoteSystems-NeedsDisplay=false
+                """.write(toFile: "\(data)/applications/browser.desktop", atomically: true, encoding: .utf8)
+                try "[Default Applications]\nx-scheme-handler/https=browser.desktop\n"
+                    .write(toFile: "\(data)/applications/mimeapps.list", atomically: true, encoding: .utf8)
+                let offering = try self.offer(
+                    sandbox,
+                    "com.example.reading",
+                    "--web",
+                    "https://example.com/emma?page=17"
+                )
+                _ = try await offering.event("offering")
+                _ = try await self.listed(1, sandbox)
+                let continued = try await sandbox.run(
+                    "activities",
+                    "continue",
+                    "--loopback",
+                    "--json",
+                    as: "desk",
+                    around: ["env", "XDG_DATA_HOME=\(data)", "XDG_CONFIG_HOME=\(data)", "HOME=\(sandbox.directory)"]
+                )
+                #expect(continued.status == 0, "\(continued)")
+                #expect(continued.event("continued")?["application"] as? String == "browser", "\(continued)")
+                let address = try await eventually("the address") { () -> String? in
+                    // The shell makes the file before it writes to it.
+                    (try? String(contentsOfFile: opened, encoding: .utf8)).flatMap { $0.hasSuffix("\n") ? $0 : nil }
+                }
+                #expect(address == "https://example.com/emma?page=17\n")
+                #expect(try await offering.finish().status == 0)
+            }
+        }
+
         @Test func `what may be sent is a setting that a running offer follows, and why-not names it (X-14, H-97)`()
             async throws
         {
