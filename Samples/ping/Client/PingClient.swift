@@ -81,7 +81,8 @@ struct PingClient: AsyncParsableCommand {
         try? FileHandle.standardError.write(contentsOf: Data("ping-client: \(message)\n".utf8))
     }
 
-    /// Returns a request for the address on the command line, or for the first matching system that a watcher finds.
+    /// Returns a request for the address on the command line, for the only system that it names, or for the first one
+    /// that a watcher finds.
     private func find(
         _ configuration: RemoteSystemsConfiguration
     ) async throws -> (String, RemoteSystemConnectionRequest) {
@@ -99,7 +100,17 @@ struct PingClient: AsyncParsableCommand {
             await watcher.stop()
         }
         defer { stop.cancel() }
-        for await case .added(let found) in events where self.fits(found) {
+        var matching: [RemoteSystem] = []
+        var isComplete = self.system == nil
+        for await event in events {
+            switch event {
+            case .added(let found) where self.fits(found): matching.append(found)
+            case .enumerationCompleted: isComplete = true
+            default: break
+            }
+            // A system chooses its own name, so several can have the same one. Whoever calls them must not guess.
+            guard isComplete, let found = matching.first else { continue }
+            guard matching.count == 1 || self.system == nil else { throw Self.ambiguous(matching) }
             return (found.displayName, RemoteSystemConnectionRequest(system: found))
         }
         throw RemoteSystemError(
@@ -108,6 +119,15 @@ struct PingClient: AsyncParsableCommand {
                 + "Check that the service is running on it, on the same network and in the same account.",
             side: .network,
             canRetry: true
+        )
+    }
+
+    private static func ambiguous(_ systems: [RemoteSystem]) -> RemoteSystemError {
+        RemoteSystemError(
+            .invalidArgument,
+            "Several systems match. Name one by the beginning of its id: "
+                + systems.map { "\($0.id)" }.sorted().joined(separator: ", "),
+            side: .local
         )
     }
 

@@ -50,7 +50,7 @@ struct PlayThere: AsyncParsableCommand {
         print("\(system.displayName) plays it.")
     }
 
-    /// Returns the first matching system; nil if none is found within 5 s.
+    /// Returns the only system with the name, or the first one if there is no name; nil if none is found within 5 s.
     private func find(_ configuration: RemoteSystemsConfiguration) async throws -> RemoteSystem? {
         let watcher = RemoteSystemWatcher(configuration, filters: [.application("org.example.player")])
         let events = watcher.events
@@ -60,7 +60,20 @@ struct PlayThere: AsyncParsableCommand {
             await watcher.stop()
         }
         defer { limit.cancel() }
-        for await case .added(let system) in events where self.on == nil || system.displayName == self.on {
+        var matching: [RemoteSystem] = []
+        var isComplete = self.on == nil
+        for await event in events {
+            switch event {
+            case .added(let system) where self.on == nil || system.displayName == self.on: matching.append(system)
+            case .enumerationCompleted: isComplete = true
+            default: break
+            }
+            guard isComplete, let system = matching.first else { continue }
+            // Each machine chooses its own name.
+            guard matching.count == 1 || self.on == nil else {
+                print("Several machines are called \(system.displayName). Rename one of them.")
+                throw ExitCode(2)
+            }
             return system
         }
         return nil

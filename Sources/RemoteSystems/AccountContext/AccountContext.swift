@@ -37,6 +37,8 @@ final class AccountContext: Sendable {
     /// The task that reads the files once for all concurrent connection attempts; `nil` while none runs.
     private let changeReading = Mutex<Task<Void, Never>?>(nil)
     private let follower: AccountObserver
+    /// Whether this process pairs under the account now. Its person can compare the digits of one pairing at a time.
+    let isPairing = Mutex(false)
     let renewer = CertificateRenewer()
     private let lastBrowser = Mutex(WeakBrowser())
 

@@ -33,8 +33,7 @@ extension RemoteSystemsAccount {
     ///   - name: the name that the other person sees. Defaults to `nil`: the name of this system.
     ///   - confirm: shows the digits and returns whether the person confirmed that both machines show the same ones. It
     ///     has 30 seconds. Its task is cancelled when the pairing ends earlier; it must then return. Never return
-    /// `true`
-    ///     without asking.
+    ///     `true` without asking.
     /// - Returns: what has changed.
     /// - Throws: ``RemoteSystemError``:
     ///   - ``RemoteSystemError/Code/unreachable`` or ``RemoteSystemError/Code/connectionLost`` when the other machine
@@ -44,7 +43,8 @@ extension RemoteSystemsAccount {
     ///     ``IdentityError/Code/pairingTimedOut``, ``IdentityError/Code/pairingBusy``,
     ///     ``IdentityError/Code/pairingMismatch``, ``IdentityError/Code/pairingFailed``,
     ///     ``IdentityError/Code/pairingLocked``, ``IdentityError/Code/notAuthority`` or
-    ///     ``IdentityError/Code/accountInUse``.
+    ///     ``IdentityError/Code/accountInUse``,
+    ///   - ``RemoteSystemError/Code/misuse`` when this process pairs under the account already.
     ///
     ///   Also any error of `confirm`, and `CancellationError`.
     public func pair(
@@ -55,6 +55,8 @@ extension RemoteSystemsAccount {
         confirm: @escaping @Sendable (PairingPrompt) async throws -> Bool
     ) async throws -> PairingResult {
         try ArgumentCheck.check("pair(_:host:port:name:confirm:) port", port, in: 1...65_535)
+        try self.beginPairing()
+        defer { self.context.account.isPairing.withLock { $0 = false } }
         try await self.withStoreInBackground { store in try store.checkPairing(now: Date()) }
         let intention = try await self.intention(purpose, name: name)
         try FileDescriptorBudget.check()
@@ -75,6 +77,25 @@ extension RemoteSystemsAccount {
                 }
             }
             throw Self.pairingError(error)
+        }
+    }
+
+    /// Notes that this process pairs.
+    ///
+    /// - Throws: ``RemoteSystemError`` if it does already.
+    private func beginPairing() throws(RemoteSystemError) {
+        let isFirst = self.context.account.isPairing.withLock { isPairing in
+            defer { isPairing = true }
+            return !isPairing
+        }
+        guard isFirst else {
+            throw RemoteSystemError(
+                .misuse,
+                "This program pairs under this account already. Wait for its end: a person compares the digits of one "
+                    + "pairing at a time.",
+                side: .local,
+                canRetry: true
+            )
         }
     }
 
@@ -122,6 +143,8 @@ extension RemoteSystemsAccount {
     ) async throws -> PairingResult {
         try ArgumentCheck.check("waitForPairing port", port, in: .listeningPorts)
         try ArgumentCheck.check("waitForPairing number of hosts", hosts?.count, in: 1...8)
+        try self.beginPairing()
+        defer { self.context.account.isPairing.withLock { $0 = false } }
         let intention = try await self.intention(purpose, name: name)
         let hosts = hosts ?? Self.ownAddresses(InterfaceFacts.current(), self.context.configuration.network)
         guard !hosts.isEmpty else { throw RemoteSystemError.noAddress }

@@ -86,13 +86,7 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
                     }
                     // The other side may send longer messages as soon as it has this one.
                     if case .confirmed = message { try await connection.allow(bytes: PairingMessage.maxConfirmedBytes) }
-                    do {
-                        try await connection.send(message)
-                    } catch let error as ValueSetError {
-                        throw error
-                    } catch {
-                        // The connection has ended. The events say why, and begin with a refusal if the peer sent one.
-                    }
+                    try await connection.sendUnlessClosed(message)
                 case .compare(let comparison):
                     connection.keepPlace()
                     connection.extend(by: TimeAmount(Pairing.comparisonTime) + Self.slack)
@@ -191,8 +185,9 @@ package struct PairingExchange: Sendable {
         self.key = key
     }
 
+    /// Sends a message. If the connection has ended, ``next()`` says why.
     package func send(_ message: PairingMessage) async throws {
-        try await self.connection.send(message)
+        try await self.connection.sendUnlessClosed(message)
     }
 
     /// Waits for the other side's next message.
@@ -207,6 +202,18 @@ package struct PairingExchange: Sendable {
             case .closed(let error): throw error
             }
         }
+    }
+}
+
+extension Introduction<PairingMessage> {
+    /// Sends a message, unless the connection has ended. The events say why it has, and begin with a refusal if the
+    /// peer sent one.
+    fileprivate func sendUnlessClosed(_ message: PairingMessage) async throws {
+        do {
+            try await self.send(message)
+        } catch let error as ValueSetError {
+            throw error
+        } catch {}
     }
 }
 

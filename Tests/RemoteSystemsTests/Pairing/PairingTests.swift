@@ -34,7 +34,7 @@ import Testing
         connectingAnswer: Bool = true,
         failures: Failures? = nil,
         waitingEndsToo: Bool = false,
-        whenConnectingIsAsked: @escaping @Sendable () throws -> Void = {}
+        whenConnectingIsAsked: @escaping @Sendable () async throws -> Void = {}
     ) async throws -> (waiting: Ended, connecting: Ended) {
         let (places, ready) = AsyncStream<PairingPlace>.makeStream(bufferingPolicy: .bufferingOldest(1))
         let first = machines.account("first")
@@ -57,7 +57,7 @@ import Testing
             ended = .success(
                 try await second.pair(connecting, host: "127.0.0.1", port: place.port, name: "Second") { prompt in
                     prompts.add(prompt)
-                    try whenConnectingIsAsked()
+                    try await whenConnectingIsAsked()
                     return connectingAnswer
                 }
             )
@@ -159,6 +159,24 @@ import Testing
             #expect(Self.code(waiting) == .pairingFailed, "\(waiting)")
             let links = try machines.account("first").links()
             #expect(links.allSatisfy { $0.state != .active }, "\(links)")
+        }
+    }
+
+    @Test func `a program pairs once at a time, and again afterwards`() async throws {
+        try await TwoMachines.with { machines in
+            let same = machines.account("second")
+            let errors = Mutex<[RemoteSystemError?]>([])
+            let (_, connecting) = try await Self.pair(machines, connectingAnswer: false) {
+                // The same program as the one that shows the digits.
+                let error = await #expect(throws: RemoteSystemError.self) {
+                    _ = try await same.pair(host: "127.0.0.1", port: 9) { _ in true }
+                }
+                errors.withLock { $0.append(error) }
+            }
+            #expect(Self.code(connecting) == .pairingDenied)
+            #expect(errors.withLock { $0.map(\.?.code) } == [.misuse])
+            let (_, again) = try await Self.pair(machines)
+            _ = try again.get()
         }
     }
 
