@@ -137,19 +137,30 @@ package final class ChildProcess: Sendable {
     /// Waits for the program's end and its remaining output. The wait for output is short, since a child of the program
     /// may keep the pipe open.
     package func exit(within limit: Duration = .seconds(20)) async throws -> Int32 {
-        let code = try await eventually("the end of process \(id)", within: limit) { self.exitCode }
-        _ = try? await allLines(within: .seconds(1))
-        return code
+        do {
+            let code = try await eventually("the end of process \(id)", within: limit) { self.exitCode }
+            _ = try? await allLines(within: .seconds(1))
+            return code
+        } catch let error as IntegrationError {
+            throw IntegrationError("\(error)\n\(await self.lastWords())")
+        }
+    }
+
+    /// Ends a program that should have ended, and returns what it has printed. A Swift program prints the stacks of its
+    /// threads, which show what it waits for.
+    package func lastWords() async -> String {
+        self.send(SIGQUIT)
+        _ = try? await self.allLines(within: .seconds(20))
+        self.send(SIGKILL)
+        return self.lines.suffix(400).joined(separator: "\n")
     }
 
     /// Sends SIGTERM, and SIGKILL if the program does not end.
     package func stop() async {
         guard exitCode == nil else { return }
         send(SIGTERM)
-        if (try? await exit(within: .seconds(3))) == nil {
-            send(SIGKILL)
-            _ = try? await exit()
-        }
+        if (try? await eventually("the end", within: .seconds(3)) { self.exitCode }) == nil { send(SIGKILL) }
+        _ = try? await exit()
     }
 
     /// All lines printed until the end.

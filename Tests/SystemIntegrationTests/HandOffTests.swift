@@ -96,7 +96,7 @@ extension SystemTests {
                 let continuing = try b.command(["activities", "continue", Self.type])
                 try await offering.reached(step)
                 offering.kill()
-                #expect(try await continuing.exit(within: .seconds(60)) == 2)
+                try await receiving.letsFail(continuing)
                 try await receiving.reached("failed originGone")
                 #expect(!receiving.steps.contains { $0.hasPrefix("restore") })
             }
@@ -116,7 +116,7 @@ extension SystemTests {
                 let continuing = try b.command(["activities", "continue", Self.type])
                 try await receiving.reached(step)
                 receiving.kill()
-                #expect(try await continuing.exit(within: .seconds(60)) == 2)
+                #expect(try await continuing.exit(within: .seconds(90)) == 2)
                 let second = try await c.continueActivity(Self.type)
                 if step == "restore" {
                     // It was acknowledged: the origin has given it up.
@@ -219,6 +219,23 @@ private struct Application {
         }
     }
 
+    /// Waits until the command that lets this application continue an activity has failed. What the application waits
+    /// for is reported if it does not fail.
+    func letsFail(_ command: ChildProcess) async throws {
+        do {
+            let code = try await eventually("the end of the command", within: .seconds(60)) { command.exitCode }
+            #expect(code == 2, "\(command.lines)")
+        } catch {
+            Issue.record(
+                """
+                \(error); recorded: \(self.steps)
+                The command: \(await command.lastWords())
+                The application: \(await self.process?.lastWords() ?? "")
+                """
+            )
+        }
+    }
+
     func kill() {
         if let process { Glibc.kill(process.id, SIGKILL) }
     }
@@ -239,7 +256,7 @@ extension Machine {
         ]
         if let type { arguments.append("offer=\(type)") }
         if !step.isEmpty { arguments.append("stop=\(step)") }
-        return Application(file: file, process: try self.host.start(around + arguments))
+        return Application(file: file, process: try self.host.start(around + arguments, readsErrors: true))
     }
 
     /// Continues an activity with the command, once this machine lists an application for it.
