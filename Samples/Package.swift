@@ -13,6 +13,7 @@ let settings: [SwiftSetting] = [
 ]
 
 let remoteSystems: Target.Dependency = .product(name: "RemoteSystems", package: "remote-systems")
+let userActivities: Target.Dependency = .product(name: "UserActivities", package: "remote-systems")
 let testing: Target.Dependency = .product(name: "RemoteSystemsTesting", package: "remote-systems")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -36,6 +37,9 @@ let package = Package(
         .executable(name: "lifecycle-service", targets: ["lifecycle-service"]),
         .executable(name: "remote-player", targets: ["remote-player"]),
         .executable(name: "play-there", targets: ["play-there"]),
+        .executable(name: "tab-hopper", targets: ["tab-hopper"]),
+        .executable(name: "continue-playing", targets: ["continue-playing"]),
+        .executable(name: "picture-story", targets: ["picture-story"]),
     ],
     dependencies: [
         // The name is explicit because the folder of a checkout can have any name.
@@ -131,6 +135,44 @@ let package = Package(
             name: "play-there",
             dependencies: [remoteSystems, arguments],
             path: "remote-launch/Sender",
+            swiftSettings: settings
+        ),
+        // The system that the samples of hand-off run on.
+        .target(
+            name: "SampleSystem",
+            dependencies: [remoteSystems],
+            path: "two-systems",
+            exclude: ["create"],
+            swiftSettings: settings
+        ),
+        // A browser whose page is continued on another system, and its test.
+        .target(name: "Browser", dependencies: [userActivities], path: "tab-hopper/Browser", swiftSettings: settings),
+        .executableTarget(
+            name: "tab-hopper",
+            dependencies: ["Browser", "SampleSystem", userActivities, arguments],
+            path: "tab-hopper/Program",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "BrowserTests",
+            dependencies: ["Browser", userActivities, testing],
+            path: "tab-hopper/BrowserTests",
+            swiftSettings: settings
+        ),
+        // A player that another system continues at the same second.
+        .executableTarget(
+            name: "continue-playing",
+            dependencies: ["SampleSystem", remoteSystems, userActivities, arguments],
+            path: "continue-playing",
+            exclude: ["README.md"],
+            swiftSettings: settings
+        ),
+        // A document with pictures that goes to another system over streams.
+        .executableTarget(
+            name: "picture-story",
+            dependencies: ["SampleSystem", userActivities, arguments],
+            path: "picture-story",
+            exclude: ["README.md"],
             swiftSettings: settings
         ),
         // Code that uses the SDK, and its tests with scripted discovery.

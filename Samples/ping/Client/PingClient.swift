@@ -108,7 +108,7 @@ struct PingClient: AsyncParsableCommand {
             case .enumerationCompleted: isComplete = true
             default: break
             }
-            // A system chooses its own name, so several can have the same one. Whoever calls them must not guess.
+            // A system chooses its own name, so several can have the same one. A caller must not guess.
             guard isComplete, let found = matching.first else { continue }
             guard matching.count == 1 || self.system == nil else { throw Self.ambiguous(matching) }
             return (found.displayName, RemoteSystemConnectionRequest(system: found))
