@@ -281,7 +281,7 @@ if !isFetched {
         ),
         .testTarget(
             name: "DesktopIntegrationTests",
-            dependencies: ["IntegrationSupport", "RemoteSystems", "desktop-probe", "remotesystems"],
+            dependencies: ["IntegrationSupport", "RemoteSystems", "activity-probe", "desktop-probe", "remotesystems"],
             swiftSettings: settings
         ),
         .testTarget(

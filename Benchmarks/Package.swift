@@ -59,6 +59,7 @@ let package = Package(
                 .product(name: "RemoteSystems", package: "remote-systems"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+                .product(name: "UserActivities", package: "remote-systems"),
                 .product(name: "ValueSets", package: "remote-systems"),
                 .product(name: "X509", package: "swift-certificates"),
             ],

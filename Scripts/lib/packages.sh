@@ -15,9 +15,10 @@ readonly LIBRARY_PACKAGES=(libavahi-client-dev libavahi-core-dev)
 readonly BUILD_PACKAGES=("${LIBRARY_PACKAGES[@]}" libglib2.0-dev)
 
 # For the integration tests: the Avahi daemon and its tools, a private bus, network namespaces, packet captures, Python
-# for the independent decoder and responder, and systemd with polkitd inside namespaces.
+# for the independent decoder and responder, systemd with polkitd inside namespaces, and a notification server on a
+# virtual screen.
 # shellcheck disable=SC2034 # read by the scripts that source this file
-readonly TEST_PACKAGES=(avahi-daemon avahi-utils dbus faketime iproute2 nftables tcpdump openssl python3 python3-venv systemd polkitd zbar-tools)
+readonly TEST_PACKAGES=(avahi-daemon avahi-utils dbus faketime iproute2 nftables tcpdump openssl python3 python3-venv systemd polkitd zbar-tools dunst xvfb)
 
 # For the checks that need no build.
 # shellcheck disable=SC2034 # read by the scripts that source this file

@@ -28,7 +28,7 @@ struct ActivityProbe {
         steps.record("started")
         var configuration = RemoteSystemsConfiguration(
             applicationID: arguments[1],
-            network: .interfaces([arguments[3]])
+            network: arguments[3] == "lo" ? .loopback : .interfaces([arguments[3]])
         )
         // Generous, since no test measures how fast a handshake is.
         configuration.transport.helloTimeout = .seconds(10)

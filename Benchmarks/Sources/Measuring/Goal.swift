@@ -61,7 +61,7 @@ extension Report {
                     "% of a core",
                     figure: watching.flatMap(\.watcherIdlePercent)
                 ),
-            ] + attackGoals
+            ] + handOffGoals + attackGoals
     }
 
     /// The figures of one watcher that lists 1 000 systems.

@@ -14,6 +14,7 @@ extension Report {
             parts.append(discoveryTable.description)
         }
         if !scale.isEmpty { parts += [scaleTable.description, scaleHostTable.description] }
+        if handOff != nil { parts += [handOffTable.description, handOffStreamTable.description] }
         if !attacks.isEmpty { parts.append(attackTable.description) }
         parts.append(goalTable.description)
         if !failures.isEmpty { parts.append((["Failures"] + failures.map { "  \($0)" }).joined(separator: "\n")) }

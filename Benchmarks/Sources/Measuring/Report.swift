@@ -109,6 +109,8 @@ package struct Report: Codable, Sendable {
     package var knownSystem: Series?
     /// The figures of many systems that watch each other.
     package var scale: [Scale] = []
+    /// The figures of activities that go from one process to another.
+    package var handOff: HandOff?
     /// The figures of peers while another program attacks.
     package var attacks: [Attack] = []
     package var goals: [Goal] = []

@@ -9,7 +9,9 @@ struct Bench: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench",
         abstract: "Compares RemoteSystems with similar technologies in one interleaved run.",
-        subcommands: [Run.self, Serve.self, Call.self, Code.self, Pack.self, Attack.self, KeepAwake.self],
+        subcommands: [
+            Run.self, Serve.self, Call.self, Code.self, Pack.self, HandOff.self, Attack.self, KeepAwake.self,
+        ],
         defaultSubcommand: Run.self
     )
 }

@@ -11,6 +11,14 @@ enum BlockingCalls {
     private static let queue = DispatchQueue(label: "remote-systems.desktop", attributes: .concurrent)
     private static let timers = DispatchQueue(label: "remote-systems.desktop.timers")
 
+    /// Runs a short function later, on another thread.
+    static func after(_ time: Duration, _ body: @escaping @Sendable () -> Void) {
+        Self.timers.asyncAfter(
+            deadline: .now() + .milliseconds(Int(max(time, .zero) / .milliseconds(1))),
+            execute: body
+        )
+    }
+
     /// Runs a call that reads local files and cannot be cancelled.
     static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in

@@ -28,8 +28,18 @@ enum MessageBus: String, Sendable {
         case string(String)
         case strings([String])
         case uint32(UInt32)
+        case int32(Int32)
         /// An empty `a{sv}`.
         case noOptions
+        /// An `a{sv}`.
+        case hints([(String, Hint)])
+    }
+
+    /// A value in a dictionary of hints.
+    enum Hint: Sendable {
+        case byte(UInt8)
+        case bool(Bool)
+        case string(String)
     }
 
     /// A call got no response, or an error.
@@ -206,7 +216,13 @@ extension MessageBus.Argument {
         case .string(let text): return unsafe g_variant_new_string(text)
         case .uint32(let number): return unsafe g_variant_new_uint32(number)
         case .strings(let texts): return unsafe Self.array(of: "s", texts.map { unsafe g_variant_new_string($0) })
+        case .int32(let number): return unsafe g_variant_new_int32(number)
         case .noOptions: return unsafe Self.array(of: "{sv}", [])
+        case .hints(let hints):
+            let entries = unsafe hints.map { key, hint in
+                unsafe g_variant_new_dict_entry(g_variant_new_string(key), g_variant_new_variant(hint.variant))
+            }
+            return unsafe Self.array(of: "{sv}", entries)
         }
     }
 
@@ -214,5 +230,16 @@ extension MessageBus.Argument {
         let type = unsafe g_variant_type_new(type)
         defer { unsafe g_variant_type_free(type) }
         return unsafe g_variant_new_array(type, elements, gsize(elements.count))
+    }
+}
+
+extension MessageBus.Hint {
+    /// The hint as a new `GVariant` with a floating reference.
+    fileprivate var variant: OpaquePointer? {
+        switch self {
+        case .byte(let byte): unsafe g_variant_new_byte(byte)
+        case .bool(let bool): unsafe g_variant_new_boolean(bool ? 1 : 0)
+        case .string(let text): unsafe g_variant_new_string(text)
+        }
     }
 }

@@ -15,7 +15,7 @@ struct ActivitiesCommand: ParsableCommand {
         subcommands: [
             ActivitiesListCommand.self, ActivitiesWatchCommand.self, ActivitiesCurrentCommand.self,
             ActivitiesContinueCommand.self, ActivitiesOfferCommand.self, ActivitiesWhyNotCommand.self,
-            ActivitiesSettingsCommand.self,
+            ActivitiesSettingsCommand.self, ActivitiesNotifyCommand.self,
         ]
     )
 }

@@ -105,7 +105,7 @@ struct ActivitiesContinueCommand: Subcommand {
                     + "\(applications.map(\.id).joined(separator: ", ")). Choose one with --in."
             )
         case .browser:
-            let browser = try await Self.openWebpage(offer, configuration)
+            let browser = try await BrowserContinuation(configuration).continue(offer)
             try output.json(ContinuedHereOutput(id: offer.shownID, application: browser))
             try output.line("Continued in \(browser.map { "the browser \($0)".printable } ?? "the browser").")
         case .none where self.application == nil:
@@ -125,37 +125,6 @@ struct ActivitiesContinueCommand: Subcommand {
                 side: .local
             )
         }
-    }
-
-    /// Continues the offer in this process by opening its web address in the default browser.
-    ///
-    /// - Returns: the browser's id, if it is known.
-    private static func openWebpage(
-        _ offer: UserActivityOffer,
-        _ configuration: RemoteSystemsConfiguration
-    ) async throws -> String? {
-        let launcher = await DesktopURILauncher(stateDirectory: configuration.stateDirectory)
-        let browser = Mutex<String?>(nil)
-        let host = UserActivityHost(
-            configuration,
-            activityTypes: [offer.activityType],
-            handler: .closure { activity in
-                guard let address = activity.webpageURL?.absoluteString else {
-                    throw ContinuationError(.payloadInvalid, "The activity has no web address.", side: .remote)
-                }
-                let decision = await launcher.openWebpage(try LaunchURI(address))
-                guard decision.status == .success else {
-                    throw ContinuationError(
-                        .noHandler,
-                        decision.reason ?? "The web address was not opened.",
-                        side: .local
-                    )
-                }
-                browser.withLock { $0 = decision.applicationID }
-            }
-        )
-        try await host.continue(offer)
-        return browser.withLock { $0 }
     }
 
     /// Continues the offer in this process, and prints its content.
@@ -179,7 +148,8 @@ struct ActivitiesContinueCommand: Subcommand {
     }
 }
 
-private struct ContinuedHereOutput: Encodable {
+/// The output of an activity that an application of this system has continued, with `--json`.
+struct ContinuedHereOutput: Encodable {
     let event = "continued"
     let time = Date.now
     var id: String

@@ -77,6 +77,9 @@ extension Topic {
                                  offer
           continued              activities     id application
                                  continue
+                                 notify
+          notifying              activities
+                                 notify
           content                activities     type title content webpage version
                                  continue       target (with --print)
           condition              activities     condition isMet message advice

@@ -29,6 +29,7 @@ struct Driver {
         }
         if plan.parts.contains(.scale) { measureScale() }
         if plan.parts.contains(.mesh) { measureMesh() }
+        if plan.parts.contains(.handOff) { measureHandOff() }
         if plan.parts.contains(.attacks) { measureAttacks() }
         report.machine.loadAfter = Report.Machine.loadAverage()
         report.goals = report.evaluatedGoals()

@@ -24,6 +24,9 @@ struct Plan {
     var meshedSystems: Int { quick ? 8 : 100 }
     var hostsPerProcess: Int { quick ? 10 : 100 }
     var meshProcesses: Int { quick ? 2 : 4 }
+    var handOffs: Int { quick ? 5 : 50 }
+    /// What a continuation stream transfers, in MiB.
+    var handOffMegabytes: Int { quick ? 20 : 200 }
     var attackRounds: Int { quick ? 1 : 5 }
     var pacedMessages: Int { quick ? 300 : 2000 }
     /// The time for which an attack runs before anything is measured, in microseconds.

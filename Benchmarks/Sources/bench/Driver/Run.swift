@@ -12,6 +12,7 @@ extension ContestantName: ExpressibleByArgument {}
 /// The parts of a run.
 enum Part: String, CaseIterable {
     case exchange, opening, memory, allocations, coding, discovery, scale, mesh, attacks
+    case handOff = "hand-off"
 }
 
 /// The driver: starts the workers, sends them orders in turns, and prints the report.

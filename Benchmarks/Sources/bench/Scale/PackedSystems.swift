@@ -29,7 +29,7 @@ final class PackedSystems: Sendable {
     }
 
     /// - Parameter source: finds and advertises the system; nil for none.
-    private func configuration(_ number: Int, source: FolderDiscovery? = nil) -> RemoteSystemsConfiguration {
+    func configuration(_ number: Int, source: FolderDiscovery? = nil) -> RemoteSystemsConfiguration {
         var configuration = RemoteSystemsConfiguration(
             applicationID: Self.application,
             network: .loopback,

@@ -37,6 +37,17 @@ enum Order: Codable, Sendable {
     /// Report the connections and removals of all watchers together.
     case countWatched
 
+    /// Run a system for hand-off, advertised in this folder.
+    case startHandOff(Int, folder: String)
+    /// List the offers of other systems from now on.
+    case watchOffers
+    /// Make an activity current whose stream sends so many MiB, and report its id and the time before.
+    case offerActivity(megabytes: Int)
+    /// Wait at most so many seconds until an activity is listed, and report the time.
+    case awaitOffer(String, seconds: Double)
+    /// Continue an activity, and report the time until its content or its stream had arrived.
+    case continueActivity(String)
+
     /// Exchange so many messages on the worker's first connection, one in each interval, and report all times.
     case pace(count: Int, intervalNanoseconds: Int64)
     /// Start a host that is advertised in this folder and a watcher of it, and report the host's port.

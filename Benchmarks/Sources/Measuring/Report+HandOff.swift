@@ -1,0 +1,63 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+extension Report {
+    /// The figures of activities that go from one process to another.
+    package struct HandOff: Codable, Sendable {
+        /// The times from an activity becoming current until the other system lists it.
+        package var listed = Series(subject: "current to listed")
+        /// The times from the choice until the other application has the content.
+        package var continued = Series(subject: "continue to handler")
+        /// A continuation stream in parts of 1 MiB.
+        package var streamed = Series(subject: "continuation stream")
+        /// Messages of 1 MiB over TLS, in the same rounds.
+        package var rawTLS = Series(subject: ContestantName.rawTLSStreamed.rawValue)
+
+        package init() {}
+
+        package mutating func seal() {
+            self.listed.seal()
+            self.continued.seal()
+            self.streamed.seal()
+            self.rawTLS.seal()
+        }
+    }
+
+    var handOffGoals: [Goal] {
+        func milliseconds(_ series: Series?) -> Double? { series?.median(\.median).map { $0 / 1e6 } }
+        return [
+            Goal("activity current to listed", .atMost, 20, "ms", figure: milliseconds(self.handOff?.listed)),
+            Goal("continue to handler", .atMost, 10, "ms", figure: milliseconds(self.handOff?.continued)),
+            Goal(
+                "continuation stream to a raw TLS stream",
+                .atLeast,
+                0.95,
+                "×",
+                figure: self.handOff.flatMap { $0.streamed.ratio(to: $0.rawTLS, \.perSecond) }
+            ),
+        ]
+    }
+
+    var handOffTable: Table {
+        var table = Table(title: "Hand-off", header: ["", "median ms", "p99 ms"])
+        for series in [self.handOff?.listed, self.handOff?.continued].compactMap(\.self) {
+            table.append([
+                series.subject, series.median(\.median).map { $0 / 1e6 }.formatted,
+                (series.pooled?.p99).map { $0 / 1e6 }.formatted,
+            ])
+        }
+        return table
+    }
+
+    var handOffStreamTable: Table {
+        var table = Table(title: "Hand-off: streams", header: ["", "MiB/s", "to raw TLS"])
+        guard let handOff = self.handOff else { return table }
+        for series in [handOff.rawTLS, handOff.streamed] {
+            table.append([
+                series.subject, series.median(\.perSecond).formatted,
+                series.ratio(to: handOff.rawTLS, \.perSecond).formatted,
+            ])
+        }
+        return table
+    }
+}

@@ -1,0 +1,68 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Measuring
+
+extension Driver {
+    /// Measures hand-off from one process to another: until an activity is listed, until another system's handler has
+    /// its content, and the rate of a continuation stream beside that of a TLS stream.
+    mutating func measureHandOff() {
+        progress("hand-off")
+        // Beside the systems of ``measureKnownSystem()``.
+        let (origin, receiver) = (20_002, 20_003)
+        do {
+            try createSystems(origin..<(receiver + 1))
+            let offering = try handOffWorker(origin)
+            defer { offering.stop() }
+            let continuing = try handOffWorker(receiver)
+            defer { continuing.stop() }
+            try continuing.order(.watchOffers)
+            let raw = try? Pair(.rawTLSStreamed, credentials: credentials, directory: plan.directory)
+            defer { raw?.stop() }
+            // Not measured: the first continuation, and the first exchange.
+            _ = try handOver(megabytes: 0, from: offering, to: continuing)
+            _ = try handOver(megabytes: 1, from: offering, to: continuing)
+            try raw?.caller.order(.rehearse(.bulk, plan.warmUp))
+            var figures = Report.HandOff()
+            for _ in 0..<plan.handOffs {
+                let (listed, continued) = try handOver(megabytes: 0, from: offering, to: continuing)
+                figures.listed.append(listed)
+                figures.continued.append(continued)
+            }
+            for _ in 0..<plan.rounds {
+                figures.streamed.append(
+                    try handOver(megabytes: plan.handOffMegabytes, from: offering, to: continuing).continued
+                )
+                figures.rawTLS.append(try raw?.caller.order(.exchange(.bulk, plan.exchange)).measurement)
+            }
+            figures.seal()
+            report.handOff = figures
+        } catch {
+            note("hand-off", "measuring", error)
+        }
+    }
+
+    private func handOffWorker(_ system: Int) throws -> Worker {
+        let worker = try Worker(["hand-off"], setup: Setup(credentials: credentials, directory: plan.directory))
+        do {
+            try worker.order(.startHandOff(system, folder: "handed-over"))
+        } catch {
+            worker.stop()
+            throw error
+        }
+        return worker
+    }
+
+    private func handOver(
+        megabytes: Int,
+        from offering: Worker,
+        to continuing: Worker
+    ) throws -> (listed: Measurement, continued: Measurement) {
+        let offer = try offering.order(.offerActivity(megabytes: megabytes))
+        guard let began = offer.number, let id = offer.address,
+            let end = try continuing.order(.awaitOffer(id, seconds: 20)).number,
+            let continued = try continuing.order(.continueActivity(id)).measurement
+        else { throw BenchError("A worker did not report an offer or a continuation.") }
+        return (Measurement(nanoseconds: [end - began], elapsedNanoseconds: max(end - began, 1)), continued)
+    }
+}

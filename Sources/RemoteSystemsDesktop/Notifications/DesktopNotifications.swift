@@ -1,0 +1,73 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+package import Logging
+internal import ServiceLifecycle
+internal import Synchronization
+
+/// Shows notifications on the desktop of the session bus, and reports what the user does with them.
+///
+/// Notifications are stated as a list. The server is brought to show exactly these, also after it was restarted.
+package final class DesktopNotifications: Service {
+    /// What the user does. For one reader.
+    package let events: AsyncStream<DesktopNotificationEvent>
+    private let feed: AsyncStream<DesktopNotificationEvent>.Continuation
+    private let session: Mutex<NotificationSession?>
+    private let wanted = Mutex<[DesktopNotification]>([])
+    private let logger: Logger
+
+    /// The delay before a bus that ended or refused is connected to again, and its maximum. Doubled each time.
+    private static let delay = Duration.seconds(1)
+    private static let maxDelay = Duration.seconds(60)
+
+    package init(logger: Logger) {
+        // The events of a user. More can only come from a program that pretends to be the server.
+        (self.events, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(64))
+        self.session = Mutex(nil)
+        self.logger = logger
+    }
+
+    /// Whether there is a session bus, whose desktop may show notifications.
+    package static var isPossible: Bool { MessageBus.isSessionKnown }
+
+    /// Shows these notifications, and no others.
+    package func present(_ notifications: [DesktopNotification]) {
+        self.wanted.withLock { $0 = notifications }
+        self.session.withLock { $0 }?.present(notifications)
+    }
+
+    /// Serves until cancelled, or until a graceful shutdown. The notifications are then closed.
+    package func run() async throws {
+        guard Self.isPossible else { return try await gracefulShutdown() }
+        try? await cancelWhenGracefulShutdown {
+            var delay = Self.delay
+            while !Task.isCancelled {
+                if case .failure(let failure) = await self.serve() {
+                    self.logger.info(
+                        "Notifications cannot be shown",
+                        metadata: ["reason": "\(failure.message)"]
+                    )
+                } else {
+                    delay = Self.delay
+                }
+                try await Task.sleep(for: delay)
+                delay = min(delay * 2, Self.maxDelay)
+            }
+        }
+        self.feed.finish()
+    }
+
+    private func serve() async -> Result<Void, MessageBus.Failure> {
+        let session = NotificationSession(self.feed, self.logger)
+        // Those that are stated from now on reach the session itself.
+        self.session.withLock { $0 = session }
+        session.present(self.wanted.withLock { $0 })
+        defer { self.session.withLock { $0 = nil } }
+        return await withTaskCancellationHandler {
+            await BlockingCalls.run { Result { () throws(MessageBus.Failure) in try session.run() } }
+        } onCancel: {
+            session.stop()
+        }
+    }
+}

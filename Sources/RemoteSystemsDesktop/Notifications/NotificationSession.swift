@@ -1,0 +1,320 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+internal import Logging
+internal import Synchronization
+
+/// One connection to the session bus for notifications. It uses a thread until it ends.
+///
+/// The `Sendable` conformance is unchecked because of the pointer, which never changes. `g_main_context_wakeup` may be
+/// called from any thread.
+@safe final class NotificationSession: @unchecked Sendable {
+    private struct State {
+        var table = NotificationTable()
+        /// The unique bus name of the notification server; its well-known name before the bus has started it; `nil`
+        /// after it has ended, until something changes.
+        var server: String?
+        /// Whether the last step failed. It is tried again when something changes.
+        var hasFailed = false
+    }
+
+    private static let name = "org.freedesktop.Notifications"
+    private static let path = "/org/freedesktop/Notifications"
+    /// The interfaces of screen locks, with their paths.
+    private static let locks = [
+        ("org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver"),
+        ("org.gnome.ScreenSaver", "/org/gnome/ScreenSaver"),
+    ]
+
+    private let events: AsyncStream<DesktopNotificationEvent>.Continuation
+    private let logger: Logger
+    private let state = Mutex(State())
+    private let context: OpaquePointer?
+    private let cancellable = Cancellable()
+    private let isStopping = Mutex(false)
+
+    init(_ events: AsyncStream<DesktopNotificationEvent>.Continuation, _ logger: Logger) {
+        self.events = events
+        self.logger = logger
+        unsafe self.context = g_main_context_new()
+    }
+
+    deinit { unsafe g_main_context_unref(self.context) }
+
+    func present(_ notifications: [DesktopNotification]) {
+        self.state.withLock { state in
+            state.table.want(notifications)
+            state.hasFailed = false
+            // The bus starts it.
+            if state.server == nil { state.server = Self.name }
+        }
+        unsafe g_main_context_wakeup(self.context)
+    }
+
+    /// Closes all notifications, then the connection. A server that does not respond is given up after a second.
+    func stop() {
+        self.isStopping.withLock { $0 = true }
+        self.present([])
+        BlockingCalls.after(.seconds(1)) { [cancellable, weak self] in
+            cancellable.cancel()
+            self?.wakeUp()
+        }
+    }
+
+    private func wakeUp() { unsafe g_main_context_wakeup(self.context) }
+
+    func run() throws(MessageBus.Failure) {
+        unsafe g_main_context_push_thread_default(self.context)
+        defer { unsafe g_main_context_pop_thread_default(self.context) }
+        unsafe try MessageBus.session.withConnection(self.cancellable) { connection throws(MessageBus.Failure) in
+            unsafe try self.subscribe(connection)
+            self.setServer(unsafe self.owner(of: Self.name, connection))
+            unsafe self.readLocks(connection)
+            while !self.cancellable.isCancelled, unsafe g_dbus_connection_is_closed(connection) == 0 {
+                unsafe self.takeSteps(connection)
+                guard !self.isStopping.withLock({ $0 }) else { return }
+                unsafe g_main_context_iteration(self.context, 1)
+            }
+        }
+    }
+
+    // MARK: Showing
+
+    private func takeSteps(_ connection: OpaquePointer) {
+        while let step = self.nextStep() {
+            do throws(MessageBus.Failure) {
+                unsafe try self.take(step, connection)
+            } catch {
+                self.state.withLock { $0.hasFailed = true }
+                self.logger.info("A notification was not shown", metadata: ["reason": "\(error.message)"])
+            }
+        }
+    }
+
+    private func nextStep() -> NotificationTable.Step? {
+        self.state.withLock { state in
+            guard state.server != nil, !state.hasFailed else { return nil }
+            return state.table.nextStep
+        }
+    }
+
+    private func take(_ step: NotificationTable.Step, _ connection: OpaquePointer) throws(MessageBus.Failure) {
+        switch step {
+        case .close(let id):
+            // Also if the call fails: the server may have closed it a moment before.
+            self.state.withLock { $0.table.closed(id) }
+            unsafe try self.call("CloseNotification", [.uint32(id)], connection)
+        case .notify(let notification, let replaced):
+            var id: UInt32 = 0
+            let arguments = Self.arguments(of: notification, replacing: replaced)
+            unsafe try self.call("Notify", arguments, connection) { response in
+                guard let number = unsafe g_variant_get_child_value(response, 0) else { return }
+                unsafe id = g_variant_get_uint32(number)
+                unsafe g_variant_unref(number)
+            }
+            self.state.withLock { $0.table.notified(notification, as: id) }
+        }
+    }
+
+    private static func arguments(
+        of notification: DesktopNotification,
+        replacing id: UInt32
+    ) -> [MessageBus.Argument] {
+        var hints: [(String, MessageBus.Hint)] = [("category", .string("device"))]
+        if notification.isQuiet { hints += [("urgency", .byte(0)), ("suppress-sound", .bool(true))] }
+        if notification.isResident { hints.append(("resident", .bool(true))) }
+        return [
+            .string("RemoteSystems"), .uint32(id), .string(""), .string(notification.summary),
+            .string(Self.escaped(notification.body)),
+            .strings(notification.actions.flatMap { [$0.key, $0.label] }), .hints(hints),
+            // 0: never expires; -1: the server decides.
+            .int32(notification.isResident ? 0 : -1),
+        ]
+    }
+
+    /// Servers read a body as markup.
+    private static func escaped(_ body: String) -> String {
+        var escaped = ""
+        for character in body {
+            switch character {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            default: escaped.append(character)
+            }
+        }
+        return escaped
+    }
+
+    private func call(
+        _ method: String,
+        _ arguments: [MessageBus.Argument],
+        _ connection: OpaquePointer,
+        read: (OpaquePointer) -> Void = { _ in }
+    ) throws(MessageBus.Failure) {
+        let call = MessageBus.Call(
+            destination: Self.name,
+            path: Self.path,
+            interface: Self.name,
+            method: method,
+            arguments: arguments
+        )
+        unsafe try MessageBus.send(call, over: connection, self.cancellable) { response, _ in unsafe read(response) }
+    }
+
+    // MARK: Events
+
+    /// Asks the bus for the signals, and lets them call ``received(_:)``.
+    private func subscribe(_ connection: OpaquePointer) throws(MessageBus.Failure) {
+        let rules =
+            [
+                "type='signal',sender='\(Self.name)',interface='\(Self.name)'",
+                "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.name)'",
+            ] + Self.locks.map { "type='signal',interface='\($0.0)',member='ActiveChanged'" }
+        for rule in rules {
+            unsafe try MessageBus.send(.bus("AddMatch", [.string(rule)]), over: connection, self.cancellable)
+        }
+        unsafe g_dbus_connection_signal_subscribe(
+            connection,
+            nil,
+            nil,
+            nil,
+            nil,
+            nil,
+            G_DBUS_SIGNAL_FLAGS_NONE,
+            { _, sender, _, interface, member, parameters, data in
+                guard let data = unsafe data, let parameters = unsafe parameters,
+                    let signal = unsafe BusSignal(sender, interface, member, parameters)
+                else { return }
+                unsafe Unmanaged<NotificationSession>.fromOpaque(data).takeUnretainedValue().received(signal)
+            },
+            Unmanaged.passRetained(self).toOpaque(),
+            { data in if let data = unsafe data { unsafe Unmanaged<NotificationSession>.fromOpaque(data).release() } }
+        )
+    }
+
+    private func received(_ signal: BusSignal) {
+        switch (signal.interface, signal.member) {
+        case (Self.name, "ActionInvoked"):
+            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
+                let key = self.state.withLock({ $0.table.activated(id, action: signal.text) })
+            else { return }
+            self.events.yield(.activated(key: key, action: signal.text))
+        case (Self.name, "NotificationClosed"):
+            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
+                let key = self.state.withLock({ $0.table.reportedClosed(id) })
+            else { return }
+            self.events.yield(.dismissed(key: key))
+        case ("org.freedesktop.DBus", "NameOwnerChanged"):
+            guard signal.texts.count == 3, signal.texts[0] == Self.name else { return }
+            self.setServer(signal.texts[2].isEmpty ? nil : signal.texts[2])
+        case (_, "ActiveChanged"):
+            guard Self.locks.contains(where: { $0.0 == signal.interface }), let isActive = signal.bool else { return }
+            self.events.yield(.locked(isActive))
+        default:
+            break
+        }
+    }
+
+    private func setServer(_ server: String?) {
+        self.state.withLock { state in
+            // A server that was started by a notification shows that one.
+            if state.server != server, state.server != Self.name { state.table.serverEnded() }
+            state.server = server
+            state.hasFailed = false
+        }
+    }
+
+    private func owner(of name: String, _ connection: OpaquePointer) -> String {
+        var owner: String?
+        unsafe try? MessageBus.send(.bus("GetNameOwner", [.string(name)]), over: connection, self.cancellable) {
+            response,
+            _ in
+            owner = unsafe BusSignal.texts(of: response).first
+        }
+        return owner ?? Self.name
+    }
+
+    private func readLocks(_ connection: OpaquePointer) {
+        for (name, path) in Self.locks {
+            let call = MessageBus.Call(
+                destination: name,
+                path: path,
+                interface: name,
+                method: "GetActive",
+                arguments: []
+            )
+            var isActive = false
+            let flags = G_DBUS_CALL_FLAGS_NO_AUTO_START
+            unsafe try? MessageBus.send(call, over: connection, flags: flags, self.cancellable) { response, _ in
+                isActive = unsafe BusSignal.bool(of: response) ?? false
+            }
+            if isActive { self.events.yield(.locked(true)) }
+        }
+    }
+}
+
+/// A signal from the bus, with the few kinds of arguments that are read.
+private struct BusSignal {
+    var sender: String
+    var interface: String
+    var member: String
+    /// The first argument, if it is a `u`.
+    var number: UInt32?
+    /// The first argument, if it is a `b`.
+    var bool: Bool?
+    /// The arguments that are strings.
+    var texts: [String]
+
+    /// The first string.
+    var text: String { self.texts.first ?? "" }
+
+    init?(
+        _ sender: UnsafePointer<CChar>?,
+        _ interface: UnsafePointer<CChar>?,
+        _ member: UnsafePointer<CChar>?,
+        _ parameters: OpaquePointer
+    ) {
+        guard let sender = unsafe sender, let interface = unsafe interface, let member = unsafe member else {
+            return nil
+        }
+        self.sender = unsafe String(cString: sender)
+        self.interface = unsafe String(cString: interface)
+        self.member = unsafe String(cString: member)
+        self.texts = unsafe Self.texts(of: parameters)
+        self.bool = unsafe Self.bool(of: parameters)
+        self.number = unsafe Self.first(of: parameters, "u") { unsafe g_variant_get_uint32($0) }
+    }
+
+    static func bool(of tuple: OpaquePointer) -> Bool? {
+        unsafe Self.first(of: tuple, "b") { unsafe g_variant_get_boolean($0) != 0 }
+    }
+
+    static func texts(of tuple: OpaquePointer) -> [String] {
+        var texts: [String] = []
+        for index in 0..<(unsafe g_variant_n_children(tuple)) {
+            guard let value = unsafe g_variant_get_child_value(tuple, index) else { continue }
+            defer { unsafe g_variant_unref(value) }
+            guard unsafe Self.has(value, "s"), let text = unsafe g_variant_get_string(value, nil) else { continue }
+            texts.append(unsafe String(cString: text))
+        }
+        return texts
+    }
+
+    private static func first<Result>(
+        of tuple: OpaquePointer,
+        _ type: String,
+        _ read: (OpaquePointer) -> Result
+    ) -> Result? {
+        guard unsafe g_variant_n_children(tuple) > 0, let value = unsafe g_variant_get_child_value(tuple, 0) else {
+            return nil
+        }
+        defer { unsafe g_variant_unref(value) }
+        return unsafe Self.has(value, type) ? read(value) : nil
+    }
+
+    private static func has(_ value: OpaquePointer, _ type: String) -> Bool {
+        unsafe String(cString: g_variant_get_type_string(value)) == type
+    }
+}

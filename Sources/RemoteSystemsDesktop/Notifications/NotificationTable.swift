@@ -1,0 +1,72 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which notifications are wanted, and which ones the server shows.
+struct NotificationTable {
+    /// What brings the server closer to what is wanted.
+    enum Step: Equatable {
+        /// Show a notification in the place of another one; 0 for none.
+        case notify(DesktopNotification, replaces: UInt32)
+        case close(UInt32)
+    }
+
+    private struct Shown {
+        var id: UInt32
+        var content: DesktopNotification
+    }
+
+    private var wanted: [DesktopNotification] = []
+    private var shown: [String: Shown] = [:]
+    /// The wanted notifications that the user has closed. Their content at that time: a new one is shown again.
+    private var dismissed: [String: DesktopNotification] = [:]
+
+    /// Sets all notifications that are wanted. Of several with one key, the first one counts.
+    mutating func want(_ notifications: [DesktopNotification]) {
+        var keys: Set<String> = []
+        self.wanted = notifications.filter { keys.insert($0.key).inserted }
+        for (key, content) in self.dismissed where !self.wanted.contains(content) { self.dismissed[key] = nil }
+    }
+
+    /// The next step, in the order in which notifications are wanted; `nil` if the server shows what is wanted.
+    var nextStep: Step? {
+        for notification in self.wanted where self.dismissed[notification.key] == nil {
+            let present = self.shown[notification.key]
+            if present?.content != notification { return .notify(notification, replaces: present?.id ?? 0) }
+        }
+        let keys = Set(self.wanted.map(\.key))
+        return self.shown.filter { !keys.contains($0.key) }.map(\.value.id).min().map { .close($0) }
+    }
+
+    /// The server shows a notification under a number.
+    mutating func notified(_ notification: DesktopNotification, as id: UInt32) {
+        self.shown[notification.key] = Shown(id: id, content: notification)
+    }
+
+    /// The server has closed a notification, whether it confirms that or not.
+    mutating func closed(_ id: UInt32) { self.shown = self.shown.filter { $0.value.id != id } }
+
+    /// The server reports that a notification is gone.
+    ///
+    /// - Returns: its key, if the user or the time has closed one that is still wanted.
+    mutating func reportedClosed(_ id: UInt32) -> String? {
+        guard let (key, present) = self.shown.first(where: { $0.value.id == id }) else { return nil }
+        self.shown[key] = nil
+        guard self.wanted.contains(where: { $0.key == key }) else { return nil }
+        self.dismissed[key] = present.content
+        return key
+    }
+
+    /// The server reports an action.
+    ///
+    /// - Returns: the notification's key; `nil` for a number or an action that it does not have.
+    mutating func activated(_ id: UInt32, action: String) -> String? {
+        guard let (key, present) = self.shown.first(where: { $0.value.id == id }),
+            present.content.actions.contains(where: { $0.key == action })
+        else { return nil }
+        // A server that does not know resident notifications has closed it, and reports that next.
+        return key
+    }
+
+    /// The server has ended. A new one shows everything that is wanted.
+    mutating func serverEnded() { self.shown = [:] }
+}

@@ -1,0 +1,127 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import RemoteSystems
+internal import ServiceLifecycle
+package import UserActivities
+
+/// Shows what can be continued on this system as notifications of the desktop, and continues what the user chooses.
+package actor OfferPresenter: Service {
+    /// The minimum time between two changes of the notifications. Another system could change its title at any rate.
+    private static let interval = Duration.milliseconds(500)
+
+    private let configuration: RemoteSystemsConfiguration
+    private let watcher: UserActivityWatcher
+    private let desktop: DesktopNotifications
+    private let report: @Sendable (Continued) -> Void
+    private var notifications = OfferNotifications()
+    private var offers: [String: UserActivityOffer] = [:]
+
+    /// An activity that was continued, or could not be.
+    package struct Continued: Sendable {
+        package var offer: UserActivityOffer
+        /// The application that has continued it, or the browser, if it is known.
+        package var application: String?
+        package var failure: (any Error)?
+    }
+
+    /// - Parameter report: called after each activity that the user has chosen.
+    package init(_ configuration: RemoteSystemsConfiguration, report: @escaping @Sendable (Continued) -> Void) {
+        self.configuration = configuration
+        self.watcher = UserActivityWatcher(configuration)
+        self.desktop = DesktopNotifications(logger: configuration.logger)
+        self.report = report
+    }
+
+    /// Serves until cancelled, or until a graceful shutdown. The notifications are then withdrawn.
+    package func run() async throws {
+        try await self.watcher.start()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.desktop.run() }
+            group.addTask { await self.followOffers() }
+            group.addTask { await self.followUser() }
+            // The desktop ends with the shutdown.
+            try await group.next()
+            group.cancelAll()
+        }
+        await self.watcher.stop()
+    }
+
+    private func followOffers() async {
+        for await offers in self.watcher.changes {
+            self.set(offers)
+            guard (try? await Task.sleep(for: Self.interval)) != nil else { return }
+        }
+    }
+
+    private func followUser() async {
+        await withDiscardingTaskGroup { group in
+            for await event in self.desktop.events {
+                switch event {
+                case .locked(let isLocked):
+                    self.notifications.lock(isLocked)
+                    self.show()
+                case .activated(let key, let action):
+                    guard let (_, receiver) = self.notifications.begin(key, action: action),
+                        let offer = self.offers[key]
+                    else { continue }
+                    self.show()
+                    group.addTask { await self.continue(offer, key, in: receiver) }
+                case .dismissed:
+                    break
+                }
+            }
+        }
+    }
+
+    private func set(_ offers: [UserActivityOffer]) {
+        self.offers = [:]
+        self.notifications.set(
+            offers.compactMap { offer in
+                let receivers: [RemoteSystemApplication]
+                switch self.watcher.choice(for: offer) {
+                case .application(let application): receivers = [application]
+                case .applications(let applications): receivers = applications
+                case .browser: receivers = []
+                case .none: return nil
+                }
+                let key = "\(offer.system.id) \(offer.applicationID)"
+                self.offers[key] = offer
+                return OfferNotifications.Offer(
+                    key: key,
+                    title: offer.title ?? offer.activityType,
+                    application: offer.applicationDisplayName,
+                    system: offer.system.displayName,
+                    receivers: receivers.map { .init(id: $0.id, name: $0.displayName) }
+                )
+            }
+        )
+        self.show()
+    }
+
+    private func show() { self.desktop.present(self.notifications.notifications) }
+
+    private func `continue`(_ offer: UserActivityOffer, _ key: String, in receiver: String?) async {
+        var continued = Continued(offer: offer, application: receiver)
+        do {
+            switch self.watcher.choice(for: offer, in: receiver) {
+            case .application(let application): try await application.continue(offer)
+            case .browser: continued.application = try await BrowserContinuation(self.configuration).continue(offer)
+            case .applications, .none:
+                throw ContinuationError(
+                    .noHandler,
+                    "The application that was chosen does not continue this activity any more.",
+                    side: .local
+                )
+            }
+        } catch {
+            continued.failure = error
+        }
+        self.notifications.end(
+            key,
+            failure: continued.failure.map { ($0 as? ContinuationError)?.message ?? "The activity was not continued." }
+        )
+        self.show()
+        self.report(continued)
+    }
+}

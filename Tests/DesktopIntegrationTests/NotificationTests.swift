@@ -1,0 +1,194 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension DesktopTests {
+    /// `remotesystems activities notify` with a real notification server, dunst, and two systems of one account.
+    @Suite struct Notifications {
+        private static let type = "com.example.writing"
+
+        @Test func `what can be continued is a notification, with which the user continues it (H-95, H-98)`()
+            async throws
+        {
+            try await NotifiedDesktop.with { desktop in
+                let server = try await desktop.startServer()
+                let offering = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
+                let receiving = try desktop.probe("reader", on: "second", Self.type, "stop=decide")
+                let notifying = try desktop.notify()
+                try await desktop.shows(1)
+                try await desktop.lock(true)
+                try await desktop.eventually("a locked screen shows the application only") {
+                    // A closed notification is in the server's history.
+                    try await desktop.control("close-all")
+                    return try await desktop.control("history").contains("\"Continue on this machine\"")
+                }
+                try await desktop.lock(false)
+                try await desktop.shows(1)
+                // Repeated because the notification may be replaced at the same moment.
+                try await desktop.eventually("the application decides") {
+                    try await desktop.control("action", "0")
+                    return desktop.steps("reader").contains("decide \(Self.type)")
+                }
+                try await desktop.eventually("the notification says that it continues") {
+                    try await desktop.control("close-all")
+                    return try await desktop.control("history").contains("Continuing “A text” …")
+                }
+                #expect(desktop.steps("reader").count { $0.hasPrefix("decide") } == 1)
+                for process in [notifying, receiving, offering, server] { await process.stop() }
+            }
+        }
+
+        @Test func `a notification survives its server, and ends with the offer`() async throws {
+            try await NotifiedDesktop.with { desktop in
+                let first = try await desktop.startServer()
+                let offering = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
+                let receiving = try desktop.probe("reader", on: "second", Self.type)
+                let notifying = try desktop.notify()
+                try await desktop.shows(1)
+                await first.stop()
+                let second = try await desktop.startServer()
+                try await desktop.shows(1)
+                await offering.stop()
+                try await desktop.shows(0)
+                // A second offer, which is withdrawn with the program that shows it.
+                let third = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
+                try await desktop.shows(1)
+                await notifying.stop()
+                #expect(notifying.exitCode == 0)
+                try await desktop.shows(0)
+                for process in [third, receiving, second] { await process.stop() }
+            }
+        }
+
+        @Test func `without a session bus, the command says so`() async throws {
+            try await Desktop.with { desktop in
+                let process = try ChildProcess(
+                    [try builtProgram("remotesystems"), "activities", "notify", "--loopback"],
+                    environment: desktop.environment,
+                    readsErrors: true
+                )
+                #expect(try await process.exit(within: .seconds(30)) == 2)
+                #expect(try await process.allLines().joined().contains("no session bus"))
+            }
+        }
+    }
+}
+
+/// A desktop with a screen, a bus and two systems of one account. The notifications are those of the second.
+private struct NotifiedDesktop {
+    let desktop: Desktop
+    let environment: [String: String]
+
+    static func with(_ body: (NotifiedDesktop) async throws -> Void) async throws {
+        try await Desktop.with { desktop in
+            try await desktop.withBus { bus in
+                let screen = try ChildProcess(["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24"])
+                do {
+                    let display = try await IntegrationSupport.eventually("the screen", within: .seconds(60)) {
+                        screen.lines.first
+                    }
+                    let environment = desktop.environment.merging(bus) { $1 }.merging(["DISPLAY": ":\(display)"]) { $1 }
+                    let notified = NotifiedDesktop(desktop: desktop, environment: environment)
+                    try await notified.createSystems()
+                    try await body(notified)
+                } catch {
+                    await screen.stop()
+                    throw error
+                }
+                await screen.stop()
+            }
+        }
+    }
+
+    private func start(_ arguments: [String]) throws -> ChildProcess {
+        try ChildProcess(arguments, environment: self.environment, readsErrors: true)
+    }
+
+    private func state(_ system: String) -> String { "\(self.desktop.directory)/\(system)" }
+
+    private func createSystems() async throws {
+        let remotesystems = try builtProgram("remotesystems")
+        let inviting = try self.start(
+            [remotesystems, "account", "invite", "--loopback", "--json", "--state-directory", self.state("first")]
+        )
+        let invitation = try await IntegrationSupport.eventually("an invitation", within: .seconds(60)) {
+            inviting.lines.joined().firstMatch(of: /remote-systems:[^"' ]+/).map { String($0.output) }
+        }
+        let joining = try self.start(
+            [
+                remotesystems, "account", "join", invitation.replacing("\\/", with: "/"), "--state-directory",
+                self.state("second"),
+            ]
+        )
+        #expect(try await joining.exit(within: .seconds(60)) == 0, "\(joining.lines)")
+        #expect(try await inviting.exit(within: .seconds(60)) == 0, "\(inviting.lines)")
+    }
+
+    /// Starts the notification server, and waits until it responds.
+    func startServer() async throws -> ChildProcess {
+        let server = try self.start(["dunst"])
+        try await self.eventually("the notification server") {
+            guard server.exitCode == nil else { throw IntegrationError("dunst has ended: \(server.lines)") }
+            return Int(try await self.control("count", "displayed")) != nil
+        }
+        return server
+    }
+
+    func notify() throws -> ChildProcess {
+        try self.start(
+            [try builtProgram("remotesystems"), "activities", "notify", "--loopback", "--json"]
+                + ["--state-directory", self.state("second")]
+        )
+    }
+
+    /// Starts an application that offers or continues activities.
+    func probe(_ name: String, on system: String, _ arguments: String...) throws -> ChildProcess {
+        try ChildProcess(
+            [try builtProgram("activity-probe"), "test.\(name)", self.file(name), "lo"] + arguments,
+            environment: self.environment.merging(["REMOTE_SYSTEMS_STATE": self.state(system)]) { $1 },
+            readsErrors: true
+        )
+    }
+
+    private func file(_ probe: String) -> String { "\(self.desktop.directory)/\(probe)" }
+
+    /// The steps that an application has recorded.
+    func steps(_ probe: String) -> [String] {
+        ((try? String(contentsOfFile: self.file(probe), encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+    }
+
+    /// Runs a command of the notification server, and returns its output. Empty if the server does not respond.
+    @discardableResult
+    func control(_ arguments: String...) async throws -> String {
+        let process = try self.start(["dunstctl"] + arguments)
+        _ = try await process.exit(within: .seconds(60))
+        return try await process.allLines().joined(separator: "\n").trimmingCharacters(in: .whitespaces)
+    }
+
+    /// Waits until the server shows so many notifications.
+    func shows(_ count: Int) async throws {
+        try await self.eventually("\(count) notifications") {
+            try await self.control("count", "displayed") == "\(count)"
+        }
+    }
+
+    /// Locks or unlocks the screen, as a screen saver reports it.
+    func lock(_ isLocked: Bool) async throws {
+        try await run(
+            [
+                "dbus-send", "--session", "--type=signal", "/org/freedesktop/ScreenSaver",
+                "org.freedesktop.ScreenSaver.ActiveChanged", "boolean:\(isLocked)",
+            ],
+            environment: self.environment
+        )
+    }
+
+    func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
+        _ = try await IntegrationSupport.eventually(what, within: .seconds(60), every: .milliseconds(100)) {
+            try await isTrue() ? true : nil
+        }
+    }
+}

@@ -1,0 +1,163 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RemoteSystemsDesktop
+
+/// Which notifications a server is made to show.
+@Suite struct NotificationTableTests {
+    private static func notification(_ key: String, _ summary: String = "A") -> DesktopNotification {
+        DesktopNotification(key: key, summary: summary, actions: [.init(key: "go", label: "Go")])
+    }
+
+    /// Takes all steps as a server does that numbers its notifications.
+    private static func steps(_ table: inout NotificationTable, from first: UInt32 = 1) -> [NotificationTable.Step] {
+        var steps: [NotificationTable.Step] = []
+        while let step = table.nextStep, steps.count < 10 {
+            switch step {
+            case .notify(let notification, let replaced):
+                table.notified(notification, as: replaced > 0 ? replaced : first + UInt32(steps.count))
+            case .close(let id): table.closed(id)
+            }
+            steps.append(step)
+        }
+        return steps
+    }
+
+    @Test func `what is wanted is shown, replaced and closed, and nothing twice`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a"), Self.notification("b"), Self.notification("a", "second")])
+        #expect(
+            Self.steps(&table) == [
+                .notify(Self.notification("a"), replaces: 0), .notify(Self.notification("b"), replaces: 0),
+            ]
+        )
+        table.want([Self.notification("b", "B")])
+        #expect(Self.steps(&table) == [.notify(Self.notification("b", "B"), replaces: 2), .close(1)])
+        table.want([])
+        #expect(Self.steps(&table) == [.close(2)])
+        #expect(table.nextStep == nil)
+    }
+
+    @Test func `what the user has closed returns only with another content`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        #expect(table.reportedClosed(1) == "a")
+        table.want([Self.notification("a")])
+        #expect(table.nextStep == nil)
+        table.want([Self.notification("a", "new")])
+        #expect(Self.steps(&table) == [.notify(Self.notification("a", "new"), replaces: 0)])
+    }
+
+    @Test func `a notification that was withdrawn meanwhile was not closed by the user`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        table.want([])
+        #expect(table.reportedClosed(1) == nil)
+        #expect(table.reportedClosed(7) == nil)
+        #expect(table.nextStep == nil)
+    }
+
+    @Test func `only an action that the notification has counts`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        #expect(table.activated(1, action: "go") == "a")
+        #expect(table.activated(1, action: "other") == nil)
+        #expect(table.activated(2, action: "go") == nil)
+    }
+
+    @Test func `a new server shows everything again`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        table.serverEnded()
+        #expect(Self.steps(&table, from: 9) == [.notify(Self.notification("a"), replaces: 0)])
+        #expect(table.activated(9, action: "go") == "a")
+    }
+}
+
+/// The notifications of what can be continued.
+@Suite struct OfferNotificationsTests {
+    private static func offer(_ number: Int = 1, receivers: Int = 1) -> OfferNotifications.Offer {
+        .init(
+            key: "offer \(number)",
+            title: "Minutes \(number)",
+            application: "Editor",
+            system: "kitchen",
+            receivers: (0..<receivers).map { .init(id: "test.r\($0)", name: "Reader \($0)") }
+        )
+    }
+
+    @Test func `an offer is quiet and stays, and the user continues it (H-98)`() throws {
+        var notifications = OfferNotifications()
+        notifications.set([Self.offer()])
+        let shown = try #require(notifications.notifications.first)
+        #expect(shown.summary == "Continue on this machine: Minutes 1" && shown.body == "Editor on kitchen")
+        #expect(shown.isQuiet && shown.isResident)
+        #expect(shown.actions.map(\.label) == ["Continue", "Continue"])
+        for action in shown.actions {
+            var each = notifications
+            let begun = each.begin(shown.key, action: action.key)
+            #expect(begun?.offer == Self.offer() && begun?.receiver == "test.r0")
+        }
+    }
+
+    @Test func `the user sees that it continues, and why it could not (H-95)`() throws {
+        var notifications = OfferNotifications()
+        notifications.set([Self.offer()])
+        let begun = notifications.begin("offer 1", action: "continue")
+        #expect(begun != nil)
+        #expect(notifications.notifications.map(\.summary) == ["Continuing “Minutes 1” …"])
+        #expect(notifications.notifications.allSatisfy { $0.actions.isEmpty })
+        // A second click begins nothing.
+        let again = notifications.begin("offer 1", action: "continue")
+        #expect(again == nil)
+        notifications.end("offer 1", failure: "It has ended.\nTry \u{202E}again.")
+        let failed = try #require(notifications.notifications.first)
+        #expect(failed.summary == "“Minutes 1” could not be continued" && failed.body == "It has ended. Try  again.")
+        let third = notifications.begin("offer 1", action: "continue")
+        #expect(third != nil)
+        notifications.end("offer 1", failure: nil)
+        #expect(notifications.notifications.map(\.summary) == ["Continue on this machine: Minutes 1"])
+    }
+
+    @Test func `of several applications the user chooses one`() {
+        var notifications = OfferNotifications()
+        notifications.set([Self.offer(receivers: 5)])
+        let labels = notifications.notifications.flatMap(\.actions).map(\.label)
+        #expect(labels == ["Continue in Reader 0", "Continue in Reader 1", "Continue in Reader 2"])
+        let click = notifications.begin("offer 1", action: "default")
+        #expect(click == nil)
+        let chosen = notifications.begin("offer 1", action: "2")
+        #expect(chosen?.receiver == "test.r2")
+    }
+
+    @Test func `a locked screen shows the application only, and continues nothing`() {
+        var notifications = OfferNotifications()
+        notifications.set([Self.offer()])
+        notifications.lock(true)
+        #expect(
+            notifications.notifications == [
+                DesktopNotification(key: "offer 1", summary: "Continue on this machine", body: "Editor")
+            ]
+        )
+        let begun = notifications.begin("offer 1", action: "continue")
+        #expect(begun == nil)
+        notifications.lock(false)
+        #expect(notifications.notifications.first?.actions.count == 2)
+    }
+
+    @Test func `another system can neither fill the screen nor put more than a line on it`() throws {
+        var notifications = OfferNotifications()
+        var hostile = Self.offer()
+        hostile.title = "\u{1B}[31m\u{202E}<b>\n" + String(repeating: "x", count: 5000)
+        notifications.set([hostile] + (2..<100).map { Self.offer($0) })
+        #expect(notifications.notifications.count == OfferNotifications.max)
+        let summary = try #require(notifications.notifications.first?.summary)
+        #expect(summary.hasPrefix("Continue on this machine:  [31m <b> xxx") && summary.count < 160)
+    }
+}
