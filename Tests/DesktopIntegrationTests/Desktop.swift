@@ -180,3 +180,22 @@ struct OpeningProcess {
         return response
     }
 }
+
+/// Creates two systems of one account in these directories.
+func createTwoSystems(_ first: String, _ second: String) async throws {
+    let remotesystems = try builtProgram("remotesystems")
+    let inviting = try ChildProcess(
+        [remotesystems, "account", "invite", "--loopback", "--json", "--state-directory", first],
+        readsErrors: true
+    )
+    let invitation = try await eventually("an invitation", within: .seconds(60)) {
+        inviting.lines.joined().firstMatch(of: /remote-systems:[^"' ]+/).map { String($0.output) }
+    }
+    let joining = try ChildProcess(
+        [remotesystems, "account", "join", invitation.replacing("\\/", with: "/"), "--state-directory", second],
+        readsErrors: true
+    )
+    guard try await joining.exit(within: .seconds(60)) == 0, try await inviting.exit(within: .seconds(60)) == 0 else {
+        throw IntegrationError("two systems were not created: \(inviting.lines), \(joining.lines)")
+    }
+}

@@ -92,7 +92,7 @@ private struct NotifiedDesktop {
                     }
                     let environment = desktop.environment.merging(bus) { $1 }.merging(["DISPLAY": ":\(display)"]) { $1 }
                     let notified = NotifiedDesktop(desktop: desktop, environment: environment)
-                    try await notified.createSystems()
+                    try await createTwoSystems(notified.state("first"), notified.state("second"))
                     try await body(notified)
                 } catch {
                     await screen.stop()
@@ -108,24 +108,6 @@ private struct NotifiedDesktop {
     }
 
     private func state(_ system: String) -> String { "\(self.desktop.directory)/\(system)" }
-
-    private func createSystems() async throws {
-        let remotesystems = try builtProgram("remotesystems")
-        let inviting = try self.start(
-            [remotesystems, "account", "invite", "--loopback", "--json", "--state-directory", self.state("first")]
-        )
-        let invitation = try await IntegrationSupport.eventually("an invitation", within: .seconds(60)) {
-            inviting.lines.joined().firstMatch(of: /remote-systems:[^"' ]+/).map { String($0.output) }
-        }
-        let joining = try self.start(
-            [
-                remotesystems, "account", "join", invitation.replacing("\\/", with: "/"), "--state-directory",
-                self.state("second"),
-            ]
-        )
-        #expect(try await joining.exit(within: .seconds(60)) == 0, "\(joining.lines)")
-        #expect(try await inviting.exit(within: .seconds(60)) == 0, "\(inviting.lines)")
-    }
 
     /// Starts the notification server, and waits until it responds.
     func startServer() async throws -> ChildProcess {

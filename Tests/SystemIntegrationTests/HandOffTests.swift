@@ -46,6 +46,15 @@ extension SystemTests {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
+                // The origin's daemon speaks for the application that offers.
+                let originDaemon = try a.host.start(
+                    [
+                        "env", "XDG_DATA_HOME=\(a.host.directory)/data", try builtProgram("remotesystems"), "host",
+                        "run", "--json", "--state-directory", a.state,
+                    ],
+                    readsErrors: true
+                )
+                try await originDaemon.reported("ready", within: .seconds(15))
                 let offering = try a.application("test.author", offering: Self.type)
                 try await offering.reached("offering")
                 let data = "\(b.host.directory)/data"
@@ -75,6 +84,7 @@ extension SystemTests {
                 #expect(continued.code == 0, "\(continued.lines)")
                 #expect(reader.steps == ["started", "decide \(Self.type)", "received", Self.restored])
                 await daemon.stop()
+                await originDaemon.stop()
             }
         }
 

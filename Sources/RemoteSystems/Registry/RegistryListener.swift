@@ -218,7 +218,8 @@ final class RegistryListener: Sendable {
             let records = ApplicationRecordKey.records(of: application, in: subscriber.records)
             let contribution = HostTopics.Contribution(
                 application: application,
-                isOnLoopback: self.programs.isOnLoopback(number),
+                // The systems that reach a daemon on the loopback interface also reach the program.
+                isOnLoopback: self.programs.isOnLoopback(number) && self.context.configuration.network != .loopback,
                 records: records
             )
             self.topics.update(topic, from: .program(number), contribution)

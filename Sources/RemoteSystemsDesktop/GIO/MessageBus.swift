@@ -3,6 +3,7 @@
 
 internal import CRemoteSystemsGIO
 internal import FoundationEssentials
+internal import ValueSets
 
 /// Makes calls over a message bus.
 ///
@@ -31,6 +32,9 @@ enum MessageBus: String, Sendable {
         case int32(Int32)
         /// An empty `a{sv}`.
         case noOptions
+        /// An `a{sv}`, and an array of them. Values that D-Bus cannot represent were refused before.
+        case dictionary(ValueSet)
+        case dictionaries([ValueSet])
         /// An `a{sv}`.
         case hints([(String, Hint)])
     }
@@ -140,7 +144,6 @@ enum MessageBus: String, Sendable {
         _ cancellable: Cancellable,
         read: (OpaquePointer, UnsafeMutablePointer<GUnixFDList>?) -> Void = { _, _ in }
     ) throws(Failure) {
-        let values = unsafe call.arguments.map { unsafe $0.variant }
         var error: UnsafeMutablePointer<GError>?
         var descriptors: UnsafeMutablePointer<GUnixFDList>?
         guard
@@ -150,7 +153,7 @@ enum MessageBus: String, Sendable {
                 call.path,
                 call.interface,
                 call.method,
-                g_variant_new_tuple(values, gsize(values.count)),
+                Self.tuple(call.arguments),
                 nil,
                 flags,
                 gint(Self.maxDuration / .milliseconds(1)),
@@ -163,6 +166,12 @@ enum MessageBus: String, Sendable {
         unsafe read(response, descriptors)
         unsafe g_variant_unref(response)
         if let descriptors = unsafe descriptors { unsafe g_object_unref(UnsafeMutableRawPointer(descriptors)) }
+    }
+
+    /// The arguments as a new tuple with a floating reference.
+    static func tuple(_ arguments: [Argument]) -> OpaquePointer? {
+        let values = unsafe arguments.map { unsafe $0.variant }
+        return unsafe g_variant_new_tuple(values, gsize(values.count))
     }
 
     /// Converts the error and frees it.
@@ -218,6 +227,9 @@ extension MessageBus.Argument {
         case .strings(let texts): return unsafe Self.array(of: "s", texts.map { unsafe g_variant_new_string($0) })
         case .int32(let number): return unsafe g_variant_new_int32(number)
         case .noOptions: return unsafe Self.array(of: "{sv}", [])
+        case .dictionary(let set): return unsafe GVariantWriter.dictionary(set)
+        case .dictionaries(let sets):
+            return unsafe Self.array(of: "a{sv}", sets.map { unsafe GVariantWriter.dictionary($0) })
         case .hints(let hints):
             let entries = unsafe hints.map { key, hint in
                 unsafe g_variant_new_dict_entry(g_variant_new_string(key), g_variant_new_variant(hint.variant))

@@ -17,10 +17,6 @@ package final class DesktopNotifications: Service {
     private let wanted = Mutex<[DesktopNotification]>([])
     private let logger: Logger
 
-    /// The delay before a bus that ended or refused is connected to again, and its maximum. Doubled each time.
-    private static let delay = Duration.seconds(1)
-    private static let maxDelay = Duration.seconds(60)
-
     package init(logger: Logger) {
         // The events of a user. More can only come from a program that pretends to be the server.
         (self.events, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(64))
@@ -39,23 +35,8 @@ package final class DesktopNotifications: Service {
 
     /// Serves until cancelled, or until a graceful shutdown. The notifications are then closed.
     package func run() async throws {
-        guard Self.isPossible else { return try await gracefulShutdown() }
-        try? await cancelWhenGracefulShutdown {
-            var delay = Self.delay
-            while !Task.isCancelled {
-                if case .failure(let failure) = await self.serve() {
-                    self.logger.info(
-                        "Notifications cannot be shown",
-                        metadata: ["reason": "\(failure.message)"]
-                    )
-                } else {
-                    delay = Self.delay
-                }
-                try await Task.sleep(for: delay)
-                delay = min(delay * 2, Self.maxDelay)
-            }
-        }
-        self.feed.finish()
+        defer { self.feed.finish() }
+        try await BusLoop.keepServing("Notifications cannot be shown", self.logger) { await self.serve() }
     }
 
     private func serve() async -> Result<Void, MessageBus.Failure> {

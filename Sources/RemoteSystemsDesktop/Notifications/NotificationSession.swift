@@ -5,11 +5,8 @@ internal import CRemoteSystemsGIO
 internal import Logging
 internal import Synchronization
 
-/// One connection to the session bus for notifications. It uses a thread until it ends.
-///
-/// The `Sendable` conformance is unchecked because of the pointer, which never changes. `g_main_context_wakeup` may be
-/// called from any thread.
-@safe final class NotificationSession: @unchecked Sendable {
+/// One connection to the session bus for notifications.
+final class NotificationSession: Sendable {
     private struct State {
         var table = NotificationTable()
         /// The unique bus name of the notification server; its well-known name before the bus has started it; `nil`
@@ -30,17 +27,13 @@ internal import Synchronization
     private let events: AsyncStream<DesktopNotificationEvent>.Continuation
     private let logger: Logger
     private let state = Mutex(State())
-    private let context: OpaquePointer?
-    private let cancellable = Cancellable()
+    private let loop = BusLoop()
     private let isStopping = Mutex(false)
 
     init(_ events: AsyncStream<DesktopNotificationEvent>.Continuation, _ logger: Logger) {
         self.events = events
         self.logger = logger
-        unsafe self.context = g_main_context_new()
     }
-
-    deinit { unsafe g_main_context_unref(self.context) }
 
     func present(_ notifications: [DesktopNotification]) {
         self.state.withLock { state in
@@ -49,33 +42,24 @@ internal import Synchronization
             // The bus starts it.
             if state.server == nil { state.server = Self.name }
         }
-        unsafe g_main_context_wakeup(self.context)
+        self.loop.wakeUp()
     }
 
     /// Closes all notifications, then the connection. A server that does not respond is given up after a second.
     func stop() {
         self.isStopping.withLock { $0 = true }
         self.present([])
-        BlockingCalls.after(.seconds(1)) { [cancellable, weak self] in
-            cancellable.cancel()
-            self?.wakeUp()
-        }
+        BlockingCalls.after(.seconds(1)) { [loop] in loop.stop() }
     }
 
-    private func wakeUp() { unsafe g_main_context_wakeup(self.context) }
-
     func run() throws(MessageBus.Failure) {
-        unsafe g_main_context_push_thread_default(self.context)
-        defer { unsafe g_main_context_pop_thread_default(self.context) }
-        unsafe try MessageBus.session.withConnection(self.cancellable) { connection throws(MessageBus.Failure) in
+        unsafe try self.loop.run { connection throws(MessageBus.Failure) in
             unsafe try self.subscribe(connection)
             self.setServer(unsafe self.owner(of: Self.name, connection))
             unsafe self.readLocks(connection)
-            while !self.cancellable.isCancelled, unsafe g_dbus_connection_is_closed(connection) == 0 {
-                unsafe self.takeSteps(connection)
-                guard !self.isStopping.withLock({ $0 }) else { return }
-                unsafe g_main_context_iteration(self.context, 1)
-            }
+        } turn: { connection in
+            unsafe self.takeSteps(connection)
+            return !self.isStopping.withLock { $0 }
         }
     }
 
@@ -160,7 +144,8 @@ internal import Synchronization
             method: method,
             arguments: arguments
         )
-        unsafe try MessageBus.send(call, over: connection, self.cancellable) { response, _ in unsafe read(response) }
+        unsafe try MessageBus.send(call, over: connection, self.loop.cancellable) { response, _ in unsafe read(response)
+        }
     }
 
     // MARK: Events
@@ -173,7 +158,7 @@ internal import Synchronization
                 "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.name)'",
             ] + Self.locks.map { "type='signal',interface='\($0.0)',member='ActiveChanged'" }
         for rule in rules {
-            unsafe try MessageBus.send(.bus("AddMatch", [.string(rule)]), over: connection, self.cancellable)
+            unsafe try MessageBus.send(.bus("AddMatch", [.string(rule)]), over: connection, self.loop.cancellable)
         }
         unsafe g_dbus_connection_signal_subscribe(
             connection,
@@ -228,7 +213,7 @@ internal import Synchronization
 
     private func owner(of name: String, _ connection: OpaquePointer) -> String {
         var owner: String?
-        unsafe try? MessageBus.send(.bus("GetNameOwner", [.string(name)]), over: connection, self.cancellable) {
+        unsafe try? MessageBus.send(.bus("GetNameOwner", [.string(name)]), over: connection, self.loop.cancellable) {
             response,
             _ in
             owner = unsafe BusSignal.texts(of: response).first
@@ -247,74 +232,10 @@ internal import Synchronization
             )
             var isActive = false
             let flags = G_DBUS_CALL_FLAGS_NO_AUTO_START
-            unsafe try? MessageBus.send(call, over: connection, flags: flags, self.cancellable) { response, _ in
+            unsafe try? MessageBus.send(call, over: connection, flags: flags, self.loop.cancellable) { response, _ in
                 isActive = unsafe BusSignal.bool(of: response) ?? false
             }
             if isActive { self.events.yield(.locked(true)) }
         }
-    }
-}
-
-/// A signal from the bus, with the few kinds of arguments that are read.
-private struct BusSignal {
-    var sender: String
-    var interface: String
-    var member: String
-    /// The first argument, if it is a `u`.
-    var number: UInt32?
-    /// The first argument, if it is a `b`.
-    var bool: Bool?
-    /// The arguments that are strings.
-    var texts: [String]
-
-    /// The first string.
-    var text: String { self.texts.first ?? "" }
-
-    init?(
-        _ sender: UnsafePointer<CChar>?,
-        _ interface: UnsafePointer<CChar>?,
-        _ member: UnsafePointer<CChar>?,
-        _ parameters: OpaquePointer
-    ) {
-        guard let sender = unsafe sender, let interface = unsafe interface, let member = unsafe member else {
-            return nil
-        }
-        self.sender = unsafe String(cString: sender)
-        self.interface = unsafe String(cString: interface)
-        self.member = unsafe String(cString: member)
-        self.texts = unsafe Self.texts(of: parameters)
-        self.bool = unsafe Self.bool(of: parameters)
-        self.number = unsafe Self.first(of: parameters, "u") { unsafe g_variant_get_uint32($0) }
-    }
-
-    static func bool(of tuple: OpaquePointer) -> Bool? {
-        unsafe Self.first(of: tuple, "b") { unsafe g_variant_get_boolean($0) != 0 }
-    }
-
-    static func texts(of tuple: OpaquePointer) -> [String] {
-        var texts: [String] = []
-        for index in 0..<(unsafe g_variant_n_children(tuple)) {
-            guard let value = unsafe g_variant_get_child_value(tuple, index) else { continue }
-            defer { unsafe g_variant_unref(value) }
-            guard unsafe Self.has(value, "s"), let text = unsafe g_variant_get_string(value, nil) else { continue }
-            texts.append(unsafe String(cString: text))
-        }
-        return texts
-    }
-
-    private static func first<Result>(
-        of tuple: OpaquePointer,
-        _ type: String,
-        _ read: (OpaquePointer) -> Result
-    ) -> Result? {
-        guard unsafe g_variant_n_children(tuple) > 0, let value = unsafe g_variant_get_child_value(tuple, 0) else {
-            return nil
-        }
-        defer { unsafe g_variant_unref(value) }
-        return unsafe Self.has(value, type) ? read(value) : nil
-    }
-
-    private static func has(_ value: OpaquePointer, _ type: String) -> Bool {
-        unsafe String(cString: g_variant_get_type_string(value)) == type
     }
 }

@@ -104,16 +104,8 @@ package actor OfferPresenter: Service {
     private func `continue`(_ offer: UserActivityOffer, _ key: String, in receiver: String?) async {
         var continued = Continued(offer: offer, application: receiver)
         do {
-            switch self.watcher.choice(for: offer, in: receiver) {
-            case .application(let application): try await application.continue(offer)
-            case .browser: continued.application = try await BrowserContinuation(self.configuration).continue(offer)
-            case .applications, .none:
-                throw ContinuationError(
-                    .noHandler,
-                    "The application that was chosen does not continue this activity any more.",
-                    side: .local
-                )
-            }
+            continued.application = try await OfferContinuation(self.watcher, self.configuration)
+                .continue(offer, in: receiver)
         } catch {
             continued.failure = error
         }

@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CRemoteSystemsGIO
-internal import Glibc
 package import Logging
 package import RemoteSystems
 internal import ServiceLifecycle
-internal import Synchronization
 
 /// Offers the host daemon's socket on the session bus, while there is one.
 ///
@@ -17,10 +15,6 @@ package struct RegistryBus: Service {
     private let system: SystemID
     private let logger: Logger
 
-    /// The delay before a bus that ended or refused is connected to again, and its maximum. Doubled each time.
-    private static let delay = Duration.seconds(1)
-    private static let maxDelay = Duration.seconds(60)
-
     package init(host: RemoteSystemHost, system: SystemID, logger: Logger) {
         self.host = host
         self.system = system
@@ -29,24 +23,10 @@ package struct RegistryBus: Service {
 
     /// Serves until cancelled, or until a graceful shutdown. Does nothing where no session bus is known.
     package func run() async throws {
-        guard MessageBus.isSessionKnown else { return try await gracefulShutdown() }
-        try? await cancelWhenGracefulShutdown {
+        try await BusLoop.keepServing("The host daemon is not on the session bus", self.logger) {
             // Before that there is no socket.
-            _ = try await self.host.port
-            var delay = Self.delay
-            while !Task.isCancelled {
-                let served = await self.serve()
-                if case .failure(let failure) = served {
-                    self.logger.info(
-                        "The host daemon is not on the session bus",
-                        metadata: ["reason": "\(failure.message)"]
-                    )
-                } else {
-                    delay = Self.delay
-                }
-                try await Task.sleep(for: delay)
-                delay = min(delay * 2, Self.maxDelay)
-            }
+            _ = try? await self.host.port
+            return await self.serve()
         }
     }
 
@@ -61,38 +41,23 @@ package struct RegistryBus: Service {
     }
 }
 
-/// One connection to the bus. It uses a thread until it ends.
-///
-/// The `Sendable` conformance is unchecked because of the pointer, which never changes. `g_main_context_wakeup` may be
-/// called from any thread.
-@safe private final class Serving: @unchecked Sendable {
+/// One connection to the bus.
+private final class Serving: Sendable {
     private let host: RemoteSystemHost
     private let system: String
-    private let context: OpaquePointer?
-    private let cancellable = Cancellable()
+    private let loop = BusLoop()
 
     init(host: RemoteSystemHost, system: SystemID) {
         self.host = host
         self.system = system.description
-        unsafe self.context = g_main_context_new()
     }
 
-    deinit { unsafe g_main_context_unref(self.context) }
-
-    func stop() {
-        self.cancellable.cancel()
-        unsafe g_main_context_wakeup(self.context)
-    }
+    func stop() { self.loop.stop() }
 
     func run() throws(MessageBus.Failure) {
-        unsafe g_main_context_push_thread_default(self.context)
-        defer { unsafe g_main_context_pop_thread_default(self.context) }
-        unsafe try MessageBus.session.withConnection(self.cancellable) { connection throws(MessageBus.Failure) in
+        unsafe try self.loop.run { connection throws(MessageBus.Failure) in
             unsafe try self.offerMethod(connection)
-            unsafe try self.requestName(connection)
-            while !self.cancellable.isCancelled, unsafe g_dbus_connection_is_closed(connection) == 0 {
-                unsafe g_main_context_iteration(self.context, 1)
-            }
+            unsafe try self.loop.requestName(RegistryName.bus, connection)
         }
     }
 
@@ -117,19 +82,6 @@ package struct RegistryBus: Service {
             &error
         )
         guard number != 0 else { throw unsafe MessageBus.failure(error) }
-    }
-
-    /// Fails if another process has the name, for example the daemon of another system of this user.
-    private func requestName(_ connection: OpaquePointer) throws(MessageBus.Failure) {
-        var isOwner = false
-        let doNotQueue: UInt32 = 4
-        let call = MessageBus.Call.bus("RequestName", [.string(RegistryName.bus), .uint32(doNotQueue)])
-        unsafe try MessageBus.send(call, over: connection, self.cancellable) { response, _ in
-            guard let number = unsafe g_variant_get_child_value(response, 0) else { return }
-            isOwner = unsafe g_variant_get_uint32(number) == 1
-            unsafe g_variant_unref(number)
-        }
-        guard isOwner else { throw MessageBus.Failure(message: "Another process has the name \(RegistryName.bus)") }
     }
 
     private func respond(_ parameters: OpaquePointer?, _ invocation: OpaquePointer?) {

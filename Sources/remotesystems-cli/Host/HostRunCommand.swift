@@ -86,7 +86,7 @@ struct HostRunCommand: Subcommand {
             output: output
         )
         try await ServiceGroup(
-            services: [registry, host, supervision, reload, bus],
+            services: [registry, host, supervision, reload, bus, ActivityBus(configuration)],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()

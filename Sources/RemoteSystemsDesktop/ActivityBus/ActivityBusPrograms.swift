@@ -1,0 +1,297 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystems
+internal import UserActivities
+internal import ValueSets
+
+/// The programs that use hand-off over the bus. Each is an application of this system.
+actor ActivityBusPrograms {
+    /// A program on the bus.
+    private struct Program {
+        var host: UserActivityHost
+        var running: Task<Void, Never>
+        /// The activity that it offers, and what receives its end.
+        var current: (activity: UserActivity, delegate: any UserActivityDelegate)?
+    }
+
+    /// The maximum number of programs. Each has a listening port.
+    static let max = 32
+    /// The time to find the offers of the other systems when the first program asks for them.
+    private static let enumerationTime = Duration.seconds(3)
+
+    private let configuration: RemoteSystemsConfiguration
+    private let server: ActivityBusServer
+    private var programs: [String: Program] = [:]
+    /// The programs that are being registered.
+    private var registering: Set<String> = []
+    private var watching: (watcher: UserActivityWatcher, following: Task<Void, Never>)?
+
+    init(_ configuration: RemoteSystemsConfiguration, _ server: ActivityBusServer) {
+        self.configuration = configuration
+        self.server = server
+    }
+
+    func respond(to call: ActivityBusCall, of sender: String) async throws(ActivityBusError) -> [MessageBus.Argument] {
+        do {
+            return try await self.perform(call, sender)
+        } catch let error as ActivityBusError {
+            throw error
+        } catch let error as ContinuationError {
+            throw ActivityBusError(code: "\(error.code)", message: error.message)
+        } catch let error as RemoteSystemError {
+            throw ActivityBusError(code: "\(error.code)", message: error.message)
+        } catch {
+            throw ActivityBusError(code: "failed", message: "The call was cancelled.")
+        }
+    }
+
+    private func perform(_ call: ActivityBusCall, _ sender: String) async throws -> [MessageBus.Argument] {
+        switch call {
+        case .register(let application, let types):
+            try await self.register(application, types, sender)
+            return []
+        case .offer(let type, let title, let content, let options):
+            return [.string(try await self.offer(type, title, content, options, sender))]
+        case .update(let id, let title, let content):
+            let activity = try self.activity(id, of: sender)
+            activity.title = title
+            activity.userInfo = content
+            return []
+        case .withdraw(let id):
+            try self.activity(id, of: sender).invalidate()
+            self.programs[sender]?.current = nil
+            return []
+        case .list:
+            return [.dictionaries(try await self.watcher().offers.map(Self.description))]
+        case .continue(let id, let application):
+            let watcher = try await self.watcher()
+            guard let offer = watcher.offers.first(where: { $0.id.uuidString.lowercased() == id.lowercased() }) else {
+                throw ContinuationError(.activityUnknown, "No other system offers this activity.", side: .local)
+            }
+            let continued = try await OfferContinuation(watcher, self.configuration)
+                .continue(offer, in: application.isEmpty ? nil : application)
+            return [.string(continued ?? "")]
+        }
+    }
+
+    // MARK: Programs
+
+    private func register(_ application: String, _ types: [String], _ sender: String) async throws {
+        guard self.programs[sender] == nil, self.registering.insert(sender).inserted else {
+            throw ActivityBusError(code: "misuse", message: "This program is registered already.")
+        }
+        defer { self.registering.remove(sender) }
+        guard self.programs.count + self.registering.count <= Self.max else {
+            throw ActivityBusError(
+                code: "localResources",
+                message: "\(Self.max) programs use hand-off over the bus. Another one has to end first."
+            )
+        }
+        try await self.checkSandbox(of: sender, application)
+        var configuration = self.configuration
+        configuration.applicationID = application
+        let host = UserActivityHost(
+            configuration,
+            activityTypes: types,
+            handler: .closure { [server] activity in try await Self.continue(activity, in: sender, server) }
+        )
+        let (results, ended) = AsyncStream.makeStream(of: (any Error)?.self, bufferingPolicy: .bufferingOldest(1))
+        let running = Task {
+            do {
+                try await host.run()
+                ended.yield(CancellationError())
+            } catch {
+                ended.yield(error)
+            }
+        }
+        let starting = Task {
+            if (try? await host.host.port) != nil { ended.yield(nil) }
+        }
+        for await failure in results {
+            starting.cancel()
+            if let failure {
+                running.cancel()
+                throw failure
+            }
+            break
+        }
+        self.programs[sender] = Program(host: host, running: running)
+    }
+
+    /// A sandboxed program is the application that its sandbox names, and no other one.
+    private func checkSandbox(of sender: String, _ application: String) async throws(ActivityBusError) {
+        guard let id = await self.server.processID(of: sender) else {
+            throw ActivityBusError(code: "failed", message: "The bus does not know the process of this program.")
+        }
+        guard let sandboxed = SandboxedProgram.application(ofProcess: id), sandboxed != application else { return }
+        throw ActivityBusError(
+            code: "notAuthorized",
+            message:
+                "This program runs in the sandbox of the application '\(sandboxed)', and registers only as that one."
+        )
+    }
+
+    /// A program has left the bus, and so ends its offer.
+    func left(_ sender: String) async {
+        self.programs.removeValue(forKey: sender)?.running.cancel()
+        guard self.programs.isEmpty, let watching = self.watching else { return }
+        self.watching = nil
+        watching.following.cancel()
+        await watching.watcher.stop()
+    }
+
+    func leaveAll() async {
+        for sender in self.programs.keys { await self.left(sender) }
+        await self.left("")
+    }
+
+    // MARK: Offering
+
+    private func offer(
+        _ type: String,
+        _ title: String,
+        _ content: ValueSet,
+        _ options: ValueSet,
+        _ sender: String
+    ) async throws -> String {
+        guard let program = self.programs[sender] else { throw Self.notRegistered }
+        let activity = UserActivity(type: type, title: title.isEmpty ? nil : title)
+        let id = activity.id.uuidString.lowercased()
+        activity.userInfo = content
+        for (key, value) in options {
+            switch (key, value) {
+            case ("webpage", .string(let text)):
+                guard let address = URL(string: text) else { throw Self.invalid("The option 'webpage' is no address.") }
+                activity.webpageURL = address
+            case ("seconds", let value):
+                guard let seconds = value.int, (1...86_400).contains(seconds) else {
+                    throw Self.invalid("The option 'seconds' takes 1 to 86400.")
+                }
+                activity.expirationDate = Date(timeIntervalSinceNow: Double(seconds))
+            case ("version", let value):
+                guard let version = value.int else { throw Self.invalid("The option 'version' takes a whole number.") }
+                activity.payloadVersion = version
+            default: throw Self.invalid("The option '\(key)' is unknown, or its value has another type.")
+            }
+        }
+        let delegate = Origin(id: id, program: sender, server: self.server)
+        activity.delegate = delegate
+        try await activity.becomeCurrent(at: program.host)
+        self.programs[sender]?.current = (activity, delegate)
+        return id
+    }
+
+    private func activity(_ id: String, of sender: String) throws(ActivityBusError) -> UserActivity {
+        guard let program = self.programs[sender] else { throw Self.notRegistered }
+        guard let activity = program.current?.activity, activity.id.uuidString.lowercased() == id.lowercased() else {
+            throw ActivityBusError(code: "activityUnknown", message: "This program does not offer the activity now.")
+        }
+        return activity
+    }
+
+    /// Notifies a program that its activity was continued.
+    private final class Origin: UserActivityDelegate {
+        let id: String
+        let program: String
+        let server: ActivityBusServer
+
+        init(id: String, program: String, server: ActivityBusServer) {
+            self.id = id
+            self.program = program
+            self.server = server
+        }
+
+        func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async {
+            self.server.emit(
+                "Continued",
+                to: self.program,
+                [.string(self.id), .string("\(receiver.systemID)"), .string(receiver.claimedApplicationID)]
+            )
+        }
+    }
+
+    // MARK: Continuing
+
+    private static func `continue`(
+        _ activity: UserActivity,
+        in program: String,
+        _ server: ActivityBusServer
+    ) async throws {
+        do throws(ValueSetError) {
+            try DBusForm.validate(activity.userInfo)
+        } catch {
+            throw ContinuationError(.payloadInvalid, "D-Bus cannot represent the content: \(error)", side: .local)
+        }
+        var details: ValueSet = [:]
+        if let address = activity.webpageURL { details["webpage"] = .string(address.absoluteString) }
+        if let version = activity.payloadVersion { details["version"] = .integer(Int64(version)) }
+        let isContinued: Bool
+        do throws(MessageBus.Failure) {
+            isContinued = try await server.continue(
+                [
+                    .string(activity.type), .string(activity.title ?? ""), .dictionary(activity.userInfo),
+                    .dictionary(details),
+                ],
+                in: program
+            )
+        } catch {
+            throw ContinuationError(
+                .handlerFailed,
+                "The program on the bus did not continue the activity: \(error.message).",
+                side: .local
+            )
+        }
+        guard isContinued else {
+            throw ContinuationError(
+                .handlerFailed,
+                "The program on the bus could not continue the activity.",
+                side: .local
+            )
+        }
+    }
+
+    /// The watcher, which runs while there are programs.
+    private func watcher() async throws -> UserActivityWatcher {
+        if let watching = self.watching { return watching.watcher }
+        let watcher = UserActivityWatcher(self.configuration)
+        let changes = watcher.changes
+        let following = Task { [server] in
+            for await _ in changes { server.emit("OffersChanged") }
+        }
+        self.watching = (watcher, following)
+        do {
+            try await watcher.start()
+        } catch {
+            self.watching = nil
+            following.cancel()
+            throw error
+        }
+        await watcher.enumerate(within: Self.enumerationTime)
+        return watcher
+    }
+
+    private static func description(of offer: UserActivityOffer) -> ValueSet {
+        var description: ValueSet = [
+            "id": .string(offer.id.uuidString.lowercased()),
+            "type": .string(offer.activityType),
+            "application": .string(offer.applicationID),
+            "system": .string("\(offer.system.id)"),
+            "system_name": .string(offer.system.displayName),
+            "has_webpage": .bool(offer.hasWebpage),
+        ]
+        if let title = offer.title { description["title"] = .string(title) }
+        if let version = offer.payloadVersion { description["version"] = .integer(Int64(version)) }
+        return description
+    }
+
+    private static let notRegistered = ActivityBusError(
+        code: "notRegistered",
+        message: "Call Register first."
+    )
+
+    private static func invalid(_ message: String) -> ActivityBusError {
+        ActivityBusError(code: "invalidArgument", message: message)
+    }
+}

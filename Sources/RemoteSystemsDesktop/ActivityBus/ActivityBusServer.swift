@@ -1,0 +1,210 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+internal import FoundationEssentials
+internal import Synchronization
+internal import ValueSets
+
+/// One connection to the session bus, on which programs call hand-off.
+final class ActivityBusServer: Sendable {
+    /// The time that a program has to continue an activity.
+    private static let continueTimeout = Duration.seconds(30)
+
+    /// The maximum number of calls of one program, and of all programs, that are handled at the same time.
+    private static let maxCallsOfProgram = 16
+    private static let maxCalls = 256
+
+    private let loop = BusLoop()
+    /// The number of calls of each program that are handled now.
+    private let calls = Mutex<[String: Int]>([:])
+    private let events: AsyncStream<Event>.Continuation
+
+    enum Event: Sendable {
+        case call(ActivityBusCall, sender: String, BusInvocation)
+        /// A program has left the bus.
+        case left(String)
+    }
+
+    init(_ events: AsyncStream<Event>.Continuation) { self.events = events }
+
+    func stop() { self.loop.stop() }
+
+    func run() throws(MessageBus.Failure) {
+        unsafe try self.loop.run { connection throws(MessageBus.Failure) in
+            unsafe try self.offerInterface(connection)
+            unsafe try self.followPrograms(connection)
+            unsafe try self.loop.requestName(ActivityBusInterface.name, connection)
+        }
+    }
+
+    private func offerInterface(_ connection: OpaquePointer) throws(MessageBus.Failure) {
+        var error: UnsafeMutablePointer<GError>?
+        guard let node = unsafe g_dbus_node_info_new_for_xml(ActivityBusInterface.introspection, &error) else {
+            throw unsafe MessageBus.failure(error)
+        }
+        defer { unsafe g_dbus_node_info_unref(node) }
+        var table = GDBusInterfaceVTable()
+        unsafe table.method_call = { _, sender, _, _, method, parameters, invocation, data in
+            guard let data = unsafe data, let sender = unsafe sender, let method = unsafe method,
+                let parameters = unsafe parameters, let invocation = unsafe invocation
+            else { return }
+            let server = unsafe Unmanaged<ActivityBusServer>.fromOpaque(data).takeUnretainedValue()
+            unsafe server.received(String(cString: method), parameters, String(cString: sender), invocation)
+        }
+        unsafe table.get_property = { _, _, _, _, _, _, _ in unsafe g_variant_new_uint32(1) }
+        let number = unsafe g_dbus_connection_register_object(
+            connection,
+            ActivityBusInterface.path,
+            node.pointee.interfaces[0],
+            &table,
+            Unmanaged.passRetained(self).toOpaque(),
+            { data in if let data = unsafe data { unsafe Unmanaged<ActivityBusServer>.fromOpaque(data).release() } },
+            &error
+        )
+        guard number != 0 else { throw unsafe MessageBus.failure(error) }
+    }
+
+    private func received(_ method: String, _ parameters: OpaquePointer, _ sender: String, _ pointer: OpaquePointer) {
+        let invocation = unsafe BusInvocation(pointer)
+        do throws(ActivityBusError) {
+            let call = unsafe try ActivityBusCall(method, parameters)
+            guard self.begin(sender) else {
+                throw ActivityBusError(code: "localResources", message: "Too many calls are waiting. Try again later.")
+            }
+            self.events.yield(.call(call, sender: sender, invocation))
+        } catch {
+            invocation.fail(error)
+        }
+    }
+
+    private func begin(_ sender: String) -> Bool {
+        self.calls.withLock { calls in
+            guard calls[sender, default: 0] < Self.maxCallsOfProgram, calls.values.reduce(0, +) < Self.maxCalls else {
+                return false
+            }
+            calls[sender, default: 0] += 1
+            return true
+        }
+    }
+
+    /// A call was responded to.
+    func handled(_ sender: String) {
+        self.calls.withLock { calls in
+            guard let count = calls[sender], count > 1 else {
+                calls[sender] = nil
+                return
+            }
+            calls[sender] = count - 1
+        }
+    }
+
+    private func followPrograms(_ connection: OpaquePointer) throws(MessageBus.Failure) {
+        let rule = "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged'"
+        unsafe try MessageBus.send(.bus("AddMatch", [.string(rule)]), over: connection, self.loop.cancellable)
+        unsafe g_dbus_connection_signal_subscribe(
+            connection,
+            nil,
+            "org.freedesktop.DBus",
+            "NameOwnerChanged",
+            nil,
+            nil,
+            G_DBUS_SIGNAL_FLAGS_NONE,
+            { _, sender, _, interface, member, parameters, data in
+                guard let data = unsafe data, let parameters = unsafe parameters,
+                    let signal = unsafe BusSignal(sender, interface, member, parameters),
+                    signal.sender == "org.freedesktop.DBus", signal.texts.count == 3, signal.texts[2].isEmpty
+                else { return }
+                let server = unsafe Unmanaged<ActivityBusServer>.fromOpaque(data).takeUnretainedValue()
+                server.events.yield(.left(signal.texts[0]))
+            },
+            Unmanaged.passRetained(self).toOpaque(),
+            { data in if let data = unsafe data { unsafe Unmanaged<ActivityBusServer>.fromOpaque(data).release() } }
+        )
+    }
+
+    // MARK: Calling programs
+
+    /// Sends a signal to one program, or to all.
+    func emit(_ signal: String, to program: String? = nil, _ values: [MessageBus.Argument] = []) {
+        self.loop.post { connection in
+            unsafe g_dbus_connection_emit_signal(
+                connection.pointer,
+                program,
+                ActivityBusInterface.path,
+                ActivityBusInterface.name,
+                signal,
+                MessageBus.tuple(values),
+                nil
+            )
+        }
+    }
+
+    /// Lets a program continue an activity.
+    ///
+    /// - Returns: whether it has.
+    func `continue`(_ values: [MessageBus.Argument], in program: String) async throws(MessageBus.Failure) -> Bool {
+        let result = await withCheckedContinuation { (waiting: CheckedContinuation<PendingCall.Result, Never>) in
+            let pending = PendingCall(waiting)
+            // GLib reports nothing more after the connection has ended.
+            BlockingCalls.after(Self.continueTimeout + .seconds(1)) { [weak pending] in pending?.giveUp() }
+            self.loop.post { connection in
+                unsafe g_dbus_connection_call(
+                    connection.pointer,
+                    program,
+                    ActivityBusInterface.handlerPath,
+                    ActivityBusInterface.handler,
+                    "Continue",
+                    MessageBus.tuple(values),
+                    nil,
+                    G_DBUS_CALL_FLAGS_NO_AUTO_START,
+                    gint(Self.continueTimeout / .milliseconds(1)),
+                    nil,
+                    { connection, result, data in unsafe PendingCall.finish(connection, result, data) },
+                    Unmanaged.passRetained(pending).toOpaque()
+                )
+            }
+        }
+        return try result.get()
+    }
+
+    /// The process id of a program on the bus.
+    func processID(of program: String) async -> Int32? {
+        await BlockingCalls.run(atMost: .seconds(5)) { cancellable in
+            var id: UInt32?
+            unsafe try? MessageBus.session.withConnection(cancellable) { connection throws(MessageBus.Failure) in
+                let call = MessageBus.Call.bus("GetConnectionUnixProcessID", [.string(program)])
+                unsafe try MessageBus.send(call, over: connection, cancellable) { response, _ in
+                    id = unsafe BusSignal.number(of: response)
+                }
+            }
+            return id.flatMap { Int32(exactly: $0) }
+        }
+    }
+}
+
+/// A call to a program that waits for its response. Given up with an error when it is released.
+private final class PendingCall: Sendable {
+    typealias Result = Swift.Result<Bool, MessageBus.Failure>
+
+    private let waiting: Mutex<CheckedContinuation<Result, Never>?>
+
+    init(_ waiting: CheckedContinuation<Result, Never>) { self.waiting = Mutex(waiting) }
+
+    deinit { self.giveUp() }
+
+    func giveUp() { self.resume(.failure(MessageBus.Failure(message: "The connection to the bus has ended"))) }
+
+    private func resume(_ result: Result) { self.waiting.withLock { $0.take() }?.resume(returning: result) }
+
+    static func finish(_ connection: UnsafeMutablePointer<GObject>?, _ result: OpaquePointer?, _ data: gpointer?) {
+        guard let data = unsafe data else { return }
+        let pending = unsafe Unmanaged<PendingCall>.fromOpaque(data).takeRetainedValue()
+        var error: UnsafeMutablePointer<GError>?
+        guard let connection = unsafe connection,
+            let response = unsafe g_dbus_connection_call_finish(OpaquePointer(connection), result, &error)
+        else { return pending.resume(.failure(unsafe MessageBus.failure(error))) }
+        pending.resume(.success(unsafe BusSignal.bool(of: response) ?? false))
+        unsafe g_variant_unref(response)
+    }
+}

@@ -1,0 +1,72 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+
+/// A signal from the bus, with the few kinds of arguments that are read.
+struct BusSignal {
+    var sender: String
+    var interface: String
+    var member: String
+    /// The first argument, if it is a `u`.
+    var number: UInt32?
+    /// The first argument, if it is a `b`.
+    var bool: Bool?
+    /// The arguments that are strings.
+    var texts: [String]
+
+    /// The first string.
+    var text: String { self.texts.first ?? "" }
+
+    init?(
+        _ sender: UnsafePointer<CChar>?,
+        _ interface: UnsafePointer<CChar>?,
+        _ member: UnsafePointer<CChar>?,
+        _ parameters: OpaquePointer
+    ) {
+        guard let sender = unsafe sender, let interface = unsafe interface, let member = unsafe member else {
+            return nil
+        }
+        self.sender = unsafe String(cString: sender)
+        self.interface = unsafe String(cString: interface)
+        self.member = unsafe String(cString: member)
+        self.texts = unsafe Self.texts(of: parameters)
+        self.bool = unsafe Self.bool(of: parameters)
+        self.number = unsafe Self.number(of: parameters)
+    }
+
+    static func bool(of tuple: OpaquePointer) -> Bool? {
+        unsafe Self.first(of: tuple, "b") { unsafe g_variant_get_boolean($0) != 0 }
+    }
+
+    static func number(of tuple: OpaquePointer) -> UInt32? {
+        unsafe Self.first(of: tuple, "u") { unsafe g_variant_get_uint32($0) }
+    }
+
+    static func texts(of tuple: OpaquePointer) -> [String] {
+        var texts: [String] = []
+        for index in 0..<(unsafe g_variant_n_children(tuple)) {
+            guard let value = unsafe g_variant_get_child_value(tuple, index) else { continue }
+            defer { unsafe g_variant_unref(value) }
+            guard unsafe Self.has(value, "s"), let text = unsafe g_variant_get_string(value, nil) else { continue }
+            texts.append(unsafe String(cString: text))
+        }
+        return texts
+    }
+
+    private static func first<Result>(
+        of tuple: OpaquePointer,
+        _ type: String,
+        _ read: (OpaquePointer) -> Result
+    ) -> Result? {
+        guard unsafe g_variant_n_children(tuple) > 0, let value = unsafe g_variant_get_child_value(tuple, 0) else {
+            return nil
+        }
+        defer { unsafe g_variant_unref(value) }
+        return unsafe Self.has(value, type) ? read(value) : nil
+    }
+
+    private static func has(_ value: OpaquePointer, _ type: String) -> Bool {
+        unsafe String(cString: g_variant_get_type_string(value)) == type
+    }
+}

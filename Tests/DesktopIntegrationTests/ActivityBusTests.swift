@@ -1,0 +1,194 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import IntegrationSupport
+import Testing
+
+extension DesktopTests {
+    /// Hand-off of programs in other languages, over the session bus of each system's host daemon.
+    @Suite struct ActivityBus {
+        @Test(arguments: [("note.py", "note.js"), ("note.js", "note.py")])
+        func `a program in one language continues what one in another language offers`(
+            origin: String,
+            receiver: String
+        ) async throws {
+            try await TwoBuses.with { first, second in
+                let offering = try first.note(origin, "offer", "Shopping", "milk & <bread>")
+                try await offering.prints("offered: Shopping")
+                let receiving = try second.note(receiver, "receive")
+                try await receiving.prints("ready: continuing notes")
+                let id = try await second.listed("Shopping", with: receiver)
+                let continuing = try second.note(origin, "continue", id)
+                #expect(try await continuing.exit(within: .seconds(60)) == 0, "\(continuing.lines)")
+                #expect(continuing.lines == ["continued in org.example.notes"])
+                try await receiving.prints("continued: Shopping: milk & <bread>")
+                try await offering.prints("handed over to org.example.notes")
+                #expect(try await offering.exit(within: .seconds(60)) == 0)
+                let again = try second.note(receiver, "continue", id)
+                #expect(try await again.exit(within: .seconds(60)) == 1)
+                #expect(again.lines.last?.hasSuffix("No other system offers this activity.") == true, "\(again.lines)")
+                await receiving.stop()
+            }
+        }
+
+        @Test func `a program that ends without a word withdraws its offer`() async throws {
+            try await TwoBuses.with { first, second in
+                let offering = try first.note("note.py", "offer", "Shopping", "milk")
+                _ = try await second.listed("Shopping", with: "note.py")
+                kill(offering.id, SIGKILL)
+                _ = try await eventually("the offer has ended", within: .seconds(60)) { () async throws -> Bool? in
+                    let list = try second.note("note.py", "list")
+                    _ = try await list.exit(within: .seconds(60))
+                    return list.lines.isEmpty ? true : nil
+                }
+            }
+        }
+
+        @Test func `wrong calls are errors with a name, and a sandboxed program is its own application only`()
+            async throws
+        {
+            try await TwoBuses.with { first, _ in
+                let caller = try first.start(["/usr/bin/python3", "-c", Self.caller, first.desktop.directory])
+                #expect(try await caller.exit(within: .seconds(60)) == 0, "\(caller.lines)")
+                let isRoot = geteuid() == 0
+                #expect(
+                    caller.lines == [
+                        "NotRegistered", "InvalidArgument", "registered", "Misuse", "InvalidArgument",
+                        "InvalidArgument", "InvalidArgument", "ActivityUnknown", "ActivityUnknown", "1",
+                    ] + (isRoot ? ["NotAuthorized", "registered"] : [])
+                )
+            }
+        }
+
+        /// Calls the daemon, and prints the last part of each error's name.
+        private static let caller = """
+            import os, sys
+            from gi.repository import Gio, GLib
+            NAME, PATH = "org.remotesystems.Activities1", "/org/remotesystems/Activities1"
+            def connect():
+                address = os.environ["DBUS_SESSION_BUS_ADDRESS"]
+                flags = Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+                bus = Gio.DBusConnection.new_for_address_sync(address, flags, None, None)
+                return Gio.DBusProxy.new_sync(bus, Gio.DBusProxyFlags.NONE, None, NAME, PATH, NAME)
+            def attempt(activities, method, signature, *values):
+                try:
+                    activities.call_sync(method, GLib.Variant(signature, values), 0, 30000, None)
+                    print("registered" if method == "Register" else "done")
+                except GLib.Error as error:
+                    print(Gio.DBusError.get_remote_error(error).rsplit(".", 1)[1])
+            a = connect()
+            offer = "(ssa{sv}a{sv})"
+            attempt(a, "Offer", offer, "org.example.note", "T", {}, {})
+            attempt(a, "Register", "(sas)", "org.example.notes", ["nodot"])
+            attempt(a, "Register", "(sas)", "org.example.notes", ["org.example.note"])
+            attempt(a, "Register", "(sas)", "org.example.other", [])
+            attempt(a, "Offer", offer, "nodot", "T", {}, {})
+            attempt(a, "Offer", offer, "org.example.note", "T", {}, {"color": GLib.Variant("s", "red")})
+            attempt(a, "Offer", offer, "org.example.note", "T", {}, {"seconds": GLib.Variant("x", 0)})
+            attempt(a, "Withdraw", "(s)", "x")
+            attempt(a, "Continue", "(ss)", "x", "")
+            print(a.get_cached_property("Version").unpack())
+            if os.geteuid() == 0:
+                b = connect()
+                # Where the kernel shows the root of a Flatpak's process.
+                root = sys.argv[1] + "/sandbox"
+                os.mkdir(root)
+                with open(root + "/.flatpak-info", "w") as info:
+                    print("[Application]", "name=org.example.boxed", sep=chr(10), file=info)
+                os.chroot(root)
+                attempt(b, "Register", "(sas)", "org.example.free", [])
+                attempt(b, "Register", "(sas)", "org.example.boxed", [])
+            """
+    }
+}
+
+/// A system with a bus and a host daemon of its own.
+private struct TwoBuses {
+    let desktop: Desktop
+    let environment: [String: String]
+    let state: String
+
+    /// Runs `body` with two systems of one account.
+    static func with(_ body: (TwoBuses, TwoBuses) async throws -> Void) async throws {
+        try await Desktop.with { one in
+            try await Desktop.with { two in
+                try await createTwoSystems("\(one.directory)/state", "\(two.directory)/state")
+                try await self.withDaemon(one) { first in
+                    try await self.withDaemon(two) { second in try await body(first, second) }
+                }
+            }
+        }
+    }
+
+    private static func withDaemon(_ desktop: Desktop, _ body: (TwoBuses) async throws -> Void) async throws {
+        try await desktop.withBus { bus in
+            let system = TwoBuses(
+                desktop: desktop,
+                environment: desktop.environment.merging(bus) { $1 },
+                state: "\(desktop.directory)/state"
+            )
+            let daemon = try system.start(
+                [try builtProgram("remotesystems"), "host", "run", "--loopback", "--port", "0"]
+            )
+            do {
+                try await daemon.prints("ready:")
+                try await system.waitForDaemon()
+                try await body(system)
+            } catch {
+                await daemon.stop()
+                throw error
+            }
+            await daemon.stop()
+        }
+    }
+
+    /// The daemon takes its name on the bus after it has printed that it is ready.
+    private func waitForDaemon() async throws {
+        _ = try await eventually("the daemon on the bus", within: .seconds(60)) { () async throws -> Bool? in
+            let asking = try self.start(
+                [
+                    "dbus-send", "--session", "--print-reply", "--dest=org.freedesktop.DBus", "/",
+                    "org.freedesktop.DBus.NameHasOwner", "string:org.remotesystems.Activities1",
+                ]
+            )
+            _ = try await asking.exit(within: .seconds(60))
+            return asking.lines.contains { $0.contains("true") } ? true : nil
+        }
+    }
+
+    func start(_ arguments: [String]) throws -> ChildProcess {
+        try ChildProcess(arguments, environment: self.environment, readsErrors: true)
+    }
+
+    /// Runs one of the samples.
+    func note(_ sample: String, _ arguments: String...) throws -> ChildProcess {
+        let samples = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../Samples/other-languages"
+        )
+        return try self.start([samples.appending(path: sample).standardizedFileURL.path] + arguments)
+    }
+
+    /// Waits until an offer is listed, and returns its id.
+    func listed(_ title: String, with sample: String) async throws -> String {
+        try await eventually("the offer is listed", within: .seconds(60)) { () async throws -> String? in
+            let list = try self.note(sample, "list")
+            let code = try await list.exit(within: .seconds(60))
+            #expect(code == 0, "\(list.lines)")
+            return list.lines.first { $0.hasSuffix(": \(title)") }?.split(separator: " ").first.map(String.init)
+        }
+    }
+}
+
+extension ChildProcess {
+    /// Waits until the program prints a line that begins with a text.
+    fileprivate func prints(_ text: String) async throws {
+        _ = try await eventually("'\(text)'", within: .seconds(60)) {
+            if let code = self.exitCode, !self.lines.contains(where: { $0.hasPrefix(text) }) {
+                throw IntegrationError("it ended with \(code): \(self.lines)")
+            }
+            return self.lines.contains { $0.hasPrefix(text) } ? true : nil
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RemoteSystemsDesktop
+
+/// Which notifications a server is made to show.
+@Suite struct NotificationTableTests {
+    private static func notification(_ key: String, _ summary: String = "A") -> DesktopNotification {
+        DesktopNotification(key: key, summary: summary, actions: [.init(key: "go", label: "Go")])
+    }
+
+    /// Takes all steps as a server does that numbers its notifications.
+    private static func steps(_ table: inout NotificationTable, from first: UInt32 = 1) -> [NotificationTable.Step] {
+        var steps: [NotificationTable.Step] = []
+        while let step = table.nextStep, steps.count < 10 {
+            switch step {
+            case .notify(let notification, let replaced):
+                table.notified(notification, as: replaced > 0 ? replaced : first + UInt32(steps.count))
+            case .close(let id): table.closed(id)
+            }
+            steps.append(step)
+        }
+        return steps
+    }
+
+    @Test func `what is wanted is shown, replaced and closed, and nothing twice`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a"), Self.notification("b"), Self.notification("a", "second")])
+        #expect(
+            Self.steps(&table) == [
+                .notify(Self.notification("a"), replaces: 0), .notify(Self.notification("b"), replaces: 0),
+            ]
+        )
+        table.want([Self.notification("b", "B")])
+        #expect(Self.steps(&table) == [.notify(Self.notification("b", "B"), replaces: 2), .close(1)])
+        table.want([])
+        #expect(Self.steps(&table) == [.close(2)])
+        #expect(table.nextStep == nil)
+    }
+
+    @Test func `what the user has closed returns only with another content`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        #expect(table.reportedClosed(1) == "a")
+        table.want([Self.notification("a")])
+        #expect(table.nextStep == nil)
+        table.want([Self.notification("a", "new")])
+        #expect(Self.steps(&table) == [.notify(Self.notification("a", "new"), replaces: 0)])
+    }
+
+    @Test func `a notification that was withdrawn meanwhile was not closed by the user`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        table.want([])
+        #expect(table.reportedClosed(1) == nil)
+        #expect(table.reportedClosed(7) == nil)
+        #expect(table.nextStep == nil)
+    }
+
+    @Test func `only an action that the notification has counts`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        #expect(table.activated(1, action: "go") == "a")
+        #expect(table.activated(1, action: "other") == nil)
+        #expect(table.activated(2, action: "go") == nil)
+    }
+
+    @Test func `a new server shows everything again`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        table.serverEnded()
+        #expect(Self.steps(&table, from: 9) == [.notify(Self.notification("a"), replaces: 0)])
+        #expect(table.activated(9, action: "go") == "a")
+    }
+}
