@@ -20,12 +20,16 @@ actor ActivityBusPrograms {
     static let max = 32
     /// The time to find the offers of the other systems when the first program asks for them.
     private static let enumerationTime = Duration.seconds(3)
+    /// The minimum time between two signals. Another system could change its title at any rate.
+    private static let signalInterval = Duration.milliseconds(500)
 
     private let configuration: RemoteSystemsConfiguration
     private let server: ActivityBusServer
     private var programs: [String: Program] = [:]
-    /// The programs that are being registered.
-    private var registering: Set<String> = []
+    /// The programs that are being registered, and whether they have left the bus meanwhile.
+    private var registering: [String: Bool] = [:]
+    /// The programs that have asked for the offers of other systems.
+    private var listeners: Set<String> = []
     private var watching: (watcher: UserActivityWatcher, following: Task<Void, Never>)?
 
     init(_ configuration: RemoteSystemsConfiguration, _ server: ActivityBusServer) {
@@ -64,9 +68,9 @@ actor ActivityBusPrograms {
             self.programs[sender]?.current = nil
             return []
         case .list:
-            return [.dictionaries(try await self.watcher().offers.map(Self.description))]
+            return [.dictionaries(try await self.watcher(for: sender).offers.map(Self.description))]
         case .continue(let id, let application):
-            let watcher = try await self.watcher()
+            let watcher = try await self.watcher(for: sender)
             guard let offer = watcher.offers.first(where: { $0.id.uuidString.lowercased() == id.lowercased() }) else {
                 throw ContinuationError(.activityUnknown, "No other system offers this activity.", side: .local)
             }
@@ -79,10 +83,11 @@ actor ActivityBusPrograms {
     // MARK: Programs
 
     private func register(_ application: String, _ types: [String], _ sender: String) async throws {
-        guard self.programs[sender] == nil, self.registering.insert(sender).inserted else {
+        guard self.programs[sender] == nil, self.registering[sender] == nil else {
             throw ActivityBusError(code: "misuse", message: "This program is registered already.")
         }
-        defer { self.registering.remove(sender) }
+        self.registering[sender] = false
+        defer { self.registering[sender] = nil }
         guard self.programs.count + self.registering.count <= Self.max else {
             throw ActivityBusError(
                 code: "localResources",
@@ -117,6 +122,7 @@ actor ActivityBusPrograms {
             }
             break
         }
+        guard self.registering[sender] == false else { return running.cancel() }
         self.programs[sender] = Program(host: host, running: running)
     }
 
@@ -136,15 +142,18 @@ actor ActivityBusPrograms {
     /// A program has left the bus, and so ends its offer.
     func left(_ sender: String) async {
         self.programs.removeValue(forKey: sender)?.running.cancel()
-        guard self.programs.isEmpty, let watching = self.watching else { return }
+        if self.registering[sender] != nil { self.registering[sender] = true }
+        self.listeners.remove(sender)
+        guard self.listeners.isEmpty, let watching = self.watching else { return }
         self.watching = nil
         watching.following.cancel()
         await watching.watcher.stop()
     }
 
     func leaveAll() async {
-        for sender in self.programs.keys { await self.left(sender) }
-        await self.left("")
+        for sender in Set(self.programs.keys).union(self.registering.keys).union(self.listeners) {
+            await self.left(sender)
+        }
     }
 
     // MARK: Offering
@@ -185,7 +194,9 @@ actor ActivityBusPrograms {
 
     private func activity(_ id: String, of sender: String) throws(ActivityBusError) -> UserActivity {
         guard let program = self.programs[sender] else { throw Self.notRegistered }
-        guard let activity = program.current?.activity, activity.id.uuidString.lowercased() == id.lowercased() else {
+        guard let activity = program.current?.activity, activity.isCurrent,
+            activity.id.uuidString.lowercased() == id.lowercased()
+        else {
             throw ActivityBusError(code: "activityUnknown", message: "This program does not offer the activity now.")
         }
         return activity
@@ -252,13 +263,23 @@ actor ActivityBusPrograms {
         }
     }
 
-    /// The watcher, which runs while there are programs.
-    private func watcher() async throws -> UserActivityWatcher {
+    /// The watcher, which runs until the last program that has asked for it leaves the bus.
+    private func watcher(for sender: String) async throws -> UserActivityWatcher {
+        self.listeners.insert(sender)
+        let watcher = try await self.startedWatcher()
+        await watcher.enumerate(within: Self.enumerationTime)
+        return watcher
+    }
+
+    private func startedWatcher() async throws -> UserActivityWatcher {
         if let watching = self.watching { return watching.watcher }
         let watcher = UserActivityWatcher(self.configuration)
         let changes = watcher.changes
         let following = Task { [server] in
-            for await _ in changes { server.emit("OffersChanged") }
+            for await _ in changes {
+                server.emit("OffersChanged")
+                guard (try? await Task.sleep(for: Self.signalInterval)) != nil else { return }
+            }
         }
         self.watching = (watcher, following)
         do {
@@ -268,7 +289,6 @@ actor ActivityBusPrograms {
             following.cancel()
             throw error
         }
-        await watcher.enumerate(within: Self.enumerationTime)
         return watcher
     }
 

@@ -10,17 +10,20 @@ internal import Synchronization
 ///
 /// Notifications are stated as a list. The server is brought to show exactly these, also after it was restarted.
 package final class DesktopNotifications: Service {
+    private struct State {
+        var wanted: [DesktopNotification] = []
+        var session: NotificationSession?
+    }
+
     /// What the user does. For one reader.
     package let events: AsyncStream<DesktopNotificationEvent>
     private let feed: AsyncStream<DesktopNotificationEvent>.Continuation
-    private let session: Mutex<NotificationSession?>
-    private let wanted = Mutex<[DesktopNotification]>([])
+    private let state = Mutex(State())
     private let logger: Logger
 
     package init(logger: Logger) {
         // The events of a user. More can only come from a program that pretends to be the server.
         (self.events, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(64))
-        self.session = Mutex(nil)
         self.logger = logger
     }
 
@@ -29,8 +32,10 @@ package final class DesktopNotifications: Service {
 
     /// Shows these notifications, and no others.
     package func present(_ notifications: [DesktopNotification]) {
-        self.wanted.withLock { $0 = notifications }
-        self.session.withLock { $0 }?.present(notifications)
+        self.state.withLock { state in
+            state.wanted = notifications
+            state.session?.present(notifications)
+        }
     }
 
     /// Serves until cancelled, or until a graceful shutdown. The notifications are then closed.
@@ -41,10 +46,11 @@ package final class DesktopNotifications: Service {
 
     private func serve() async -> Result<Void, MessageBus.Failure> {
         let session = NotificationSession(self.feed, self.logger)
-        // Those that are stated from now on reach the session itself.
-        self.session.withLock { $0 = session }
-        session.present(self.wanted.withLock { $0 })
-        defer { self.session.withLock { $0 = nil } }
+        self.state.withLock { state in
+            state.session = session
+            session.present(state.wanted)
+        }
+        defer { self.state.withLock { $0.session = nil } }
         return await withTaskCancellationHandler {
             await BlockingCalls.run { Result { () throws(MessageBus.Failure) in try session.run() } }
         } onCancel: {

@@ -222,6 +222,7 @@ final class NotificationSession: Sendable {
     }
 
     private func readLocks(_ connection: OpaquePointer) {
+        var isLocked = false
         for (name, path) in Self.locks {
             let call = MessageBus.Call(
                 destination: name,
@@ -230,12 +231,11 @@ final class NotificationSession: Sendable {
                 method: "GetActive",
                 arguments: []
             )
-            var isActive = false
             let flags = G_DBUS_CALL_FLAGS_NO_AUTO_START
             unsafe try? MessageBus.send(call, over: connection, flags: flags, self.loop.cancellable) { response, _ in
-                isActive = unsafe BusSignal.bool(of: response) ?? false
+                if unsafe BusSignal.bool(of: response) == true { isLocked = true }
             }
-            if isActive { self.events.yield(.locked(true)) }
         }
+        self.events.yield(.locked(isLocked))
     }
 }
