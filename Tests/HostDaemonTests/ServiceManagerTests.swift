@@ -62,15 +62,17 @@ import Testing
         }
     }
 
-    @Test func `the session bus starts the user's daemon by its unit, and the machine's not at all`() throws {
+    @Test func `the session bus starts the user's daemon by its unit, and the machine's not at all`() {
         let units = HostUnits(program: #"/opt/a "b"/c"#, isSystem: false, port: 4711)
-        let file = try #require(units.busFile)
-        #expect(file.name == "org.remotesystems.Registry1.service")
-        #expect(file.text.hasPrefix(HostUnits.mark))
-        #expect(file.text.contains("\nName=org.remotesystems.Registry1\n"))
-        #expect(file.text.contains("\nSystemdService=remotesystems-host.service\n"))
-        #expect(file.text.contains(#"Exec="/opt/a \"b\"/c" host run"#))
-        #expect(HostUnits(program: "/opt/a", isSystem: true, port: 4711).busFile == nil)
+        let names = ["org.remotesystems.Registry1", "org.remotesystems.Activities1"]
+        #expect(units.busFiles.map(\.name) == names.map { "\($0).service" })
+        for (file, name) in zip(units.busFiles, names) {
+            #expect(file.text.hasPrefix(HostUnits.mark))
+            #expect(file.text.contains("\nName=\(name)\n"))
+            #expect(file.text.contains("\nSystemdService=remotesystems-host.service\n"))
+            #expect(file.text.contains(#"Exec="/opt/a \"b\"/c" host run"#))
+        }
+        #expect(HostUnits(program: "/opt/a", isSystem: true, port: 4711).busFiles.isEmpty)
     }
 
     @Test func `written units name their author, quote the program, and limit restarts (X-34)`() {

@@ -33,25 +33,28 @@ package struct HostUnits: Sendable {
         ]
     }
 
-    /// The file by which a session bus starts the user's daemon for a program that needs it; `nil` for the machine's
+    /// The files by which a session bus starts the user's daemon for a program that needs it; none for the machine's
     /// daemon, which is on no session bus.
-    package var busFile: File? {
-        guard !self.isSystem else { return nil }
+    package var busFiles: [File] {
+        guard !self.isSystem else { return [] }
         let program = self.program.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-        return File(
-            name: Self.busFileName,
-            text: """
-                \(Self.mark)
-                [D-BUS Service]
-                Name=\(RegistryName.bus)
-                # Used by a bus without systemd.
-                Exec="\(program)" host run
-                SystemdService=\(Self.name).service
+        return zip(Self.busNames, Self.busFileNames).map { name, file in
+            File(
+                name: file,
+                text: """
+                    \(Self.mark)
+                    [D-BUS Service]
+                    Name=\(name)
+                    # Used by a bus without systemd.
+                    Exec="\(program)" host run
+                    SystemdService=\(Self.name).service
 
-                """
-        )
+                    """
+            )
+        }
     }
-    package static let busFileName = "\(RegistryName.bus).service"
+    package static let busFileNames = Self.busNames.map { "\($0).service" }
+    private static let busNames = [RegistryName.bus, ActivityBusInterface.name]
 
     private var socket: String {
         """

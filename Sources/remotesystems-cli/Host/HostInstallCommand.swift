@@ -84,7 +84,7 @@ struct HostInstallCommand: Subcommand {
         let program = try self.program ?? Self.ownPath()
         let units = HostUnits(program: program, isSystem: self.units.system, port: self.port)
         var files = units.files.map { (path: "\(place)/\($0.name)", text: $0.text) }
-        if let file = units.busFile { files.append(("\(try self.units.busPlace())/\(file.name)", file.text)) }
+        for file in units.busFiles { files.append(("\(try self.units.busPlace())/\(file.name)", file.text)) }
         for (path, _) in files {
             guard UnitFile.isOurs(path) else {
                 throw Failure("misuse", "\(path) was not written by this command and was not changed.")
@@ -141,7 +141,10 @@ struct HostUninstallCommand: Subcommand {
         try output.line("    \(self.units.systemctl) disable --now \(HostUnits.name).socket \(HostUnits.name).service")
         var removed = false
         var paths = ["\(HostUnits.name).service", "\(HostUnits.name).socket"].map { "\(place)/\($0)" }
-        if !self.units.system { paths.append("\(try self.units.busPlace())/\(HostUnits.busFileName)") }
+        if !self.units.system {
+            let busPlace = try self.units.busPlace()
+            paths += HostUnits.busFileNames.map { "\(busPlace)/\($0)" }
+        }
         for path in paths {
             guard FileManager.default.fileExists(atPath: path) else { continue }
             guard UnitFile.isOurs(path) else {
