@@ -47,14 +47,7 @@ extension SystemTests {
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
                 // The origin's daemon speaks for the application that offers.
-                let originDaemon = try a.host.start(
-                    [
-                        "env", "XDG_DATA_HOME=\(a.host.directory)/data", try builtProgram("remotesystems"), "host",
-                        "run", "--json", "--state-directory", a.state,
-                    ],
-                    readsErrors: true
-                )
-                try await originDaemon.reported("ready", within: .seconds(15))
+                let originDaemon = try await a.startDaemon(data: "\(a.host.directory)/data")
                 let offering = try a.application("test.author", offering: Self.type)
                 try await offering.reached("offering")
                 let data = "\(b.host.directory)/data"
@@ -68,14 +61,7 @@ extension SystemTests {
                     #""documentTypes": [{"mediaTypes": ["text/plain"], "activityType": "\#(Self.type)"}]"#,
                     in: data
                 )
-                let daemon = try b.host.start(
-                    [
-                        "env", "XDG_DATA_HOME=\(data)", try builtProgram("remotesystems"), "host", "run", "--json",
-                        "--state-directory", b.state,
-                    ],
-                    readsErrors: true
-                )
-                try await daemon.reported("ready", within: .seconds(15))
+                let daemon = try await b.startDaemon(data: data)
                 // Other systems cannot start it.
                 let foreign = try await a.failedCall(b.address, "org.remotesystems.activities", "test.reader")
                 #expect(foreign.contains("offers no service"), "\(foreign)")
@@ -274,6 +260,19 @@ extension Machine {
         let command = try self.command(["activities", "continue", type])
         let code = try await command.exit(within: .seconds(60))
         return (code, try await command.allLines())
+    }
+
+    /// Starts the host daemon, and waits until it is ready.
+    fileprivate func startDaemon(data: String) async throws -> ChildProcess {
+        let daemon = try self.host.start(
+            [
+                "env", "XDG_DATA_HOME=\(data)", try builtProgram("remotesystems"), "host", "run", "--json",
+                "--state-directory", self.state,
+            ],
+            readsErrors: true
+        )
+        try await daemon.reported("ready", within: .seconds(15))
+        return daemon
     }
 
     fileprivate func install(_ id: String, _ program: [String], _ more: String, in data: String) throws {

@@ -1,8 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import ValueSets
-
 /// The names of hand-off on the session bus (`Docs/dbus-activities.md`).
 enum ActivityBusInterface {
     /// The bus name, and the name of the interface.
@@ -29,27 +27,11 @@ enum ActivityBusInterface {
         <method name="Withdraw"><arg name="id" type="s" direction="in"/></method>
         <method name="List"><arg name="offers" type="aa{sv}" direction="out"/></method>
         <method name="Continue"><arg name="id" type="s" direction="in"/>\
-        <arg name="application" type="s" direction="in"/><arg name="application" type="s" direction="out"/></method>
+        <arg name="application" type="s" direction="in"/><arg name="continued_in" type="s" direction="out"/></method>
         <signal name="OffersChanged"/>
         <signal name="Continued"><arg name="id" type="s"/><arg name="system" type="s"/>\
         <arg name="application" type="s"/></signal>
         <property name="Version" type="u" access="read"/>
         </interface></node>
         """
-}
-
-/// A call of a program on the bus.
-enum ActivityBusCall: Sendable, Equatable {
-    case register(application: String, activityTypes: [String])
-    case offer(type: String, title: String, content: ValueSet, options: ValueSet)
-    case update(id: String, title: String, content: ValueSet)
-    case withdraw(id: String)
-    case list
-    case `continue`(id: String, application: String)
-}
-
-/// A call failed. The name ends with the code of the error.
-struct ActivityBusError: Error, Equatable {
-    var code: String
-    var message: String
 }

@@ -26,8 +26,8 @@ actor ActivityBusPrograms {
     private let configuration: RemoteSystemsConfiguration
     private let server: ActivityBusServer
     private var programs: [String: Program] = [:]
-    /// The programs that are being registered, and whether they have left the bus meanwhile.
-    private var registering: [String: Bool] = [:]
+    /// The programs that are being registered.
+    private var registering: Set<String> = []
     /// The programs that have asked for the offers of other systems.
     private var listeners: Set<String> = []
     private var watching: (watcher: UserActivityWatcher, following: Task<Void, Never>)?
@@ -83,11 +83,10 @@ actor ActivityBusPrograms {
     // MARK: Programs
 
     private func register(_ application: String, _ types: [String], _ sender: String) async throws {
-        guard self.programs[sender] == nil, self.registering[sender] == nil else {
+        guard self.programs[sender] == nil, self.registering.insert(sender).inserted else {
             throw ActivityBusError(code: "misuse", message: "This program is registered already.")
         }
-        self.registering[sender] = false
-        defer { self.registering[sender] = nil }
+        defer { self.registering.remove(sender) }
         guard self.programs.count + self.registering.count <= Self.max else {
             throw ActivityBusError(
                 code: "localResources",
@@ -122,7 +121,6 @@ actor ActivityBusPrograms {
             }
             break
         }
-        guard self.registering[sender] == false else { return running.cancel() }
         self.programs[sender] = Program(host: host, running: running)
     }
 
@@ -142,7 +140,6 @@ actor ActivityBusPrograms {
     /// A program has left the bus, and so ends its offer.
     func left(_ sender: String) async {
         self.programs.removeValue(forKey: sender)?.running.cancel()
-        if self.registering[sender] != nil { self.registering[sender] = true }
         self.listeners.remove(sender)
         guard self.listeners.isEmpty, let watching = self.watching else { return }
         self.watching = nil
@@ -151,9 +148,7 @@ actor ActivityBusPrograms {
     }
 
     func leaveAll() async {
-        for sender in Set(self.programs.keys).union(self.registering.keys).union(self.listeners) {
-            await self.left(sender)
-        }
+        for sender in self.listeners.union(self.programs.keys) { await self.left(sender) }
     }
 
     // MARK: Offering

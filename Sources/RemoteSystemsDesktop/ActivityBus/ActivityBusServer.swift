@@ -16,14 +16,20 @@ final class ActivityBusServer: Sendable {
     private static let maxCalls = 256
 
     private let loop = BusLoop()
-    /// The number of calls of each program that are handled now.
-    private let calls = Mutex<[String: Int]>([:])
+    /// The programs whose calls are handled now.
+    private let calls = Mutex<[String: Calls]>([:])
     private let events: AsyncStream<Event>.Continuation
 
     enum Event: Sendable {
         case call(ActivityBusCall, sender: String, BusInvocation)
-        /// A program has left the bus.
+        /// A program has left the bus. Reported again when the last of its calls is over, since that may have begun
+        /// something for it.
         case left(String)
+    }
+
+    private struct Calls {
+        var count = 0
+        var hasLeft = false
     }
 
     init(_ events: AsyncStream<Event>.Continuation) { self.events = events }
@@ -80,23 +86,27 @@ final class ActivityBusServer: Sendable {
 
     private func begin(_ sender: String) -> Bool {
         self.calls.withLock { calls in
-            guard calls[sender, default: 0] < Self.maxCallsOfProgram, calls.values.reduce(0, +) < Self.maxCalls else {
-                return false
-            }
-            calls[sender, default: 0] += 1
+            guard calls[sender]?.count ?? 0 < Self.maxCallsOfProgram,
+                calls.values.reduce(0, { $0 + $1.count }) < Self.maxCalls
+            else { return false }
+            calls[sender, default: Calls()].count += 1
             return true
         }
     }
 
     /// A call was responded to.
     func handled(_ sender: String) {
-        self.calls.withLock { calls in
-            guard let count = calls[sender], count > 1 else {
-                calls[sender] = nil
-                return
-            }
-            calls[sender] = count - 1
+        let hasLeft = self.calls.withLock { calls in
+            calls[sender]?.count -= 1
+            guard calls[sender]?.count == 0 else { return false }
+            return calls.removeValue(forKey: sender)?.hasLeft ?? false
         }
+        if hasLeft { self.events.yield(.left(sender)) }
+    }
+
+    private func left(_ sender: String) {
+        self.calls.withLock { $0[sender]?.hasLeft = true }
+        self.events.yield(.left(sender))
     }
 
     private func followPrograms(_ connection: OpaquePointer) throws(MessageBus.Failure) {
@@ -116,7 +126,7 @@ final class ActivityBusServer: Sendable {
                     signal.sender == "org.freedesktop.DBus", signal.texts.count == 3, signal.texts[2].isEmpty
                 else { return }
                 let server = unsafe Unmanaged<ActivityBusServer>.fromOpaque(data).takeUnretainedValue()
-                server.events.yield(.left(signal.texts[0]))
+                server.left(signal.texts[0])
             },
             Unmanaged.passRetained(self).toOpaque(),
             { data in if let data = unsafe data { unsafe Unmanaged<ActivityBusServer>.fromOpaque(data).release() } }

@@ -16,7 +16,7 @@ enum SandboxedProgram {
         return Self.application(in: text)
     }
 
-    /// Reads the name in the group `Application`, or `Runtime` for a program without an application.
+    /// Reads the name in the group `Application`. Empty if there is none, as in a sandbox without an application.
     static func application(in text: String) -> String {
         var group = ""
         for line in text.split(separator: "\n") {

@@ -98,9 +98,7 @@ internal import Synchronization
         let doNotQueue: UInt32 = 4
         let call = MessageBus.Call.bus("RequestName", [.string(name), .uint32(doNotQueue)])
         unsafe try MessageBus.send(call, over: connection, self.cancellable) { response, _ in
-            guard let number = unsafe g_variant_get_child_value(response, 0) else { return }
-            isOwner = unsafe g_variant_get_uint32(number) == 1
-            unsafe g_variant_unref(number)
+            isOwner = unsafe BusSignal.number(of: response) == 1
         }
         guard isOwner else { throw MessageBus.Failure(message: "Another process has the name \(name)") }
     }

@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CRemoteSystemsGIO
 package import Logging
 internal import ServiceLifecycle
 internal import Synchronization

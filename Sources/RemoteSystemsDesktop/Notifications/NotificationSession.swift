@@ -14,6 +14,7 @@ final class NotificationSession: Sendable {
         var server: String?
         /// Whether the last step failed. It is tried again when something changes.
         var hasFailed = false
+        var isStopping = false
     }
 
     private static let name = "org.freedesktop.Notifications"
@@ -28,7 +29,6 @@ final class NotificationSession: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
     private let loop = BusLoop()
-    private let isStopping = Mutex(false)
 
     init(_ events: AsyncStream<DesktopNotificationEvent>.Continuation, _ logger: Logger) {
         self.events = events
@@ -47,7 +47,7 @@ final class NotificationSession: Sendable {
 
     /// Closes all notifications, then the connection. A server that does not respond is given up after a second.
     func stop() {
-        self.isStopping.withLock { $0 = true }
+        self.state.withLock { $0.isStopping = true }
         self.present([])
         BlockingCalls.after(.seconds(1)) { [loop] in loop.stop() }
     }
@@ -59,7 +59,7 @@ final class NotificationSession: Sendable {
             unsafe self.readLocks(connection)
         } turn: { connection in
             unsafe self.takeSteps(connection)
-            return !self.isStopping.withLock { $0 }
+            return !self.state.withLock { $0.isStopping }
         }
     }
 
@@ -93,9 +93,7 @@ final class NotificationSession: Sendable {
             var id: UInt32 = 0
             let arguments = Self.arguments(of: notification, replacing: replaced)
             unsafe try self.call("Notify", arguments, connection) { response in
-                guard let number = unsafe g_variant_get_child_value(response, 0) else { return }
-                unsafe id = g_variant_get_uint32(number)
-                unsafe g_variant_unref(number)
+                id = unsafe BusSignal.number(of: response) ?? 0
             }
             self.state.withLock { $0.table.notified(notification, as: id) }
         }
@@ -144,7 +142,8 @@ final class NotificationSession: Sendable {
             method: method,
             arguments: arguments
         )
-        unsafe try MessageBus.send(call, over: connection, self.loop.cancellable) { response, _ in unsafe read(response)
+        unsafe try MessageBus.send(call, over: connection, self.loop.cancellable) { response, _ in
+            unsafe read(response)
         }
     }
 

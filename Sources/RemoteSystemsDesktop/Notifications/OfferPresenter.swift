@@ -102,7 +102,7 @@ package actor OfferPresenter: Service {
     private func show() { self.desktop.present(self.notifications.notifications) }
 
     private func `continue`(_ offer: UserActivityOffer, _ key: String, in receiver: String?) async {
-        var continued = Continued(offer: offer, application: receiver)
+        var continued = Continued(offer: offer)
         do {
             continued.application = try await OfferContinuation(self.watcher, self.configuration)
                 .continue(offer, in: receiver)

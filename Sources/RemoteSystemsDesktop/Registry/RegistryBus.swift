@@ -85,7 +85,7 @@ private final class Serving: Sendable {
     }
 
     private func respond(_ parameters: OpaquePointer?, _ invocation: OpaquePointer?) {
-        guard unsafe Self.text(parameters) == self.system else {
+        guard let parameters = unsafe parameters, unsafe BusSignal.texts(of: parameters) == [self.system] else {
             unsafe g_dbus_method_invocation_return_dbus_error(
                 invocation,
                 RegistryName.otherSystem,
@@ -109,13 +109,5 @@ private final class Serving: Sendable {
             descriptors
         )
         if let descriptors = unsafe descriptors { unsafe g_object_unref(UnsafeMutableRawPointer(descriptors)) }
-    }
-
-    private static func text(_ parameters: OpaquePointer?) -> String? {
-        guard let parameters = unsafe parameters, let text = unsafe g_variant_get_child_value(parameters, 0) else {
-            return nil
-        }
-        defer { unsafe g_variant_unref(text) }
-        return unsafe String(cString: g_variant_get_string(text, nil))
     }
 }

@@ -66,6 +66,7 @@ import Testing
         }
         // Without success the waiting machine waits on.
         if (try? ended.get()) == nil {
+            // The report follows the end of the connection, which the connecting machine sees first.
             while let failures, failures.all.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(10)) }
             if !waitingEndsToo { task.cancel() }
         }
