@@ -15,13 +15,7 @@ package struct DiscoveryKey: Hashable, Sendable {
     package static let byteCount = 32
     package static let tagByteCount = 8
     /// The length of a signed key: the number (8 bytes, big-endian), the key, the signature (64 bytes).
-    package static let signedByteCount = Self.numberCount + Self.byteCount + Self.signatureCount
-
-    private static let numberCount = 8
-    private static let signatureCount = 64
-    /// A text that is included in the signed bytes, so that the signature is not valid for anything else that the
-    /// account's root key signs.
-    private static let context = Array("remote-systems/1 discovery".utf8)
+    package static let signedByteCount = UInt64.byteCount + Self.byteCount + RootStatement.signatureBytes
 
     package let bytes: [UInt8]
 
@@ -55,17 +49,11 @@ package struct DiscoveryKey: Hashable, Sendable {
         signing key: P256.Signing.PrivateKey
     ) throws(IdentityError) {
         let new = DiscoveryKey()
-        let number = (0..<Self.numberCount).map { UInt8(truncatingIfNeeded: position.number >> (56 - 8 * $0)) }
-        let body = number + new.bytes
-        do {
-            self.signedBytes = try body + key.signature(for: Self.signed(body[...], account)).rawRepresentation
-        } catch {
-            throw IdentityError(
-                .cryptography,
-                "The new discovery key could not be signed. No system was revoked; please report this.",
-                cause: error
-            )
-        }
+        self.signedBytes = try RootStatement.discoveryKey.signed(
+            position.number.bigEndianBytes + new.bytes,
+            by: account,
+            with: key
+        )
         self.bytes = new.bytes
         self.position = position
     }
@@ -77,24 +65,9 @@ package struct DiscoveryKey: Hashable, Sendable {
         guard bytes.count == Self.signedByteCount else {
             throw TrustError(.malformed, "A signed discovery key has an invalid length.")
         }
-        let body = bytes.dropLast(Self.signatureCount)
-        let signed = Self.signed(body, roots.accountID)
-        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: bytes.suffix(Self.signatureCount)),
-            let root = roots.signer({ $0.isValidSignature(signature, for: signed) })
-        else {
-            throw TrustError(
-                .badSignature,
-                """
-                A discovery key was not signed by this account's key. The system that sent it is faulty or hostile; \
-                nothing was changed.
-                """
-            )
-        }
-        self.bytes = Array(body.dropFirst(Self.numberCount))
-        self.position = TrustPosition(
-            root: root,
-            number: body.prefix(Self.numberCount).reduce(0) { $0 << 8 | UInt64($1) }
-        )
+        let (body, root) = try roots.verified(bytes, as: .discoveryKey)
+        self.bytes = Array(body.dropFirst(UInt64.byteCount))
+        self.position = TrustPosition(root: root, number: UInt64(bigEndianBytes: body))
         self.signedBytes = bytes
     }
 
@@ -106,10 +79,6 @@ package struct DiscoveryKey: Hashable, Sendable {
         guard let present = other.position else { return true }
         return position == present
             ? other.bytes.lexicographicallyPrecedes(self.bytes) : position > present
-    }
-
-    private static func signed(_ body: ArraySlice<UInt8>, _ account: AccountID) -> [UInt8] {
-        Self.context + account.bytes + body
     }
 
     // MARK: Tags

@@ -25,10 +25,6 @@ package struct LinkList: Sendable, Hashable {
     static let maxWithdrawn = 24
     package static let maxBytes = 256 << 10
 
-    private static let signatureCount = 64
-    /// A text that is included in the signed bytes, so that the signature is not valid for anything else that the
-    /// account's root key signs.
-    private static let context = Array("remote-systems/1 links".utf8)
     private static let limits = ValueSetLimits(depth: 8, keysPerDictionary: 64, items: 32_768, bytes: Self.maxBytes)
 
     private enum Key {
@@ -40,23 +36,11 @@ package struct LinkList: Sendable, Hashable {
     ///
     /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
     init(_ bytes: [UInt8], of roots: RootChain) throws(TrustError) {
-        guard (Self.signatureCount + 1...Self.maxBytes).contains(bytes.count) else {
+        guard (RootStatement.signatureBytes + 1...Self.maxBytes).contains(bytes.count) else {
             throw .malformedLinks("has an invalid length")
         }
-        let body = Array(bytes.dropLast(Self.signatureCount))
-        let signed = Self.signed(body, roots.accountID)
-        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: bytes.suffix(Self.signatureCount)),
-            let root = roots.signer({ $0.isValidSignature(signature, for: signed) })
-        else {
-            throw TrustError(
-                .badSignature,
-                """
-                A list of linked accounts was not signed by this account's key. The system that sent it is faulty or \
-                hostile; nothing was changed.
-                """
-            )
-        }
-        guard let map = try? ValueSet(encoded: body, limits: Self.limits), let number = map[Key.number]?.uint64,
+        let (body, root) = try roots.verified(bytes, as: .linkList)
+        guard let map = try? ValueSet(encoded: Array(body), limits: Self.limits), let number = map[Key.number]?.uint64,
             let entries = map[Key.links]?.array, entries.count <= Self.maxLinks + Self.maxWithdrawn
         else { throw .malformedLinks("cannot be read") }
         let links = entries.compactMap { AccountLink($0.dictionary, own: roots) }
@@ -88,12 +72,13 @@ package struct LinkList: Sendable, Hashable {
         let map: ValueSet = [
             Key.number: .unsigned(number), Key.links: .array(self.links.map { .dictionary($0.value) }),
         ]
+        let body: [UInt8]
         do {
-            let body = try map.encoded()
-            self.bytes = try body + key.signature(for: Self.signed(body, account)).rawRepresentation
+            body = try map.encoded()
         } catch {
-            throw .unsignedLinks(error)
+            throw .tooManyLinks
         }
+        self.bytes = try RootStatement.linkList.signed(body, by: account, with: key)
         guard self.bytes.count <= Self.maxBytes else { throw .tooManyLinks }
     }
 
@@ -109,10 +94,6 @@ package struct LinkList: Sendable, Hashable {
         var links = Dictionary(self.links.map { ($0.account, $0) }) { first, _ in first }
         links.merge(other.links.map { ($0.account, $0) }) { $0.number >= $1.number ? $0 : $1 }
         return Array(links.values)
-    }
-
-    private static func signed(_ body: [UInt8], _ account: AccountID) -> [UInt8] {
-        Self.context + account.bytes + body
     }
 }
 
@@ -170,21 +151,13 @@ extension IdentityError {
         IdentityError(.invalidLink, "\(text) Nothing was changed.")
     }
 
-    fileprivate static var tooManyLinks: IdentityError {
+    static var tooManyLinks: IdentityError {
         IdentityError(
             .tooManyLinks,
             """
             An account has at most \(LinkList.maxLinks) links, with \(LinkList.maxBytes >> 10) KiB of grants and keys \
             in all. Nothing was changed. Withdraw a link first ('remotesystems account unlink').
             """
-        )
-    }
-
-    static func unsignedLinks(_ cause: any Error) -> IdentityError {
-        IdentityError(
-            .cryptography,
-            "The list of linked accounts could not be signed. Nothing was changed; please report this.",
-            cause: cause
         )
     }
 }

@@ -13,9 +13,7 @@ package struct LinkWithdrawal: Hashable, Sendable {
     /// The notice as stored and sent: the number (8 bytes, big-endian), the signature (64 bytes).
     package let bytes: [UInt8]
 
-    package static let byteCount = 72
-    private static let numberCount = 8
-    private static let context = Array("remote-systems/1 link withdrawn".utf8)
+    package static let byteCount = UInt64.byteCount + RootStatement.signatureBytes
 
     /// Reads a notice and verifies its signature.
     ///
@@ -27,20 +25,8 @@ package struct LinkWithdrawal: Hashable, Sendable {
         guard bytes.count == Self.byteCount else {
             throw TrustError(.malformed, "The notice that a link was withdrawn has an invalid length.")
         }
-        let signed = Self.signed(bytes.prefix(Self.numberCount), by: roots.accountID, of: account)
-        guard
-            let signature = try? P256.Signing.ECDSASignature(rawRepresentation: bytes.dropFirst(Self.numberCount)),
-            roots.signer({ $0.isValidSignature(signature, for: signed) }) != nil
-        else {
-            throw TrustError(
-                .badSignature,
-                """
-                A notice that a link was withdrawn was not signed by the other account's key. The system that sent it \
-                is faulty or hostile; nothing was changed.
-                """
-            )
-        }
-        self.number = bytes.prefix(Self.numberCount).reduce(0) { $0 << 8 | UInt64($1) }
+        let (body, _) = try roots.verified(bytes, as: .linkWithdrawal, for: account.bytes)
+        self.number = UInt64(bigEndianBytes: body)
         self.bytes = bytes
     }
 
@@ -50,17 +36,12 @@ package struct LinkWithdrawal: Hashable, Sendable {
         of other: AccountID,
         signing key: P256.Signing.PrivateKey
     ) throws(IdentityError) {
-        let head = (0..<Self.numberCount).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
         self.number = number
-        do {
-            let signature = try key.signature(for: Self.signed(head[...], by: account, of: other))
-            self.bytes = head + signature.rawRepresentation
-        } catch {
-            throw .unsignedLinks(error)
-        }
-    }
-
-    private static func signed(_ number: ArraySlice<UInt8>, by account: AccountID, of other: AccountID) -> [UInt8] {
-        Self.context + account.bytes + other.bytes + number
+        self.bytes = try RootStatement.linkWithdrawal.signed(
+            number.bigEndianBytes,
+            by: account,
+            for: other.bytes,
+            with: key
+        )
     }
 }

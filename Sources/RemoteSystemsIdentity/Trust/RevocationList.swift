@@ -28,17 +28,12 @@ package struct RevocationList: Hashable, Sendable {
 
     /// The maximum number of systems in a list: 4096, which is 128 KiB of ids.
     package static let maxSystems = 4096
-    package static let minBytes = Self.numberCount + Self.signatureCount
-    package static let maxBytes = Self.numberCount + Self.maxSystems * KeyFingerprint.byteCount + Self.signatureCount
+    /// The length of a list without systems.
+    package static let minBytes = UInt64.byteCount + RootStatement.signatureBytes
+    package static let maxBytes = Self.minBytes + Self.maxSystems * KeyFingerprint.byteCount
 
     /// The maximum number of ``older`` lists.
     package static let maxOlder = 3
-
-    private static let numberCount = 8
-    private static let signatureCount = 64
-    /// A text that is included in the signed bytes, so that the signature is not valid for anything else that the
-    /// account's root key signs.
-    private static let context = Array("remote-systems/1 revoked".utf8)
 
     /// Reads a list and verifies its signature.
     ///
@@ -47,41 +42,25 @@ package struct RevocationList: Hashable, Sendable {
         guard Self.canHave(length: bytes.count) else {
             throw TrustError(.malformed, "A revocation list has an invalid length.")
         }
-        let body = bytes.dropLast(Self.signatureCount)
-        let signed = Self.signed(body, roots.accountID)
-        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: bytes.suffix(Self.signatureCount)),
-            let root = roots.signer({ $0.isValidSignature(signature, for: signed) })
-        else {
-            throw TrustError(
-                .badSignature,
-                """
-                A revocation list was not signed by this account's key. The system that sent it is faulty or \
-                hostile; nothing was changed.
-                """
-            )
-        }
+        let (body, root) = try roots.verified(bytes, as: .revocationList)
         let systems = Self.systems(body)
         guard zip(systems, systems.dropFirst()).allSatisfy({ $0 < $1 }) else {
             throw TrustError(.malformed, "A revocation list is not in order.")
         }
         self.root = root
-        self.number = Self.number(body)
+        self.number = UInt64(bigEndianBytes: body)
         self.systems = systems
         self.bytes = bytes
     }
 
     /// The number of a list whose signature is not verified yet; `nil` if the length is not that of a list.
     package static func number(in bytes: [UInt8]) -> UInt64? {
-        Self.canHave(length: bytes.count) ? Self.number(bytes[...]) : nil
+        Self.canHave(length: bytes.count) ? UInt64(bigEndianBytes: bytes[...]) : nil
     }
 
     private static func canHave(length: Int) -> Bool {
-        let fixed = Self.numberCount + Self.signatureCount
-        return (fixed...Self.maxBytes).contains(length) && (length - fixed).isMultiple(of: KeyFingerprint.byteCount)
-    }
-
-    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
-        bytes.prefix(Self.numberCount).reduce(0) { $0 << 8 | UInt64($1) }
+        (Self.minBytes...Self.maxBytes).contains(length)
+            && (length - Self.minBytes).isMultiple(of: KeyFingerprint.byteCount)
     }
 
     /// Creates a list and signs it with `key`.
@@ -104,17 +83,11 @@ package struct RevocationList: Hashable, Sendable {
         self.root = root
         self.number = number
         self.systems = systems.sorted()
-        let head = (0..<Self.numberCount).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
-        let body = head + self.systems.flatMap(\.bytes)
-        do {
-            self.bytes = try body + key.signature(for: Self.signed(body[...], account)).rawRepresentation
-        } catch {
-            throw IdentityError(
-                .cryptography,
-                "The revocation list could not be signed. No system was revoked; please report this.",
-                cause: error
-            )
-        }
+        self.bytes = try RootStatement.revocationList.signed(
+            number.bigEndianBytes + self.systems.flatMap(\.bytes),
+            by: account,
+            with: key
+        )
     }
 
     /// Whether the list replaces another list of its account: a newer root key signed it, or the same root key with a
@@ -167,11 +140,11 @@ package struct RevocationList: Hashable, Sendable {
 
     /// The systems in a list whose signature is not verified; `nil` if the length is not that of a list.
     package static func systems(in bytes: [UInt8]) -> [SystemID]? {
-        Self.canHave(length: bytes.count) ? Self.systems(bytes.dropLast(Self.signatureCount)) : nil
+        Self.canHave(length: bytes.count) ? Self.systems(bytes.dropLast(RootStatement.signatureBytes)) : nil
     }
 
     private static func systems(_ body: ArraySlice<UInt8>) -> [SystemID] {
-        let ids = body.dropFirst(Self.numberCount)
+        let ids = body.dropFirst(UInt64.byteCount)
         return stride(from: ids.startIndex, to: ids.endIndex, by: KeyFingerprint.byteCount)
             .compactMap { SystemID(bytes: ids[$0..<($0 + KeyFingerprint.byteCount)]) }
     }
@@ -189,9 +162,5 @@ package struct RevocationList: Hashable, Sendable {
             range = self.systems[middle] < system ? middle + 1..<range.endIndex : first..<middle
         }
         return false
-    }
-
-    private static func signed(_ body: ArraySlice<UInt8>, _ account: AccountID) -> [UInt8] {
-        Self.context + account.bytes + body
     }
 }
