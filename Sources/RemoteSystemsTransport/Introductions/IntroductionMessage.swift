@@ -3,10 +3,15 @@
 
 internal import FoundationEssentials
 internal import NIOCore
+internal import RemoteSystemsIdentity
 internal import ValueSets
 
-/// The messages of one protocol between systems that do not trust each other yet: joining or pairing.
+/// The messages of one protocol between systems that do not trust each other yet: joining or pairing. On the wire each
+/// message is a frame with the CBOR array `[kind, map]`.
 protocol IntroductionMessage: Sendable {
+    /// The kinds of messages. The raw values are on the wire.
+    associatedtype Kind: RawRepresentable<UInt64>
+
     /// The protocol's name in TLS's application-layer protocol negotiation (RFC 7301).
     static var alpn: String { get }
     /// What to do when the other side takes too long. A full sentence.
@@ -17,8 +22,57 @@ protocol IntroductionMessage: Sendable {
     /// Reads a frame, without its length field.
     init(_ frame: ByteBuffer) throws(TransportError)
 
+    /// The kind of message, and its map.
+    var parts: (Kind, ValueSet) { get }
+}
+
+extension IntroductionMessage {
     /// Appends the frame with its length field.
-    func write(to buffer: inout ByteBuffer) throws(ValueSetError)
+    func write(to buffer: inout ByteBuffer) throws(ValueSetError) {
+        let (kind, map) = self.parts
+        let frame = FrameArray(kind.rawValue, set: map)
+        buffer.writeLengthPrefixed(frame, size: try frame.size())
+    }
+}
+
+/// The keys of the messages' maps.
+enum IntroductionKey {
+    static let nonce = "nonce"
+    static let code = "code"
+    static let reason = "reason"
+    static let request = "request"
+    static let certificate = "certificate"
+    static let roots = "root-certificate"
+    static let discoveryKey = "discovery-key"
+    static let signedDiscoveryKey = "signed-discovery-key"
+    static let revocations = "revocations"
+}
+
+/// The allowed lengths of the values, in bytes. They are checked before the values are parsed.
+enum IntroductionSize {
+    /// Nonces, codes and hashes.
+    static let hash = 32...32
+    static let request = 1...2048
+    static let certificate = 1...4096
+    static let roots = 1...RootChain.maxBytes
+    static let discoveryKey = DiscoveryKey.byteCount...DiscoveryKey.byteCount
+    static let signedKey = DiscoveryKey.signedByteCount...DiscoveryKey.signedByteCount
+    static let revocations = RevocationList.minBytes...RevocationList.maxBytes
+}
+
+/// What every system receives with its certificate: the same in both protocols.
+extension ValueSet {
+    init(certificate: [UInt8], discoveryKey: [UInt8], signedDiscoveryKey: [UInt8]?, revocations: [UInt8]?) {
+        self = [
+            IntroductionKey.certificate: .bytes(certificate), IntroductionKey.discoveryKey: .bytes(discoveryKey),
+        ]
+        if let signedDiscoveryKey { self[IntroductionKey.signedDiscoveryKey] = .bytes(signedDiscoveryKey) }
+        if let revocations { self[IntroductionKey.revocations] = .bytes(revocations) }
+    }
+}
+
+extension Value {
+    static func bytes(_ bytes: [UInt8]) -> Value { .data(Data(bytes)) }
 }
 
 /// A frame of an introduction: the CBOR array `[kind, map]`. Further elements and unknown keys are ignored.
@@ -58,6 +112,11 @@ struct IntroductionFrame {
 
     func optionalBytes(_ key: String, _ size: ClosedRange<Int>) throws(TransportError) -> [UInt8]? {
         self.map[key] == nil ? nil : try self.bytes(key, size)
+    }
+
+    /// The reason of a refusal. An unknown one, for example of a later version, is read as `other`.
+    func reason<Refusal: RawRepresentable<String>>(otherwise other: Refusal) -> Refusal {
+        self.map[IntroductionKey.reason]?.string.flatMap { Refusal(rawValue: $0) } ?? other
     }
 
     static func unknown(_ kind: UInt64) -> TransportError {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import NIOCore
 
 @testable import RemoteSystemsIdentity
 @testable import RemoteSystemsTransport
@@ -47,9 +46,9 @@ private struct Joining {
     mutating func perform(_ command: Command) {
         switch command.kind % 7 {
         case 0:
-            if let message = self.read(command.payload) { self.toInviter(message) }
+            if let message = JoinMessage.read(command.payload) { self.toInviter(message) }
         case 1:
-            if let message = self.read(command.payload) { self.toJoiner(message) }
+            if let message = JoinMessage.read(command.payload) { self.toJoiner(message) }
         case 2:
             let message =
                 self.challenge == nil ? .hello(Self.startedJoiner.hello) : self.proof.map { JoinMessage.proof($0) }
@@ -76,25 +75,7 @@ private struct Joining {
         _ body: (inout Joining, JoinMessage) -> Void
     ) {
         guard let message else { return }
-        var frame = ByteBuffer()
-        made { try message.write(to: &frame) }
-        frame.moveReaderIndex(forwardBy: FrameDecoder.lengthBytes)
-        var bytes = Array(frame.readableBytesView)
-        var rest = command.payload[...]
-        while let high = rest.popFirst(), let low = rest.popFirst(), let mask = rest.popFirst() {
-            bytes[(Int(high) << 8 | Int(low)) % bytes.count] ^= mask
-        }
-        if let message = self.read(bytes) { body(&self, message) }
-    }
-
-    /// Reads a message. What is read can be written, and gives the same message again.
-    private func read(_ bytes: [UInt8]) -> JoinMessage? {
-        guard let message = try? JoinMessage(ByteBuffer(bytes: bytes)) else { return nil }
-        var frame = ByteBuffer()
-        made { try message.write(to: &frame) }
-        frame.moveReaderIndex(forwardBy: FrameDecoder.lengthBytes)
-        require((try? JoinMessage(frame)) == message, "a joining message changed")
-        return message
+        if let message = message.changed(by: command.payload) { body(&self, message) }
     }
 
     private mutating func toInviter(_ message: JoinMessage) {
