@@ -224,29 +224,13 @@ extension KnownEndpoints {
         var met: [String: Meeting]?
     }
 
-    /// The version of the file, which decides how to read the rest.
-    private struct Format: Codable {
-        var version: Int
-    }
-
-    /// The reason why the file of known endpoints cannot be used.
-    enum FileError: Error {
-        /// A newer version of the software wrote the file.
-        case newerVersion
-        case damaged
-    }
-
     private static let version = 1
     private static let saltBytes = 16
 
     /// Reads the contents of the file. Ignores entries with impossible values, and those beyond the limits.
-    init(file: [UInt8]) throws(FileError) {
-        let data = Data(file)
-        guard let format = try? JSONDecoder().decode(Format.self, from: data) else { throw .damaged }
-        guard format.version <= Self.version else { throw .newerVersion }
-        guard let contents = try? JSONDecoder().decode(Contents.self, from: data),
-            contents.salt.count == Self.saltBytes
-        else { throw .damaged }
+    init(file: [UInt8]) throws(VersionedFile.Failure) {
+        let contents: Contents = try VersionedFile.read(file, version: Self.version)
+        guard contents.salt.count == Self.saltBytes else { throw .damaged }
         self.init(salt: Array(contents.salt))
         for (id, entries) in contents.systems {
             guard let system = SystemID(id) else { continue }
@@ -267,16 +251,12 @@ extension KnownEndpoints {
 
     func file() throws -> [UInt8] {
         let systems = self.systems.map { ("\($0.key)", $0.value) }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        return Array(
-            try encoder.encode(
-                Contents(
-                    version: Self.version,
-                    salt: Data(self.salt),
-                    systems: Dictionary(systems) { first, _ in first },
-                    met: Dictionary(self.met.map { ("\($0.key)", $0.value) }) { first, _ in first }
-                )
+        return try VersionedFile.bytes(
+            Contents(
+                version: Self.version,
+                salt: Data(self.salt),
+                systems: Dictionary(systems) { first, _ in first },
+                met: Dictionary(self.met.map { ("\($0.key)", $0.value) }) { first, _ in first }
             )
         )
     }

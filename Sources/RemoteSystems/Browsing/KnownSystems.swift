@@ -109,7 +109,7 @@ final class KnownSystems: Sendable {
 
     private func read() -> KnownEndpoints {
         do {
-            guard let file = try self.store.knownEndpoints() else { return .empty() }
+            guard let file = try self.store.contents(of: .knownEndpoints) else { return .empty() }
             var known = try KnownEndpoints(file: file)
             known.dropOld(now: Self.now)
             return known
@@ -192,7 +192,7 @@ final class KnownSystems: Sendable {
         }
         do {
             var failure: (any Error)?
-            try self.store.updateKnownEndpoints(of: self.ownSystem) { file in
+            try self.store.update(.knownEndpoints, of: self.ownSystem) { file in
                 do {
                     let known = try Self.applied(changes, to: file)
                     // Only the salt decides whether the networks in memory and in the file are comparable.
@@ -211,7 +211,7 @@ final class KnownSystems: Sendable {
 
     private static func applied(_ changes: [Change: Int], to file: [UInt8]?) throws -> KnownEndpoints {
         var known: KnownEndpoints
-        do throws(KnownEndpoints.FileError) {
+        do throws(VersionedFile.Failure) {
             known = if let file { try KnownEndpoints(file: file) } else { .empty() }
         } catch .damaged {
             known = .empty()

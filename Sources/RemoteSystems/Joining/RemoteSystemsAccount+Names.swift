@@ -13,7 +13,7 @@ extension RemoteSystemsAccount {
     ///   system that has the name now must then not be used, since it may be another one.
     package func system(named name: String, isNearby: Bool = false) throws(RemoteSystemError) -> SystemID? {
         try self.withStore { store throws(IdentityError) in
-            let names = try Self.read(try store.namedSystems(), of: store)
+            let names = try Self.read(try store.contents(of: .namedSystems), of: store)
             return names.meanings[NamedSystems.Name(text: name, isNearby: isNearby)]?.system
         }
     }
@@ -37,9 +37,9 @@ extension RemoteSystemsAccount {
         var meant = system
         try self.withStore { store throws(IdentityError) in
             // Most uses change nothing, and need no lock.
-            var present = try Self.read(try store.namedSystems(), of: store)
+            var present = try Self.read(try store.contents(of: .namedSystems), of: store)
             if present.remember(name, system, replaces: replaces, now: now) == .unchanged { return }
-            try store.updateNamedSystems { file throws(IdentityError) in
+            try store.update(.namedSystems) { file throws(IdentityError) in
                 var names = try Self.read(file, of: store)
                 switch names.remember(name, system, replaces: replaces, now: now) {
                 case .unchanged: return nil
@@ -55,7 +55,7 @@ extension RemoteSystemsAccount {
 
     private static func read(_ file: [UInt8]?, of store: AccountStore) throws(IdentityError) -> NamedSystems {
         guard let file else { return NamedSystems() }
-        let path = store.namedSystemsPath
+        let path = store.path(of: .namedSystems)
         do {
             return try NamedSystems(file: file)
         } catch {
@@ -87,7 +87,7 @@ extension RemoteSystemsAccount {
             throw IdentityError(
                 .inputOutput,
                 "The names of systems could not be encoded: \(error)",
-                path: store.namedSystemsPath,
+                path: store.path(of: .namedSystems),
                 cause: error
             )
         }

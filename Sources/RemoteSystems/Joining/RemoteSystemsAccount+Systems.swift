@@ -16,7 +16,7 @@ extension RemoteSystemsAccount {
         try self.withStore { store throws(IdentityError) in
             let own = try store.identity()
             let revoked = Set(try store.revocations()?.allSystems ?? [])
-            let file = try? store.knownEndpoints()
+            let file = try? store.contents(of: .knownEndpoints)
             let met = file.flatMap { try? KnownEndpoints(file: $0) }?.met ?? [:]
             let others = Set(try store.joinedSystems()).union(revoked).union(met.keys).subtracting([own.systemID])
             let local = AccountSystem(

@@ -79,29 +79,13 @@ extension NamedSystems {
         var names: [Entry]
     }
 
-    /// The version of the file, which decides how to read the rest.
-    private struct Format: Codable {
-        var version: Int
-    }
-
-    /// The reason why the file cannot be used.
-    enum FileError: Error {
-        /// A newer version of the software wrote the file.
-        case newerVersion
-        case damaged
-    }
-
     private static let version = 1
 
     /// Reads the contents of the file. Refuses them as a whole if any part is impossible: a name that was left out
     /// could then mean another system.
-    init(file: [UInt8]) throws(FileError) {
-        let data = Data(file)
-        guard let format = try? JSONDecoder().decode(Format.self, from: data) else { throw .damaged }
-        guard format.version <= Self.version else { throw .newerVersion }
-        guard let contents = try? JSONDecoder().decode(Contents.self, from: data),
-            contents.names.count <= Self.maxNames
-        else { throw .damaged }
+    init(file: [UInt8]) throws(VersionedFile.Failure) {
+        let contents: Contents = try VersionedFile.read(file, version: Self.version)
+        guard contents.names.count <= Self.maxNames else { throw .damaged }
         for entry in contents.names {
             let name = Name(text: entry.name, isNearby: entry.nearby ?? false)
             guard name.text.isName, let system = SystemID(entry.system), entry.used >= 0,
@@ -112,21 +96,17 @@ extension NamedSystems {
 
     func file() throws -> [UInt8] {
         let entries = self.meanings.sorted { ($0.key.text, $0.value.system) < ($1.key.text, $1.value.system) }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        return Array(
-            try encoder.encode(
-                Contents(
-                    version: Self.version,
-                    names: entries.map { name, meaning in
-                        Contents.Entry(
-                            name: name.text,
-                            nearby: name.isNearby ? true : nil,
-                            system: "\(meaning.system)",
-                            used: meaning.used
-                        )
-                    }
-                )
+        return try VersionedFile.bytes(
+            Contents(
+                version: Self.version,
+                names: entries.map { name, meaning in
+                    Contents.Entry(
+                        name: name.text,
+                        nearby: name.isNearby ? true : nil,
+                        system: "\(meaning.system)",
+                        used: meaning.used
+                    )
+                }
             )
         )
     }

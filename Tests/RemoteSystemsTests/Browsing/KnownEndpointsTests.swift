@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func `a damaged or newer file is refused, and impossible entries are ignored`() throws {
-        func failure(_ text: String) -> KnownEndpoints.FileError? {
+        func failure(_ text: String) -> VersionedFile.Failure? {
             do {
                 _ = try KnownEndpoints(file: Array(text.utf8))
                 return nil

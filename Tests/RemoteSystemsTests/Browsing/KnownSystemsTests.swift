@@ -111,7 +111,7 @@ import Testing
             #expect(!memory.met(system, at: Endpoint(transport: relay, host: "10.0.0.2", port: 1)))
             #expect(!memory.met(system, at: Endpoint(host: "fe80::1%eth7", port: 1)))
             await memory.save()
-            #expect(try store.knownEndpoints() == nil)
+            #expect(try store.contents(of: .knownEndpoints) == nil)
         }
     }
 
@@ -150,13 +150,13 @@ import Testing
             let system = try KnownEndpointsTests.system(1)
             let newer = Array(#"{"version":2}"#.utf8)
             for (file, isReplaced) in [(Array("{".utf8), true), (newer, false)] {
-                try store.updateKnownEndpoints(of: own) { _ in file }
+                try store.update(.knownEndpoints, of: own) { _ in file }
                 let memory = Self.memory(store, own)
                 #expect(await memory.recall(on: Self.networks, revoked: []) == [])
                 #expect(memory.met(system, at: Self.endpoint))
                 await memory.save()
                 #expect(await Self.recalled(store, own).count == (isReplaced ? 1 : 0))
-                let present = try store.knownEndpoints()
+                let present = try store.contents(of: .knownEndpoints)
                 #expect((present == file) == !isReplaced)
             }
         }

@@ -71,10 +71,10 @@ import Testing
             #"{"version":1,"names":[{"name":"a","system":"\#(id)","used":-1}]}"#,
         ]
         for text in damaged {
-            let error = #expect(throws: NamedSystems.FileError.self) { try NamedSystems(file: Array(text.utf8)) }
+            let error = #expect(throws: VersionedFile.Failure.self) { try NamedSystems(file: Array(text.utf8)) }
             #expect(error == .damaged, "\(text)")
         }
-        let error = #expect(throws: NamedSystems.FileError.self) {
+        let error = #expect(throws: VersionedFile.Failure.self) {
             try NamedSystems(file: Array(#"{"version":2}"#.utf8))
         }
         #expect(error == .newerVersion)
