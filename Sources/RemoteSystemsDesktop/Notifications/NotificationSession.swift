@@ -108,25 +108,11 @@ final class NotificationSession: Sendable {
         if notification.isResident { hints.append(("resident", .bool(true))) }
         return [
             .string("RemoteSystems"), .uint32(id), .string(""), .string(notification.summary),
-            .string(Self.escaped(notification.body)),
+            .string(notification.markupBody),
             .strings(notification.actions.flatMap { [$0.key, $0.label] }), .hints(hints),
             // 0: never expires; -1: the server decides.
             .int32(notification.isResident ? 0 : -1),
         ]
-    }
-
-    /// Servers read a body as markup.
-    private static func escaped(_ body: String) -> String {
-        var escaped = ""
-        for character in body {
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            default: escaped.append(character)
-            }
-        }
-        return escaped
     }
 
     private func call(

@@ -1,0 +1,21 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RemoteSystemsDesktop
+
+/// Texts of other systems in notifications.
+@Suite struct NotificationMarkupTests {
+    @Test(arguments: [
+        (#"<img src="file:///etc/passwd"> on kitchen"#, #"&lt;img src="file:///etc/passwd"&gt; on kitchen"#),
+        (#"<a href="https://example.com">update</a> & more"#, nil), ("&lt;b&gt;", "&amp;lt;b&amp;gt;"),
+        // A combining character after a sign makes both one character.
+        ("<\u{338}script>", "&lt;\u{338}script&gt;"),
+    ])
+    func `a text with markup, links and images is shown as it is`(text: String, expected: String?) {
+        let body = DesktopNotification(key: "1", summary: "", body: text).markupBody
+        #expect(!body.unicodeScalars.contains("<") && !body.unicodeScalars.contains(">"))
+        if let expected { #expect(body == expected) }
+    }
+}
