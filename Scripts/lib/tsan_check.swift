@@ -1,0 +1,26 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+// What Scripts/sanitize tries before it trusts the thread sanitizer: four threads that compete for a mutex, and with
+// the argument "race" also change a value without it.
+
+import Synchronization
+
+final class Counters: @unchecked Sendable {
+    let guarded = Mutex(0)
+    var unguarded = 0
+}
+
+let counters = Counters()
+let races = CommandLine.arguments.last == "race"
+await withTaskGroup(of: Void.self) { group in
+    for _ in 0..<4 {
+        group.addTask {
+            for _ in 0..<50_000 {
+                counters.guarded.withLock { $0 += 1 }
+                if races { counters.unguarded += 1 }
+            }
+        }
+    }
+}
+precondition(counters.guarded.withLock { $0 } == 200_000)
