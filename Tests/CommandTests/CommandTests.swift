@@ -107,7 +107,7 @@ extension CommandTests {
             }
         }
 
-        @Test(arguments: ["call", "info", "apps", "ping"])
+        @Test(arguments: ["call", "info", "apps", "ping", "pair"])
         func `completing a name with nothing known prints nothing and creates no account`(command: String) async throws
         {
             try await Sandbox.with { sandbox in

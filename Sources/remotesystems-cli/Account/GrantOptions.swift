@@ -7,7 +7,11 @@ import RemoteSystems
 
 /// The rights that the systems of a linked account get.
 struct GrantOptions: ParsableArguments {
-    @Option(name: .customLong("service"), help: "An app service that they may call. Repeatable.")
+    @Option(
+        name: .customLong("service"),
+        help: "An app service that they may call. Repeatable.",
+        completion: NetworkCompletion.services
+    )
     var services: [String] = []
     @Option(name: .customLong("scheme"), help: "A scheme of URIs that they may open here. Repeatable.")
     var schemes: [String] = []

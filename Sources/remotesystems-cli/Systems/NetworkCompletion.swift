@@ -45,6 +45,14 @@ enum NetworkCompletion {
         }
     }
 
+    /// The addresses at which machines on the network wait for a pairing.
+    static let waitingMachines = CompletionKind.custom { words, _, prefix in
+        let account = RemoteSystemsAccount(Self.configuration(words))
+        let places = (try? await account.pairingsNearby(within: .seconds(2))) ?? []
+        // Brackets around IPv6 would need quotes.
+        return Self.choices(places.flatMap(\.addresses).filter { !$0.hasPrefix("[") }, prefix)
+    }
+
     private static func choices(_ all: [String], _ prefix: String) -> [String] {
         Array(Set(all).filter { $0.hasPrefix(prefix) }.sorted().prefix(256))
     }
@@ -66,27 +74,26 @@ enum NetworkCompletion {
         // Completion must not create an account.
         let store = directory.map { AccountStore(directory: $0) } ?? (try? AccountStore())
         guard (try? store?.holdsAccount()) == true else { return [] }
-        let network: RemoteSystemsConfiguration.Network =
-            words.contains("--loopback")
-            ? .loopback : Self.value(of: "--interface", in: words).map { .interfaces([$0]) } ?? .all
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = .seconds(2)
         options.stopsWithLastSequence = false
-        let watcher = RemoteSystemWatcher(
-            RemoteSystemsConfiguration(
-                applicationID: "remote-systems.command.completion",
-                network: network,
-                stateDirectory: directory,
-                logger: Logger(label: "remotesystems") { _ in SwiftLogNoOpLogHandler() }
-            ),
-            options: options
-        )
+        let watcher = RemoteSystemWatcher(Self.configuration(words), options: options)
         let events = watcher.events
         guard (try? await watcher.start()) != nil else { return [] }
         for await event in events {
             if case .enumerationCompleted = event { break }
         }
         return watcher.systems
+    }
+
+    private static func configuration(_ words: [String]) -> RemoteSystemsConfiguration {
+        RemoteSystemsConfiguration(
+            applicationID: "remote-systems.command.completion",
+            network: words.contains("--loopback")
+                ? .loopback : Self.value(of: "--interface", in: words).map { .interfaces([$0]) } ?? .all,
+            stateDirectory: Self.value(of: "--state-directory", in: words),
+            logger: Logger(label: "remotesystems") { _ in SwiftLogNoOpLogHandler() }
+        )
     }
 }
 
