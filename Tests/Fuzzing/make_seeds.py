@@ -247,7 +247,7 @@ def pairing() -> None:
         frame = bytes.fromhex(vector["hex"])[4:]
         write("pairing", script((0,), command(0, 0, frame), command(1, 0, frame)))
     # The low bit is the side that receives or answers; then 1 delivers, 2 answers, 3 lets time pass.
-    genuine = [command(3), command(2), command(3), command(4), command(5), command(2), command(3)]
+    genuine = [command(2), command(3), command(2), command(4), command(5), command(3), command(2)]
     write("pairing", script((0,), *genuine))
     for index in range(len(genuine)):
         steps = list(genuine)

@@ -692,10 +692,11 @@ def pairing():
         sides = [{"key": part["key"], "nonce": part["nonce"].hex(), "intention": part["intention"].hex()} for part in parts]
         return {
             "name": name, "connecting": sides[0], "waiting": sides[1],
-            "commitment": transcript(b"remote-systems/1 pair commitment", *parts[0]["fields"]).hex(), "t": t.hex(),
+            "commitment": transcript(b"remote-systems/1 pair commitment", *parts[1]["fields"]).hex(), "t": t.hex(),
             "digits": f"{digits:06}",
             "connecting-code": hmac.digest(key(b"connecting confirms", 32), t, "sha256").hex(),
             "waiting-code": hmac.digest(key(b"waiting confirms", 32), t, "sha256").hex(),
+            "binding": key(b"binding", 32).hex(),
         }
 
     def own(name, admits, joins):
@@ -705,6 +706,32 @@ def pairing():
         vector("two new machines", own("Attic", True, True), own("Cellar", True, True)),
         vector("a machine without a root key connects", own("Attic", False, True), own("Cellar", True, False)),
         vector("a link", {"purpose": "link", "name": "Ada"}, {"purpose": "link", "name": "Bo"}),
+    ]
+
+
+def link_offers():
+    """Offers of a link as a pairing carries them, with the signature of the account's newest root key."""
+    context, pairing = b"remote-systems/1 link offer", derive("binding of a pairing")
+
+    def vector(name, signer=ACCOUNT, signed_for=pairing, context=context, chain=(), change=lambda offer: offer, **more):
+        offer = encode({"roots": root_certificate(ACCOUNT) + b"".join(chain), "name": "Ada", "granted": {},
+                        "number": NOW * 1000, "share": derive("share")})
+        signature = signer.signature(context + ACCOUNT.fingerprint + signed_for + offer)
+        return {"name": name, "hex": change(offer).hex(), "signature": signature.hex(), "binding": pairing.hex(), **more}
+
+    def valid(name, **more):
+        return vector(name, json={"account": ACCOUNT.id, "name": "Ada", "number": NOW * 1000}, **more)
+
+    return [
+        valid("an offer"),
+        valid("signed by the second root, the newest", signer=SECOND_ROOT, chain=[link()]),
+        vector("signed by the first root, which is replaced", chain=[link()], refused="the newest root key signs offers"),
+        vector("signed by another account", signer=OTHER_ACCOUNT, refused="the signature does not hold"),
+        vector("signed by a system of the account", signer=SYSTEM, refused="the signature does not hold"),
+        vector("signed for another pairing", signed_for=bytes(32), refused="the signature does not hold"),
+        vector("signed without its context", context=b"", refused="the signature does not hold"),
+        vector("another name", change=lambda offer: offer.replace(b"Ada", b"Bob"), refused="the signature does not hold"),
+        vector("cut off", change=lambda offer: offer[:-1], refused="not a dictionary"),
     ]
 
 
@@ -730,12 +757,14 @@ def pair_messages():
         valid("accepted", 7, certificate=b"certificate", discovery_key=DISCOVERY_KEY),
         valid("accepted after a revocation", 7, certificate=b"certificate", discovery_key=DISCOVERY_KEY,
               signed_discovery_key=bytes(104), revocations=bytes(72)),
-        valid("offer", 8, offer=b"offer"),
+        valid("offer", 8, offer=b"offer", signature=bytes(64)),
         valid("done", 9),
         refused("a commitment of 31 bytes", "a commitment has 32 bytes", 0, commitment=code[1:]),
         refused("an answer without an intention", "the intention is missing", 1, nonce=nonce),
         refused("a reveal with a long intention", "an intention has at most 512 bytes", 2, nonce=nonce, intention=bytes(513)),
         refused("a code of 33 bytes", "a code has 32 bytes", 3, code=code + b"0"),
+        refused("an offer without a signature", "the signature is missing", 8, offer=b"offer"),
+        refused("an offer with a signature of 63 bytes", "a signature has 64 bytes", 8, offer=b"offer", signature=bytes(63)),
         refused("an unknown kind", "there are ten kinds", 10),
     ]
 
@@ -986,6 +1015,7 @@ def lists():
         "discovery-keys": discovery_keys(),
         "link-lists": link_lists(),
         "link-withdrawals": link_withdrawals(),
+        "link-offers": link_offers(),
         "invitations": invitations(),
         "join-messages": join_messages(),
         "joining": joining(),

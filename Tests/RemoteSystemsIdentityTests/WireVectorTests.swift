@@ -85,11 +85,28 @@ import Testing
         }
         let (connecting, waiting) = (try part("connecting"), try part("waiting"))
         let transcript = PairingTranscript(connecting: connecting, waiting: waiting)
-        #expect(connecting.commitment == vector["commitment"]?.bytes)
+        #expect(waiting.commitment == vector["commitment"]?.bytes)
         #expect(transcript.digest == vector["t"]?.bytes)
         #expect(transcript.digits == vector["digits"]?.string)
         #expect(transcript.confirmation(by: .connecting) == vector["connecting-code"]?.bytes)
         #expect(transcript.confirmation(by: .waiting) == vector["waiting-code"]?.bytes)
+        #expect(transcript.binding == vector["binding"]?.bytes)
+    }
+
+    @Test(arguments: try WireVectors.list("link-offers"))
+    func `an offer of a link is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
+        let bytes = try vector.bytes
+        let (signature, binding) = (try vector.required("signature", \.bytes), try vector.required("binding", \.bytes))
+        guard vector.isValid else {
+            #expect(throws: TrustError.self) {
+                try LinkOffer(encoded: bytes, signature: signature, in: binding)
+            }
+            return
+        }
+        let offer = try LinkOffer(encoded: bytes, signature: signature, in: binding)
+        #expect(offer.account.description == vector["json"]?["account"]?.string)
+        #expect(offer.name == vector["json"]?["name"]?.string)
+        #expect(offer.number == vector["json"]?["number"]?.unsigned)
     }
 
     /// The certificates of further roots that the vector's sender presents, newest first.

@@ -55,29 +55,85 @@ extension RemoteSystemsAccount {
         confirm: @escaping @Sendable (PairingPrompt) async throws -> Bool
     ) async throws -> PairingResult {
         try ArgumentCheck.check("pair(_:host:port:name:confirm:) port", port, in: 1...65_535)
+        return try await self.pair(purpose, [host], port, name, countsFailures: true, confirm)
+    }
+
+    /// Pairs with a machine that ``pairingsNearby(within:)`` found.
+    ///
+    /// Connects to the place's addresses one after the other, until the machine responds. Failed comparisons do not
+    /// count towards the lock of ``pair(_:host:port:name:confirm:)``, because any machine can announce itself:
+    /// otherwise a stranger could lock pairing here. A lock that exists applies.
+    ///
+    /// - Parameters:
+    ///   - purpose: as in ``pair(_:host:port:name:confirm:)``.
+    ///   - place: where the machine waits.
+    ///   - name: as in ``pair(_:host:port:name:confirm:)``.
+    ///   - confirm: as in ``pair(_:host:port:name:confirm:)``.
+    /// - Returns: what has changed.
+    /// - Throws: the errors of ``pair(_:host:port:name:confirm:)``.
+    public func pair(
+        _ purpose: PairingPurpose = .join,
+        at place: PairingPlace,
+        name: String? = nil,
+        confirm: @escaping @Sendable (PairingPrompt) async throws -> Bool
+    ) async throws -> PairingResult {
+        try await self.pair(purpose, place.hosts, place.port, name, countsFailures: false, confirm)
+    }
+
+    // Not inlined: see Docs/decisions/0008-async-frames.md.
+    @inline(never)
+    private func pair(
+        _ purpose: PairingPurpose,
+        _ hosts: [String],
+        _ port: Int,
+        _ name: String?,
+        countsFailures: Bool,
+        _ confirm: @escaping @Sendable (PairingPrompt) async throws -> Bool
+    ) async throws -> PairingResult {
         try self.beginPairing()
         defer { self.context.account.isPairing.withLock { $0 = false } }
         try await self.withStoreInBackground { store in try store.checkPairing(now: Date()) }
         let intention = try await self.intention(purpose, name: name)
         try FileDescriptorBudget.check()
+        let steps = self.steps(purpose, intention, confirm)
         do {
-            let result = try await PairingCall.pair(
-                host: host,
-                port: port,
-                intention: intention,
-                network: self.context.account.network,
-                steps: self.steps(purpose, intention, confirm)
-            )
+            let result = try await self.pair(hosts, port, intention, steps)
             await self.changeFailures { store throws(IdentityError) in try store.forgetPairingFailures() }
             return result
         } catch {
-            if (error as? PairingStop)?.isFailedComparison == true {
+            if countsFailures, (error as? PairingStop)?.isFailedComparison == true {
                 await self.changeFailures { store throws(IdentityError) in
                     try store.recordPairingFailure(now: Date())
                 }
             }
             throw Self.pairingError(error)
         }
+    }
+
+    /// Pairs with the machine at the first address that can be reached.
+    @inline(never)
+    private func pair(
+        _ hosts: [String],
+        _ port: Int,
+        _ intention: PairingIntention,
+        _ steps: PairingSteps<PairingResult>
+    ) async throws -> PairingResult {
+        let network = self.context.account.network
+        var failure: any Error = TransportError(.unreachable, "The machine has no address.", side: .local)
+        for host in hosts {
+            do {
+                return try await PairingCall.pair(
+                    host: host,
+                    port: port,
+                    intention: intention,
+                    network: network,
+                    steps: steps
+                )
+            } catch let error as TransportError where error.code == .unreachable {
+                failure = error
+            }
+        }
+        throw failure
     }
 
     /// Notes that this process pairs.

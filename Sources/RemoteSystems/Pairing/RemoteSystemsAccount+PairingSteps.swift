@@ -73,13 +73,15 @@ extension RemoteSystemsAccount {
 
     @inline(never)
     private func link(_ exchange: PairingExchange, _ grants: Grants, name: String) async throws -> PairingResult {
-        let own = try await self.withStoreInBackground { store in
-            try store.linkOffer(name: name, granting: grants, now: Date())
+        let (own, bytes, signature) = try await self.withStoreInBackground { store in
+            let own = try store.linkOffer(name: name, granting: grants, now: Date())
+            let bytes = try own.encoded()
+            return (own, bytes, try store.authority().signature(of: bytes, in: exchange.binding))
         }
-        try await exchange.send(.offer(try own.encoded()))
-        guard case .offer(let bytes) = try await exchange.next() else { throw PairingStop.broken }
-        let theirs = try LinkOffer(encoded: bytes)
-        // An offer does not prove that its sender holds that account's root key. It must not replace a link.
+        try await exchange.send(.offer(bytes, signature: signature))
+        guard case .offer(let received, let proof) = try await exchange.next() else { throw PairingStop.broken }
+        let theirs = try LinkOffer(encoded: received, signature: proof, in: exchange.binding)
+        // If the link then fails on the other side, this side withdraws it, which would end the present one.
         let present = try await self.withStoreInBackground { store in try store.links() }
         guard present[theirs.account]?.state != .active else {
             throw IdentityError(

@@ -8,7 +8,8 @@ import ValueSets
 /// What each account sends to the other when they are linked.
 ///
 /// Send it only over a connection whose other end a person has confirmed (a compared code). An attacker that reads both
-/// offers knows the link's discovery key, and one that changes an offer replaces an account.
+/// offers knows the link's discovery key. The account's newest root key signs the offer for one pairing, so that no
+/// system can link an account whose root key it does not hold.
 package struct LinkOffer: Sendable, Hashable {
     /// The sender's root keys.
     package let roots: RootChain
@@ -109,6 +110,33 @@ package struct LinkOffer: Sendable, Hashable {
             number: number,
             share: Array(share)
         )
+    }
+}
+
+extension LinkOffer {
+    /// The length of an offer's signature, in bytes.
+    package static let signatureBytes = RootStatement.signatureBytes
+
+    /// Reads the other side's offer.
+    ///
+    /// - Parameters:
+    ///   - signature: the signature of the newest root key in the offer.
+    ///   - pairing: the bytes that identify the pairing (``Pairing/Action/carryOut(_:binding:)``).
+    /// - Throws: As ``init(encoded:)``; ``TrustError/Code/badSignature`` if the signature is not that of the newest
+    ///   root key for this pairing.
+    package init(encoded bytes: [UInt8], signature: [UInt8], in pairing: [UInt8]) throws(TrustError) {
+        try self.init(encoded: bytes)
+        guard signature.count == Self.signatureBytes else { throw RootStatement.linkOffer.forged }
+        let (_, root) = try self.roots.verified(bytes + signature, as: .linkOffer, for: pairing)
+        guard root == self.roots.count else { throw RootStatement.linkOffer.forged }
+    }
+}
+
+extension AccountAuthority {
+    /// Signs an encoded offer of this account for one pairing.
+    package func signature(of offer: [UInt8], in pairing: [UInt8]) throws(IdentityError) -> [UInt8] {
+        let signed = try RootStatement.linkOffer.signed(offer, by: self.accountID, for: pairing, with: self.rootKey)
+        return signed.suffix(RootStatement.signatureBytes)
     }
 }
 

@@ -3,9 +3,10 @@
 
 /// One side of a pairing: two machines that show the same six digits, which their persons compare.
 ///
-/// The connecting side commits to its nonce before it sees the other one's, and reveals it afterwards. So neither side
-/// can try out nonces on one connection until the digits fit. The connecting side knows the digits first, so the driver
-/// of the waiting side must send an answer to few connections: each is a guess in a million.
+/// The waiting side commits to its nonce before it sees the other one's, and reveals it afterwards. So neither side can
+/// try out nonces on one connection until the digits fit. The waiting side knows the digits first, and shows them
+/// before it reveals its nonce. So each guess of a connecting side is a prompt: the driver must let few connections
+/// cause one.
 /// The driver passes in messages, answers and times, and performs the returned actions. The connection's TLS 1.3
 /// handshake must be complete, with a certificate of a fresh key on each side.
 package struct Pairing: Sendable {
@@ -20,13 +21,16 @@ package struct Pairing: Sendable {
         case send(PairingMessage)
         /// Show the digits and ask the person. The answer's default is no.
         case compare(PairingComparison)
-        /// Both persons have confirmed: carry out the plan.
-        case carryOut(PairingPlan)
+        /// Both persons have confirmed: carry out the plan. The binding is 32 bytes that only this pairing has, and
+        /// both sides know.
+        case carryOut(PairingPlan, binding: [UInt8])
     }
 
     private enum State {
         case ready
+        /// The waiting side has committed.
         case waitingForAnswer
+        /// The connecting side has answered.
         case waitingForReveal(commitment: [UInt8])
         case comparing(Comparison)
         case finished
@@ -72,9 +76,9 @@ package struct Pairing: Sendable {
         self.peerKey = peerKey
     }
 
-    /// Returns the connecting side's first message. Call it once.
+    /// Returns the waiting side's first message. Call it once.
     package mutating func start() throws(PairingStop) -> [Action] {
-        guard case .ready = self.state, self.role == .connecting else { throw self.stop(.outOfTurn) }
+        guard case .ready = self.state, self.role == .waiting else { throw self.stop(.outOfTurn) }
         // With one key on both sides, a message could be sent back to its sender.
         guard self.own.key != self.peerKey else { throw self.stop(.malformed) }
         self.state = .waitingForAnswer
@@ -90,7 +94,7 @@ package struct Pairing: Sendable {
     ) throws(PairingStop) -> [Action] {
         if case .refused(let refusal) = message { throw self.stop(.refused(refusal)) }
         switch (self.state, message) {
-        case (.ready, .commitment(let commitment)) where self.role == .waiting:
+        case (.ready, .commitment(let commitment)) where self.role == .connecting:
             guard commitment.count == KeyFingerprint.byteCount, self.own.key != self.peerKey else {
                 throw self.stop(.malformed)
             }
@@ -99,7 +103,8 @@ package struct Pairing: Sendable {
         case (.waitingForAnswer, .answer(let nonce, let intention)):
             let (comparison, action) = try self.compare(nonce, intention, at: now)
             self.state = .comparing(comparison)
-            return [.send(.reveal(nonce: self.own.nonce, intention: self.own.intention)), action]
+            // The other side must not know the digits before the person here sees them.
+            return [action, .send(.reveal(nonce: self.own.nonce, intention: self.own.intention))]
         case (.waitingForReveal(let commitment), .reveal(let nonce, let intention)):
             let part = PairingTranscript.Part(key: self.peerKey, nonce: nonce, intention: intention)
             guard part.commitment == commitment else { throw self.stop(.malformed) }
@@ -178,7 +183,7 @@ package struct Pairing: Sendable {
             return []
         }
         self.state = .finished
-        return [.carryOut(comparison.plan)]
+        return [.carryOut(comparison.plan, binding: comparison.transcript.binding)]
     }
 
     private mutating func stop(_ stop: PairingStop) -> PairingStop {

@@ -3,11 +3,11 @@
 
 /// A message between the two sides of a pairing (`Docs/wire/pairing.md`).
 package enum PairingMessage: Hashable, Sendable {
-    /// The connecting side's commitment to its nonce, its key and its intention.
+    /// The waiting side's commitment to its nonce, its key and its intention.
     case commitment([UInt8])
-    /// The waiting side's nonce and intention.
+    /// The connecting side's nonce and intention.
     case answer(nonce: [UInt8], intention: [UInt8])
-    /// The connecting side's nonce and intention, to which it has committed.
+    /// The waiting side's nonce and intention, to which it has committed.
     case reveal(nonce: [UInt8], intention: [UInt8])
     /// A person has confirmed the digits on the sending side. The code proves that it has the same transcript.
     case confirmed(code: [UInt8])
@@ -19,8 +19,8 @@ package enum PairingMessage: Hashable, Sendable {
     case request([UInt8])
     /// The joining side's certificate in the account.
     case accepted(PairingAccepted)
-    /// The sender's offer of a link, as ``LinkOffer/encoded()``.
-    case offer([UInt8])
+    /// The sender's offer of a link, as ``LinkOffer/encoded()``, and the signature of its account's newest root key.
+    case offer([UInt8], signature: [UInt8])
     /// The sender has stored what it received.
     case done
 }

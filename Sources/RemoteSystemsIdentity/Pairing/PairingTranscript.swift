@@ -20,7 +20,7 @@ struct PairingTranscript: Hashable, Sendable {
         var nonce: [UInt8]
         var intention: [UInt8]
 
-        /// The connecting side's commitment to its part.
+        /// The waiting side's commitment to its part.
         var commitment: [UInt8] {
             var hash = SHA256()
             hash.add(Array("remote-systems/1 pair commitment".utf8))
@@ -47,6 +47,11 @@ struct PairingTranscript: Hashable, Sendable {
         }
         let text = String(number % Self.decimals)
         return String(repeating: "0", count: 6 - text.count) + text
+    }
+
+    /// 32 bytes that identify the pairing. Both sides have the same, and no other pairing has them.
+    var binding: [UInt8] {
+        unsafe self.key("binding", count: 32).withUnsafeBytes { unsafe Array($0) }
     }
 
     /// The proof that a side has this transcript. Each side has its own key, so that neither can send back the other's.

@@ -24,12 +24,16 @@ extension AccountStore {
     ///   - name: The name by which the other person will see this account. Stored without control characters and cut at
     ///     128 bytes.
     ///   - granted: The rights that this account will grant.
-    /// - Throws: ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invalidLink``.
+    /// - Throws: ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invalidLink``;
+    ///   ``IdentityError/Code/tooManyLinks`` if the account has as many links as it can have.
     package func linkOffer(name: String, granting granted: Grants, now: Date) throws(IdentityError) -> LinkOffer {
         try granted.validate()
         return try self.withAccount { (account, stored) throws(IdentityError) in
             guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
             let list = try StoredAccount.linkList(of: stored.identity, in: account)
+            // Before the other person is asked. A link that the other account has withdrawn may be made again.
+            let active = try StoredAccount.links(of: stored.identity, in: account).links.filter { $0.state == .active }
+            guard active.count < LinkList.maxLinks else { throw .tooManyLinks }
             return LinkOffer(
                 roots: authority.roots,
                 revocations: try StoredAccount.revocations(from: stored.identity, in: account),

@@ -4,9 +4,17 @@
 internal import FoundationEssentials
 internal import NIOCore
 package import RemoteSystemsIdentity
+internal import Synchronization
 
 /// The connecting side of a pairing.
 package enum PairingCall {
+    /// The number of attempts while the waiting side closes the connection before it has committed, and the first pause
+    /// between them. A waiting machine whose port is flooded may close some.
+    ///
+    /// Not after this side has sent its nonce: the other side knows the digits then, and each further attempt would be
+    /// one guess more for a machine in the middle.
+    private static let (maxAttempts, firstPause) = (4, Duration.milliseconds(100))
+
     /// Pairs with the system that waits at an endpoint.
     ///
     /// - Throws: ``PairingStop``; ``PairingUnfinished``; ``TransportError``; ``IdentityError``; errors of the steps;
@@ -17,6 +25,33 @@ package enum PairingCall {
         intention: PairingIntention,
         network: TransportNetwork,
         steps: PairingSteps<Outcome>
+    ) async throws -> Outcome {
+        let hasAnswered = Mutex(false)
+        var pause = Self.firstPause
+        for _ in 1..<Self.maxAttempts {
+            do {
+                return try await Self.attempt(host: host, port: port, intention, network, steps) {
+                    hasAnswered.withLock { $0 = true }
+                }
+            } catch let error as TransportError
+                where error.code == .connectionLost && error.canRetry && !hasAnswered.withLock({ $0 })
+            {
+                try await Task.sleep(for: pause)
+                pause *= 2
+            }
+        }
+        return try await Self.attempt(host: host, port: port, intention, network, steps) {}
+    }
+
+    // Not inlined: see Docs/decisions/0008-async-frames.md.
+    @inline(never)
+    private static func attempt<Outcome: Sendable>(
+        host: String,
+        port: Int,
+        _ intention: PairingIntention,
+        _ network: TransportNetwork,
+        _ steps: PairingSteps<Outcome>,
+        answered: @Sendable () -> Void
     ) async throws -> Outcome {
         let key = try PairingKey(now: Date())
         let connection = try await Introduction<PairingMessage>.connect(
@@ -32,6 +67,6 @@ package enum PairingCall {
             steps: steps,
             time: network.time
         )
-        return try await conversation.run(connection)
+        return try await conversation.run(connection, answered: answered)
     }
 }

@@ -13,8 +13,6 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
     let steps: PairingSteps<Outcome>
     let time: TimeSource
 
-    /// The time that the connecting side has to reveal its nonce, while no other connection gets a turn.
-    private static var revealTime: TimeAmount { .seconds(5) }
     /// The time for everything after both persons have confirmed.
     private static var exchangeTime: TimeAmount { .seconds(30) }
     /// The time by which a connection outlasts the comparison, so that the state machine ends it with a reason.
@@ -22,10 +20,17 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
 
     /// Runs the conversation to its end.
     ///
-    /// - Parameter turn: keeps other connections from knowing digits at the same time; `nil` on the connecting side.
+    /// - Parameters:
+    ///   - turn: keeps other connections from causing prompts at the same time; `nil` on the connecting side.
+    ///   - answered: called when this side, the connecting one, has sent its nonce. The other side knows the digits
+    ///     then.
     /// - Throws: ``PairingStop``; ``PairingUnfinished`` if it failed after both persons had confirmed; other errors of
     ///   the connection and of the steps.
-    func run(_ connection: Introduction<PairingMessage>, turn: PairingTurn? = nil) async throws -> Outcome {
+    func run(
+        _ connection: Introduction<PairingMessage>,
+        turn: PairingTurn? = nil,
+        answered: @Sendable () -> Void = {}
+    ) async throws -> Outcome {
         try await connection.run { certificate, _ in
             guard let peer = PairingKey.fingerprint(ofPeer: certificate) else { throw PairingStop.broken }
             return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -33,8 +38,8 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
                 group.addTask { await Self.forward(connection.messages, to: feed) }
                 defer { group.cancelAll() }
                 do {
-                    let plan = try await self.agree(with: peer, connection, events, feed, &group, turn)
-                    return try await self.carryOut(plan, with: peer, connection, events)
+                    let agreed = try await self.agree(with: peer, connection, events, feed, &group, turn, answered)
+                    return try await self.carryOut(agreed, with: peer, connection, events)
                 } catch let stop as PairingStop {
                     if let refusal = stop.refusal { try? await connection.send(.refused(refusal)) }
                     throw stop
@@ -70,20 +75,17 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
         _ events: AsyncStream<PairingEvent>,
         _ feed: AsyncStream<PairingEvent>.Continuation,
         _ group: inout ThrowingTaskGroup<Void, any Error>,
-        _ turn: PairingTurn?
-    ) async throws -> PairingPlan {
+        _ turn: PairingTurn?,
+        _ answered: @Sendable () -> Void
+    ) async throws -> Agreed {
         var pairing = Pairing(self.role, self.intention, ownKey: self.key.fingerprint, peerKey: peer)
         var actions: [Pairing.Action] = []
-        if self.role == .connecting { actions = try pairing.start() }
+        if self.role == .waiting { actions = try pairing.start() }
         while true {
             for action in actions {
                 switch action {
                 case .send(let message):
-                    if case .answer = message, let turn {
-                        guard turn.take() else { throw PairingStop.busy }
-                        connection.keepPlace()
-                        connection.extend(by: Self.revealTime)
-                    }
+                    if case .answer = message { answered() }
                     // The other side may send longer messages as soon as it has this one.
                     if case .confirmed = message { try await connection.allow(bytes: PairingMessage.maxConfirmedBytes) }
                     try await connection.sendUnlessClosed(message)
@@ -96,12 +98,14 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
                         guard (try? await self.time.sleep(until: deadline)) != nil else { return }
                         feed.yield(.timeIsOver)
                     }
-                case .carryOut(let plan):
-                    return plan
+                case .carryOut(let plan, let binding):
+                    return Agreed(plan: plan, binding: binding)
                 }
             }
             switch try await events.nextEvent() {
-            case .message(let message): actions = try pairing.receive(message, at: self.time.now)
+            case .message(let message):
+                if case .answer = message, let turn, !turn.take() { throw PairingStop.busy }
+                actions = try pairing.receive(message, at: self.time.now)
             case .answer(let answer): actions = try pairing.answer(try answer.get(), at: self.time.now)
             case .timeIsOver:
                 actions = []
@@ -122,17 +126,29 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
         }
     }
 
+    /// What both sides do, and the bytes that identify the pairing.
+    private struct Agreed {
+        var plan: PairingPlan
+        var binding: [UInt8]
+    }
+
     @inline(never)
     private func carryOut(
-        _ plan: PairingPlan,
+        _ agreed: Agreed,
         with peer: KeyFingerprint,
         _ connection: Introduction<PairingMessage>,
         _ events: AsyncStream<PairingEvent>
     ) async throws -> Outcome {
         connection.extend(by: Self.exchangeTime)
-        let exchange = PairingExchange(connection: connection, events: events, peer: peer, key: self.key)
+        let exchange = PairingExchange(
+            connection: connection,
+            events: events,
+            peer: peer,
+            key: self.key,
+            binding: agreed.binding
+        )
         do {
-            return try await self.steps.carryOut(plan, exchange)
+            return try await self.steps.carryOut(agreed.plan, exchange)
         } catch {
             if !(error is CancellationError), (error as? PairingStop)?.refusal != nil || !(error is PairingStop) {
                 let refusal = (error as? PairingStop)?.refusal ?? .failed
@@ -172,17 +188,21 @@ package struct PairingExchange: Sendable {
     package let peer: KeyFingerprint
     /// This side's key.
     package let key: PairingKey
+    /// 32 bytes that identify the pairing. Both sides have the same.
+    package let binding: [UInt8]
 
     init(
         connection: Introduction<PairingMessage>,
         events: AsyncStream<PairingEvent>,
         peer: KeyFingerprint,
-        key: PairingKey
+        key: PairingKey,
+        binding: [UInt8]
     ) {
         self.connection = connection
         self.events = events
         self.peer = peer
         self.key = key
+        self.binding = binding
     }
 
     /// Sends a message. If the connection has ended, ``next()`` says why.

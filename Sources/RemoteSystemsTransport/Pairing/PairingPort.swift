@@ -24,6 +24,17 @@ package struct PairingPort: Sendable {
         logger: Logger,
         network: TransportNetwork = .sockets
     ) async throws -> PairingPort {
+        try await Self.start(host: host, port: port, times: IntroductionTimes(), logger: logger, network: network)
+    }
+
+    /// Starts listening, with timeouts for each conversation.
+    static func start(
+        host: String?,
+        port: Int,
+        times: IntroductionTimes,
+        logger: Logger,
+        network: TransportNetwork = .sockets
+    ) async throws -> PairingPort {
         let key = try PairingKey(now: Date())
         let tls = try PairingTLS(certificate: key.certificate, privateKeyPEM: key.privateKeyPEM)
         do {
@@ -31,6 +42,7 @@ package struct PairingPort: Sendable {
                 host: host,
                 port: port,
                 tls: tls,
+                times: times,
                 logger: logger,
                 network: network
             )
@@ -83,7 +95,7 @@ package struct PairingPort: Sendable {
         _ outcome: AsyncThrowingStream<Outcome, any Error>.Continuation,
         _ failed: @escaping @Sendable (any Error) async -> Void
     ) async {
-        let turns = SharedPairingTurns()
+        let turns = SharedPairingTurns(time: self.time)
         await withDiscardingTaskGroup { group in
             for await connection in self.accepting.conversations {
                 group.addTask {

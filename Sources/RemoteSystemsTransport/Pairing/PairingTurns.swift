@@ -3,11 +3,10 @@
 
 internal import Synchronization
 
-/// Which connection to a waiting machine may know the digits.
+/// Which connection to a waiting machine may cause a prompt.
 ///
-/// The other side of a connection knows the digits as soon as it has the waiting side's nonce, before it shows its own.
-/// A man in the middle could therefore connect again and again until the digits are those that the other machine shows.
-/// So a connection needs a turn before it gets the nonce, one at a time, with a pause after each, and the machine stops
+/// Each prompt is one guess in a million for a man in the middle, and a person can confirm one by mistake. So a
+/// connection needs a turn before its nonce is used, one at a time, with a pause after each, and the machine stops
 /// waiting after a few failed turns, whatever made them fail.
 ///
 /// A value type without a clock.
@@ -52,6 +51,11 @@ struct PairingTurns {
 /// The turns of the connections of a port.
 final class SharedPairingTurns: Sendable {
     private let state = Mutex((turns: PairingTurns(), last: UInt64(0)))
+    private let time: TimeSource
+
+    init(time: TimeSource) {
+        self.time = time
+    }
 
     /// The turn of a new connection, which does not have it yet.
     func turn() -> PairingTurn {
@@ -63,8 +67,9 @@ final class SharedPairingTurns: Sendable {
 
     var areOver: Bool { self.state.withLock { $0.turns.areOver } }
 
-    fileprivate func with<Result>(_ body: (inout PairingTurns) -> Result) -> Result {
-        self.state.withLock { body(&$0.turns) }
+    fileprivate func with<Result>(_ body: (inout PairingTurns, PairingTurns.Instant) -> Result) -> Result {
+        let now = self.time.now
+        return self.state.withLock { body(&$0.turns, now) }
     }
 }
 
@@ -74,8 +79,8 @@ struct PairingTurn: Sendable {
     fileprivate let connection: UInt64
 
     /// Whether this connection has the turn.
-    var isOwn: Bool { self.turns.with { $0.isHeld(by: self.connection) } }
+    var isOwn: Bool { self.turns.with { turns, _ in turns.isHeld(by: self.connection) } }
 
-    func take() -> Bool { self.turns.with { $0.take(self.connection, at: .now) } }
-    func end() { self.turns.with { $0.end(self.connection, at: .now) } }
+    func take() -> Bool { self.turns.with { turns, now in turns.take(self.connection, at: now) } }
+    func end() { self.turns.with { turns, now in turns.end(self.connection, at: now) } }
 }

@@ -34,7 +34,10 @@ struct PairCommand: Subcommand {
             """
     )
 
-    @Argument(help: "The address that the waiting machine printed, HOST:PORT.")
+    @Argument(
+        help: "The address that the waiting machine printed, HOST:PORT.",
+        completion: NetworkCompletion.waitingMachines
+    )
     var address: String?
 
     @Flag(help: "Connect to the machine on the network that waits, without its address.")
@@ -133,7 +136,9 @@ struct PairCommand: Subcommand {
         }
         if self.find {
             let place = try await self.place(account, output)
-            return try await self.pair(account, purpose, at: place, dialogue)
+            return try await account.pair(purpose, at: place, name: self.name) { prompt in
+                try await dialogue.confirm(prompt)
+            }
         }
         return try await account.waitForPairing(
             purpose,
@@ -168,26 +173,6 @@ extension PairCommand {
             )
         }
         return place
-    }
-
-    /// Pairs with the machine at the first of its addresses that responds.
-    private func pair(
-        _ account: RemoteSystemsAccount,
-        _ purpose: PairingPurpose,
-        at place: PairingPlace,
-        _ dialogue: PairDialogue
-    ) async throws -> PairingResult {
-        var failure: any Error = Failure("unreachable", "The waiting machine has no address.", canRetry: true)
-        for host in place.hosts {
-            do {
-                return try await account.pair(purpose, host: host, port: place.port, name: self.name) { prompt in
-                    try await dialogue.confirm(prompt)
-                }
-            } catch let error as RemoteSystemError where error.code == .unreachable {
-                failure = error
-            }
-        }
-        throw failure
     }
 }
 

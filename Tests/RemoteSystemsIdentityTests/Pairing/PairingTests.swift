@@ -24,6 +24,9 @@ import Testing
         var sent: [PairingMessage] = []
         var comparison: PairingComparison?
         var plan: PairingPlan?
+        var binding: [UInt8]?
+        /// What the driver had to do, in order.
+        var performed: [String] = []
 
         init(
             _ role: Pairing.Role,
@@ -45,9 +48,13 @@ import Testing
         mutating func perform(_ actions: [Pairing.Action]) {
             for action in actions {
                 switch action {
-                case .send(let message): self.sent.append(message)
-                case .compare(let comparison): self.comparison = comparison
-                case .carryOut(let plan): self.plan = plan
+                case .send(let message):
+                    self.sent.append(message)
+                    self.performed.append("\(message)")
+                case .compare(let comparison):
+                    self.comparison = comparison
+                    self.performed.append("compare")
+                case .carryOut(let plan, let binding): (self.plan, self.binding) = (plan, binding)
                 }
             }
         }
@@ -69,10 +76,10 @@ import Testing
     ) throws -> (Side, Side) {
         var first = try Side(.connecting, connecting, key: 1, peer: 2, name: "first")
         var second = try Side(.waiting, waiting, key: 2, peer: 1, name: "second")
-        try first.start()
-        try second.receive(first.last)
+        try second.start()
         try first.receive(second.last)
         try second.receive(first.last)
+        try first.receive(second.last)
         return (first, second)
     }
 
@@ -111,6 +118,21 @@ import Testing
         #expect(second.plan != nil)
         try first.receive(second.last)
         #expect(first.plan != nil)
+        // What follows can be bound to this pairing.
+        #expect(first.binding?.count == 32 && first.binding == second.binding)
+    }
+
+    @Test func `no two pairings have the same binding`() throws {
+        let bindings = try Set(
+            (1...5).map { _ in
+                var (first, second) = try Self.compared()
+                try first.answer(true)
+                try second.receive(first.last)
+                try second.answer(true)
+                return try #require(second.binding)
+            }
+        )
+        #expect(bindings.count == 5)
     }
 
     @Test(arguments: [
@@ -160,45 +182,65 @@ import Testing
         for _ in 1...8 {
             var first = try Side(.connecting, key: 1, peer: 9)
             var second = try Side(.waiting, key: 2, peer: 8)
-            try first.start()
-            try second.receive(first.last)
+            try second.start()
             try first.receive(second.last)
-            // The commitment names the key, so the relay fails even before the comparison.
-            #expect(Self.stop { try second.receive(first.last) }?.refusal == .malformed)
+            try second.receive(first.last)
+            // The commitment names the key, so the relay fails even before the connecting side shows digits.
+            #expect(Self.stop { try first.receive(second.last) }?.refusal == .malformed && first.comparison == nil)
 
-            // It uses a nonce and commitments of its own instead.
-            var toSecond = try Side(.connecting, key: 8, peer: 2)
-            var victim = try Side(.waiting, key: 2, peer: 8)
-            try toSecond.start()
-            try victim.receive(toSecond.last)
-            try toSecond.receive(victim.last)
-            try victim.receive(toSecond.last)
-            if victim.comparison?.digits == first.comparison?.digits { same += 1 }
+            // It uses a nonce and a commitment of its own towards the connecting side instead.
+            var victim = try Side(.connecting, key: 1, peer: 9)
+            var toVictim = try Side(.waiting, key: 9, peer: 1)
+            try toVictim.start()
+            try victim.receive(toVictim.last)
+            try toVictim.receive(victim.last)
+            try victim.receive(toVictim.last)
+            if victim.comparison?.digits == second.comparison?.digits { same += 1 }
         }
         #expect(same == 0)
     }
 
-    @Test func `a connecting side cannot change its nonce after it has seen the other one's`() throws {
-        var second = try Side(.waiting, key: 2, peer: 1)
-        var first = try Side(.connecting, key: 1, peer: 2, nonce: [UInt8](repeating: 1, count: 32))
-        try first.start()
-        try second.receive(first.last)
+    @Test func `a waiting side cannot change its nonce after it has seen the other one's`() throws {
+        var second = try Side(.waiting, key: 2, peer: 1, nonce: [UInt8](repeating: 1, count: 32))
+        var first = try Side(.connecting, key: 1, peer: 2)
+        try second.start()
+        try first.receive(second.last)
         let other = PairingMessage.reveal(
             nonce: [UInt8](repeating: 2, count: 32),
             intention: try PairingIntention(Self.own, name: "machine").bytes
         )
-        let stop = Self.stop { try second.receive(other) }
-        #expect(stop?.refusal == .malformed && second.comparison == nil)
+        let stop = Self.stop { try first.receive(other) }
+        #expect(stop?.refusal == .malformed && first.comparison == nil)
     }
 
-    @Test func `a connecting side cannot change its intention after it has committed to it`() throws {
-        var second = try Side(.waiting, key: 2, peer: 1)
+    @Test func `a waiting side cannot change its intention after it has committed to it`() throws {
         let nonce = [UInt8](repeating: 1, count: 32)
-        var first = try Side(.connecting, key: 1, peer: 2, nonce: nonce)
-        try first.start()
-        try second.receive(first.last)
+        var second = try Side(.waiting, key: 2, peer: 1, nonce: nonce)
+        var first = try Side(.connecting, key: 1, peer: 2)
+        try second.start()
+        try first.receive(second.last)
         let other = try PairingIntention(.ownAccount(admits: true, joins: false), name: "machine").bytes
-        #expect(Self.stop { try second.receive(.reveal(nonce: nonce, intention: other)) }?.refusal == .malformed)
+        #expect(Self.stop { try first.receive(.reveal(nonce: nonce, intention: other)) }?.refusal == .malformed)
+    }
+
+    @Test func `a commitment that was recorded in another pairing is refused (CVE-2025-32898)`() throws {
+        var recorded = try Side(.waiting, key: 2, peer: 1)
+        try recorded.start()
+        let commitment = try recorded.last
+        try recorded.receive(
+            .answer(nonce: [UInt8](repeating: 1, count: 32), intention: PairingIntention(Self.own, name: "x").bytes)
+        )
+        // The attacker has another key.
+        var first = try Side(.connecting, key: 1, peer: 9)
+        try first.receive(commitment)
+        let reveal = try recorded.last
+        #expect(Self.stop { try first.receive(reveal) }?.refusal == .malformed && first.comparison == nil)
+    }
+
+    @Test func `the waiting side shows the digits before the other side can know them`() throws {
+        let (first, second) = try Self.compared()
+        #expect(second.performed == ["commitment", "compare", "reveal"])
+        #expect(first.performed == ["answer", "compare"])
     }
 
     @Test func `the digits depend on the nonces, the keys and the intentions of both sides`() throws {
@@ -241,9 +283,9 @@ import Testing
 
     @Test func `one key on both sides is refused`() throws {
         var first = try Side(.connecting, key: 1, peer: 1)
-        #expect(Self.stop { try first.start() }?.reason == .malformed)
+        #expect(Self.stop { try first.receive(.commitment([UInt8](repeating: 0, count: 32))) }?.reason == .malformed)
         var second = try Side(.waiting, key: 1, peer: 1)
-        #expect(Self.stop { try second.receive(.commitment([UInt8](repeating: 0, count: 32))) }?.reason == .malformed)
+        #expect(Self.stop { try second.start() }?.reason == .malformed)
     }
 
     // MARK: Answers and times
@@ -284,13 +326,31 @@ import Testing
 
     @Test(arguments: [
         PairingMessage.answer(nonce: [], intention: []), .reveal(nonce: [], intention: []), .confirmed(code: []),
-        .welcome(roots: []), .request([]), .offer([]), .done,
+        .welcome(roots: []), .request([]), .offer([], signature: []), .done,
         .accepted(PairingAccepted(certificate: [], discoveryKey: [])), .commitment([1]),
     ])
-    func `the waiting side accepts only a commitment first`(message: PairingMessage) throws {
-        var side = try Side(.waiting, key: 2, peer: 1)
+    func `the connecting side accepts only a commitment first`(message: PairingMessage) throws {
+        var side = try Side(.connecting, key: 1, peer: 2)
         #expect(Self.stop { try side.receive(message) }?.refusal == .malformed)
         #expect(Self.stop { try side.receive(.commitment([UInt8](repeating: 0, count: 32))) } != nil)
+    }
+
+    @Test(arguments: [
+        PairingMessage.commitment([UInt8](repeating: 0, count: 32)), .reveal(nonce: [], intention: []),
+        .confirmed(code: []), .welcome(roots: []), .request([]), .offer([], signature: []), .done,
+    ])
+    func `the waiting side accepts only an answer first, and only after its commitment`(
+        message: PairingMessage
+    ) throws {
+        var side = try Side(.waiting, key: 2, peer: 1)
+        try side.start()
+        #expect(Self.stop { try side.receive(message) }?.refusal == .malformed)
+        var early = try Side(.waiting, key: 2, peer: 1)
+        let answer = PairingMessage.answer(
+            nonce: [UInt8](repeating: 1, count: 32),
+            intention: try PairingIntention(Self.own, name: "machine").bytes
+        )
+        #expect(Self.stop { try early.receive(answer) }?.refusal == .malformed && early.comparison == nil)
     }
 
     @Test func `an answer with a short nonce, or without an intention, is refused`() throws {
@@ -300,7 +360,7 @@ import Testing
             PairingMessage.answer(nonce: [1], intention: intention), .answer(nonce: nonce, intention: [0xFF]),
             .answer(nonce: nonce, intention: []),
         ] {
-            var side = try Side(.connecting, key: 1, peer: 2)
+            var side = try Side(.waiting, key: 2, peer: 1)
             try side.start()
             #expect(Self.stop { try side.receive(message) }?.refusal == .malformed)
         }
@@ -316,7 +376,7 @@ import Testing
     }
 
     @Test func `neither an offer nor a certificate is accepted before the confirmations`() throws {
-        for message in [PairingMessage.offer([1]), .welcome(roots: [1]), .request([1]), .done] {
+        for message in [PairingMessage.offer([1], signature: []), .welcome(roots: [1]), .request([1]), .done] {
             var (first, _) = try Self.compared()
             #expect(Self.stop { try first.receive(message) }?.refusal == .malformed)
         }

@@ -4,6 +4,7 @@
 import Foundation
 import RemoteSystems
 import RemoteSystemsIdentity
+import RemoteSystemsTransport
 import Synchronization
 import Testing
 
@@ -34,6 +35,7 @@ import Testing
         connectingAnswer: Bool = true,
         failures: Failures? = nil,
         waitingEndsToo: Bool = false,
+        isFound: Bool = false,
         whenConnectingIsAsked: @escaping @Sendable () async throws -> Void = {}
     ) async throws -> (waiting: Ended, connecting: Ended) {
         let (places, ready) = AsyncStream<PairingPlace>.makeStream(bufferingPolicy: .bufferingOldest(1))
@@ -52,14 +54,23 @@ import Testing
         var iterator = places.makeAsyncIterator()
         guard let place = await iterator.next() else { return (await task.result, .failure(CancellationError())) }
         let second = machines.account("second")
+        let confirm: @Sendable (PairingPrompt) async throws -> Bool = { prompt in
+            prompts.add(prompt)
+            try await whenConnectingIsAsked()
+            return connectingAnswer
+        }
         let ended: Ended
         do {
             ended = .success(
-                try await second.pair(connecting, host: "127.0.0.1", port: place.port, name: "Second") { prompt in
-                    prompts.add(prompt)
-                    try await whenConnectingIsAsked()
-                    return connectingAnswer
-                }
+                isFound
+                    ? try await second.pair(connecting, at: place, name: "Second", confirm: confirm)
+                    : try await second.pair(
+                        connecting,
+                        host: "127.0.0.1",
+                        port: place.port,
+                        name: "Second",
+                        confirm: confirm
+                    )
             )
         } catch {
             ended = .failure(error)
@@ -198,6 +209,19 @@ import Testing
         }
     }
 
+    @Test func `a stranger that announces itself cannot lock pairing`() async throws {
+        try await TwoMachines.with { machines in
+            for _ in 1...4 {
+                let (_, connecting) = try await Self.pair(machines, connectingAnswer: false, isFound: true)
+                #expect(Self.code(connecting) == .pairingDenied)
+            }
+            // A lock that this user's own attempts have caused counts for machines that were found, too.
+            for _ in 1...3 { _ = try await Self.pair(machines, connectingAnswer: false) }
+            let (_, connecting) = try await Self.pair(machines, isFound: true)
+            #expect(Self.code(connecting) == .pairingLocked)
+        }
+    }
+
     @Test func `two accounts are linked, each with what the other one grants`() async throws {
         try await TwoMachines.with { machines in
             let (waiting, connecting) = try await Self.pair(
@@ -216,6 +240,76 @@ import Testing
             #expect(try machines.account("first").links().map(\.account) == [first.account])
             #expect(try machines.account("second").links().map(\.account) == [second.account])
             #expect(first.account != second.account)
+        }
+    }
+
+    @Test func `an offer of an account whose root key the other machine does not hold links nothing`() async throws {
+        try await TwoMachines.with { machines in
+            let (places, ready) = AsyncStream<PairingPlace>.makeStream(bufferingPolicy: .bufferingOldest(1))
+            let first = machines.account("first")
+            let waiting = Task {
+                defer { ready.finish() }
+                return try await first.waitForPairing(.link(grants: Grants(services: ["test.volume"]))) { place in
+                    ready.yield(place)
+                } confirm: { _ in
+                    true
+                }
+            }
+            var iterator = places.makeAsyncIterator()
+            let place = try #require(await iterator.next())
+            // The other machine's person is honest. Its program claims to be a third account, whose chain it knows.
+            let third = AccountStore(directory: "\(machines.directory)/third")
+            let own = AccountStore(directory: "\(machines.directory)/second")
+            _ = (try third.identity(), try own.identity())
+            let steps = PairingSteps<PairingPlan> { _ in
+                true
+            } carryOut: { plan, exchange in
+                let bytes = try third.linkOffer(name: "Third", granting: Grants(), now: Date()).encoded()
+                let signature = try own.authority().signature(of: bytes, in: exchange.binding)
+                try await exchange.send(.offer(bytes, signature: signature))
+                while true { _ = try await exchange.next() }
+            }
+            await #expect(throws: (any Error).self) {
+                try await PairingCall.pair(
+                    host: "127.0.0.1",
+                    port: place.port,
+                    intention: try PairingIntention(.link, name: "Second"),
+                    network: .sockets,
+                    steps: steps
+                )
+            }
+            let ended = await waiting.result
+            #expect(throws: RemoteSystemError.self) { try ended.get() }
+            #expect("\(ended)".contains("was not signed by the key of its account"), "\(ended)")
+            #expect(try first.links().isEmpty)
+        }
+    }
+
+    @Test func `an account with the maximum number of links is refused another one before the digits`() async throws {
+        try await TwoMachines.with { machines in
+            let store = AccountStore(directory: "\(machines.directory)/second")
+            _ = try store.identity()
+            for number in 1...LinkList.maxLinks {
+                let other = AccountStore(directory: "\(machines.directory)/other-\(number)")
+                _ = try other.identity()
+                let theirs = try other.linkOffer(name: "Other \(number)", granting: Grants(), now: Date())
+                try store.link(
+                    try store.linkOffer(name: "Second", granting: Grants(), now: Date()),
+                    with: theirs,
+                    now: Date()
+                )
+            }
+            let code = await identityCode {
+                _ = try await machines.account("second").pair(
+                    .link(grants: Grants()),
+                    host: "127.0.0.1",
+                    port: 9
+                ) { _ in true }
+            }
+            #expect(code == .tooManyLinks)
+            // A withdrawn link makes room.
+            try store.unlink(try #require(store.links().links.first?.account), now: Date())
+            _ = try store.linkOffer(name: "Second", granting: Grants(), now: Date())
         }
     }
 

@@ -1,9 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import NIOCore
-
 @testable import RemoteSystemsIdentity
 @testable import RemoteSystemsTransport
 
@@ -23,6 +20,7 @@ private struct FuzzedPairing {
         var comparison: PairingComparison?
         var isConfirmed = false
         var plan: PairingPlan?
+        var binding: [UInt8]?
     }
 
     private static let start = ContinuousClock.now
@@ -45,17 +43,18 @@ private struct FuzzedPairing {
                 )
             )
         }
-        self.apply(0) { try $0.start() }
+        self.apply(1) { try $0.start() }
     }
 
     mutating func perform(_ command: Command) {
         let side = Int(command.kind & 1)
         switch command.kind >> 1 & 3 {
         case 0:
-            if let message = self.read(command.payload) { self.receive(message, side) }
+            if let message = PairingMessage.read(command.payload) { self.receive(message, side) }
         case 1:
             guard !self.sides[1 - side].sent.isEmpty else { return }
-            self.deliver(self.sides[1 - side].sent.removeFirst(), command, side)
+            let message = self.sides[1 - side].sent.removeFirst()
+            if let message = message.changed(by: command.payload) { self.receive(message, side) }
         case 2:
             guard let digits = self.sides[side].comparison?.digits else { return }
             // The person compares. Nothing else confirms.
@@ -80,6 +79,9 @@ private struct FuzzedPairing {
         for action in actions {
             switch action {
             case .send(let message):
+                if case .reveal = message {
+                    require(self.sides[side].comparison != nil, "the other side knows the digits first")
+                }
                 self.sides[side].sent.append(message)
                 self.history[side].append(message)
                 if case .confirmed = message {
@@ -93,10 +95,13 @@ private struct FuzzedPairing {
                 )
                 require(comparison.name.utf8.count <= 128, "a long name")
                 self.sides[side].comparison = comparison
-            case .carryOut(let plan):
+            case .carryOut(let plan, let binding):
                 require(self.sides[side].plan == nil, "a side carried out two plans")
                 require(self.sides[0].comparison?.digits == self.sides[1].comparison?.digits, "different digits")
                 self.sides[side].plan = plan
+                self.sides[side].binding = binding
+                let other = self.sides[1 - side].binding
+                require(other == nil || other == binding, "two bindings of one pairing")
                 // The received messages are those that the other side has sent.
                 let genuine = self.history[1 - side].prefix(self.sides[side].received.count)
                 require(Array(genuine) == self.sides[side].received, "a side accepted a message that was changed")
@@ -104,32 +109,9 @@ private struct FuzzedPairing {
         }
     }
 
-    /// Delivers a genuine message, changed by the payload: pairs of a position and a mask.
-    private mutating func deliver(_ message: PairingMessage, _ command: Command, _ side: Int) {
-        var frame = ByteBuffer()
-        made { try message.write(to: &frame) }
-        frame.moveReaderIndex(forwardBy: FrameDecoder.lengthBytes)
-        var bytes = Array(frame.readableBytesView)
-        var rest = command.payload[...]
-        while let high = rest.popFirst(), let low = rest.popFirst(), let mask = rest.popFirst() {
-            bytes[(Int(high) << 8 | Int(low)) % bytes.count] ^= mask
-        }
-        if let message = self.read(bytes) { self.receive(message, side) }
-    }
-
     private mutating func receive(_ message: PairingMessage, _ side: Int) {
         self.sides[side].received.append(message)
         let now = self.now
         self.apply(side) { try $0.receive(message, at: now) }
-    }
-
-    /// Reads a message. What is read can be written, and gives the same message again.
-    private func read(_ bytes: [UInt8]) -> PairingMessage? {
-        guard let message = try? PairingMessage(ByteBuffer(bytes: bytes)) else { return nil }
-        var frame = ByteBuffer()
-        made { try message.write(to: &frame) }
-        frame.moveReaderIndex(forwardBy: FrameDecoder.lengthBytes)
-        require((try? PairingMessage(frame)) == message, "a pairing message changed")
-        return message
     }
 }

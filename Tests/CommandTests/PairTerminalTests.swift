@@ -1,0 +1,113 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension CommandTests {
+    /// `pair` on two simulated machines with a terminal each, as two persons see it.
+    @Suite struct PairTerminal {
+        private struct Machine {
+            let terminal: Terminal
+            let command: RunningCommand
+
+            static func start(_ sandbox: Sandbox, _ arguments: [String], as machine: String) throws -> Machine {
+                let terminal = try Terminal()
+                let command = try sandbox.start(
+                    ["pair", "--loopback"] + arguments,
+                    as: machine,
+                    around: terminal.around
+                )
+                return Machine(terminal: terminal, command: command)
+            }
+
+            static let question = "Does the other machine show the same digits? [y/N] "
+
+            /// Waits for the question, and returns the digits above it.
+            func digits() async throws -> String {
+                let shown = try await self.terminal.wait(for: Self.question)
+                let digits = shown.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+                    .last { $0.wholeMatch(of: /\d{3} \d{3}/) != nil }
+                return try #require(digits, "\(shown)")
+            }
+        }
+
+        private static func with(
+            _ sandbox: Sandbox,
+            typedBefore early: String? = nil,
+            _ body: (_ waiting: Machine, _ connecting: Machine) async throws -> Void
+        ) async throws {
+            let waiting = try Machine.start(sandbox, [], as: "own")
+            do {
+                let shown = try await waiting.terminal.wait(for: "Ctrl-C stops.")
+                let address = try #require(shown.firstMatch(of: /remotesystems pair (127\.0\.0\.1:\d+)\n/)?.1)
+                if let early { try waiting.terminal.type(early) }
+                let connecting = try Machine.start(sandbox, [String(address)], as: "bo")
+                do {
+                    try await body(waiting, connecting)
+                } catch {
+                    await connecting.command.process.stop()
+                    throw error
+                }
+                await connecting.command.process.stop()
+            } catch {
+                await waiting.command.process.stop()
+                throw error
+            }
+            await waiting.command.process.stop()
+        }
+
+        @Test(arguments: ["y", "YES"])
+        func `two persons who type yes at the same digits pair their machines`(yes: String) async throws {
+            try await Sandbox.with { sandbox in
+                try await Self.with(sandbox) { waiting, connecting in
+                    #expect(try await waiting.digits() == connecting.digits())
+                    try waiting.terminal.type(yes)
+                    try await waiting.terminal.wait(for: "Confirmed here. Waiting for the other machine.")
+                    #expect(connecting.command.process.exitCode == nil)
+                    try connecting.terminal.type(yes)
+                    #expect(try await connecting.command.finish().status == 0, "\(connecting.terminal.shown)")
+                    #expect(try await waiting.command.finish().status == 0, "\(waiting.terminal.shown)")
+                    try await waiting.terminal.wait(for: "has joined the account.")
+                }
+                let accounts = (try await sandbox.account(), try await sandbox.account("bo"))
+                #expect(accounts.0["accountID"] as? String == accounts.1["accountID"] as? String)
+            }
+        }
+
+        @Test(arguments: ["", "n", "yess", "\u{1B}[Ay"], [true, false])
+        func `every other answer is no, on either machine`(answer: String, isWaiting: Bool) async throws {
+            try await Sandbox.with { sandbox in
+                try await Self.with(sandbox) { waiting, connecting in
+                    _ = (try await waiting.digits(), try await connecting.digits())
+                    try (isWaiting ? connecting : waiting).terminal.type("y")
+                    try (isWaiting ? waiting : connecting).terminal.type(answer)
+                    #expect(try await connecting.command.finish().status == 1)
+                    // The waiting machine waits on.
+                    try await waiting.terminal.wait(for: "Still waiting. Ctrl-C stops.")
+                    #expect(waiting.command.process.exitCode == nil)
+                    let here = "The digits were not confirmed on this machine"
+                    let there = "The digits were not confirmed on the other machine"
+                    try await waiting.terminal.wait(for: isWaiting ? here : there)
+                    try await connecting.terminal.wait(for: isWaiting ? there : here)
+                }
+                #expect(try await sandbox.account()["joined"] as? [String] == [])
+            }
+        }
+
+        @Test func `a yes that was typed before the question is no answer to it`() async throws {
+            try await Sandbox.with { sandbox in
+                try await Self.with(sandbox, typedBefore: "y") { waiting, connecting in
+                    _ = (try await waiting.digits(), try await connecting.digits())
+                    try connecting.terminal.type("y")
+                    try await connecting.terminal.wait(for: "Confirmed here.")
+                    try waiting.terminal.type("n")
+                    #expect(try await connecting.command.finish().status == 1)
+                    #expect(!waiting.terminal.shown.contains("Confirmed here."))
+                }
+                #expect(try await sandbox.account()["joined"] as? [String] == [])
+            }
+        }
+    }
+}

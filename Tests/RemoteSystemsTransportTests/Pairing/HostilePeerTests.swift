@@ -1,0 +1,254 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+@testable import RemoteSystemsIdentity
+@testable import RemoteSystemsTransport
+
+/// Attacks on pairing over real connections: machines that follow no rule, against either side.
+@Suite(.timeLimit(.minutes(2))) struct HostilePeerTests {
+    private static func until(_ condition: () -> Bool) async throws {
+        while !condition() { try await Task.sleep(for: .milliseconds(5)) }
+    }
+
+    private static func stop(_ body: () async throws -> PairingPlan) async -> PairingStop? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return error as? PairingStop
+        }
+    }
+
+    // MARK: Guessing at the waiting machine
+
+    /// CVE-2025-32898: a short code that could be tried out.
+    @Test func `each guess at a waiting machine is a prompt, and after ten guesses it waits no longer`() async throws {
+        try await WaitingMachine.with { machine in
+            var guesses: [String] = []
+            while guesses.count < PairingTurns.maxTurns {
+                // The pause after a turn, and the end of the last connection.
+                machine.clock.advance(by: PairingTurns.pause)
+                guard case .digits(let digits) = try await RawPairing.connect(port: machine.port).guess() else {
+                    continue
+                }
+                guesses.append(digits)
+                try await Self.until { machine.person.digits == guesses }
+            }
+            let result = await machine.result.result
+            #expect(throws: IdentityError.self) { try result.get() }
+            // Every guess was seen, and reported, and no prompt stayed.
+            #expect(machine.person.digits == guesses)
+            #expect(machine.failed == guesses.count && machine.person.endedPrompts == guesses.count)
+        }
+    }
+
+    @Test func `while one machine is compared, others get neither a prompt nor a nonce`() async throws {
+        try await WaitingMachine.with { machine in
+            let first = try await RawPairing.connect(port: machine.port).guess { _ in
+                for _ in 1...3 {
+                    let other = try await RawPairing.connect(port: machine.port).guess()
+                    #expect(other == .refused(.busy))
+                }
+            }
+            #expect(machine.person.digits.count == 1 && first == .digits(machine.person.digits[0]))
+            // Nor right afterwards: a person who answers the first prompt must not answer the next one.
+            try await Self.until { machine.failed == 1 }
+            let early = try await RawPairing.connect(port: machine.port).guess()
+            #expect(early == .refused(.busy))
+            #expect(machine.person.digits.count == 1)
+        }
+    }
+
+    @Test func `a machine that says nothing, or only something late, keeps no other from pairing`() async throws {
+        try await WaitingMachine.with { machine in
+            var silent: [RawPairing] = []
+            for _ in 1...8 { silent.append(try await RawPairing.connect(port: machine.port)) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for stranger in silent {
+                    group.addTask {
+                        // Reads the commitment, and never answers.
+                        try? await stranger.connection.run { _, messages in
+                            while try await messages.next(isolation: #isolation) != nil {}
+                        }
+                    }
+                }
+                machine.person.answer(true)
+                let plan = try await machine.pair(PairingPerson(answering: true))
+                let other = try await machine.result.value
+                #expect(plan == .join && other == .admit)
+                group.cancelAll()
+            }
+        }
+    }
+
+    @Test func `a connection without an answer is closed at its timeout`() async throws {
+        try await WaitingMachine.with(times: IntroductionTimes(all: .milliseconds(100))) { machine in
+            let stranger = try await RawPairing.connect(port: machine.port)
+            await #expect(throws: (any Error).self) {
+                try await stranger.connection.run { _, messages in
+                    while try await messages.next(isolation: #isolation) != nil {}
+                    throw TransportError.brokenOff
+                }
+            }
+            #expect(machine.person.digits.isEmpty && machine.failed == 0)
+        }
+    }
+
+    @Test func `a yes after thirty seconds is too late on either side`() async throws {
+        try await WaitingMachine.with { machine in
+            let connecting = PairingPerson(answering: true)
+            async let stop = Self.stop { try await machine.pair(connecting) }
+            try await Self.until { !machine.person.digits.isEmpty && !connecting.digits.isEmpty }
+            machine.clock.advance(by: Pairing.comparisonTime)
+            // Whichever side notices first sends the reason to the other one.
+            let reason = try #require(await stop).reason
+            #expect(reason == .unansweredThere || reason == .refused(.timedOut))
+            try await Self.until { machine.failed == 1 && machine.person.endedPrompts == 1 }
+            machine.person.answer(true)
+            #expect(machine.person.digits.count == 1)
+        }
+    }
+
+    // MARK: A machine in the middle
+
+    @Test func `a relay of all messages makes no digits appear on the connecting machine`() async throws {
+        try await WaitingMachine.with { machine in
+            let middle = try await RawWaiting.listen()
+            let relay = Task {
+                for await victim in middle.listener.conversations {
+                    let other = try await RawPairing.connect(port: machine.port)
+                    try? await Self.relay(victim, other.connection)
+                }
+            }
+            let person = PairingPerson(answering: true)
+            let stop = await Self.stop { try await machine.pair(person, port: middle.port) }
+            // The commitment names the key of the machine in the middle.
+            #expect(stop?.reason == .malformed && person.digits.isEmpty)
+            try await Self.until { machine.failed == 1 }
+            relay.cancel()
+            await middle.listener.bound.close()
+        }
+    }
+
+    private static func relay(
+        _ one: Introduction<PairingMessage>,
+        _ other: Introduction<PairingMessage>
+    ) async throws {
+        try await one.run { _, _ in
+            try await other.run { _, _ in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask { for try await message in one.messages { try await other.send(message) } }
+                    group.addTask { for try await message in other.messages { try await one.send(message) } }
+                    // The end of either side ends both.
+                    try await group.next()
+                    group.cancelAll()
+                }
+            }
+        }
+    }
+
+    @Test func `a machine in the middle with nonces of its own shows each side other digits`() async throws {
+        try await WaitingMachine.with { machine in
+            let middle = try await RawWaiting.listen()
+            let own = try middle.part(nonce: JoinLimit.randomNonce())
+            let victim = PairingPerson(answering: false)
+            async let stop = Self.stop { try await machine.pair(victim, port: middle.port) }
+            for await conversation in middle.listener.conversations {
+                try await conversation.run { _, messages in
+                    try await conversation.send(.commitment(own.commitment))
+                    guard case .answer = try await messages.next(isolation: #isolation) else { return }
+                    // It knows the victim's digits now, and has one guess at the other side.
+                    let guess = try await RawPairing.connect(port: machine.port).guess()
+                    try await conversation.send(.reveal(nonce: own.nonce, intention: own.intention))
+                    _ = try? await messages.next(isolation: #isolation)
+                    #expect(guess == .digits(try #require(machine.person.digits.first)))
+                }
+                break
+            }
+            #expect(await stop?.reason == .denied)
+            #expect(victim.digits.count == 1 && victim.digits != machine.person.digits)
+            await middle.listener.bound.close()
+        }
+    }
+
+    @Test func `a waiting machine that reveals another nonce than it committed to causes no prompt`() async throws {
+        try await WaitingMachine.with { machine in
+            let hostile = try await RawWaiting.listen()
+            let (one, other) = (try hostile.part(nonce: JoinLimit.randomNonce()), JoinLimit.randomNonce())
+            let person = PairingPerson(answering: true)
+            async let stop = Self.stop { try await machine.pair(person, port: hostile.port) }
+            for await conversation in hostile.listener.conversations {
+                try await conversation.run { _, messages in
+                    try await conversation.send(.commitment(one.commitment))
+                    guard case .answer = try await messages.next(isolation: #isolation) else { return }
+                    try await conversation.send(.reveal(nonce: other, intention: one.intention))
+                    let refusal = try await messages.next(isolation: #isolation)
+                    #expect(refusal == .refused(.malformed))
+                }
+                break
+            }
+            #expect(await stop?.reason == .malformed && person.digits.isEmpty)
+            await hostile.listener.bound.close()
+        }
+    }
+
+    // MARK: Closed connections
+
+    @Test func `a connection that is closed before the commitment is tried again`() async throws {
+        try await WaitingMachine.with { machine in
+            let crowded = try await RawWaiting.listen()
+            let person = PairingPerson(answering: true)
+            async let plan = machine.pair(person, port: crowded.port)
+            var connections = 0
+            for await conversation in crowded.listener.conversations {
+                connections += 1
+                guard connections == 3 else {
+                    try await conversation.run { _, _ in }
+                    continue
+                }
+                let other = PairingConversation(
+                    role: .waiting,
+                    key: crowded.key,
+                    intention: try WaitingMachine.intention(),
+                    steps: PairingPerson(answering: true).steps,
+                    time: .system
+                )
+                let admitted = try await other.run(conversation)
+                #expect(admitted == .admit)
+                break
+            }
+            let joined = try await plan
+            #expect(joined == .join)
+            await crowded.listener.bound.close()
+        }
+    }
+
+    @Test func `a connection that is closed after this side's nonce is not tried again`() async throws {
+        try await WaitingMachine.with { machine in
+            let hostile = try await RawWaiting.listen()
+            let own = try hostile.part(nonce: JoinLimit.randomNonce())
+            let connections = Mutex(0)
+            let serving = Task {
+                for await conversation in hostile.listener.conversations {
+                    connections.withLock { $0 += 1 }
+                    // It knows the digits, does not like them, and hopes for others.
+                    try? await conversation.run { _, messages in
+                        try await conversation.send(.commitment(own.commitment))
+                        _ = try await messages.next(isolation: #isolation)
+                    }
+                }
+            }
+            let person = PairingPerson(answering: true)
+            await #expect(throws: TransportError.self) { try await machine.pair(person, port: hostile.port) }
+            #expect(connections.withLock { $0 } == 1 && person.digits.isEmpty)
+            serving.cancel()
+            await hostile.listener.bound.close()
+        }
+    }
+}
