@@ -10,6 +10,8 @@ extension Report {
         package var continued = Series(subject: "continue to handler")
         /// A continuation stream in parts of 1 MiB.
         package var streamed = Series(subject: "continuation stream")
+        /// A continuation stream of a file, which the receiver stores.
+        package var files = Series(subject: "continuation stream, file")
         /// Messages of 1 MiB over TLS, in the same rounds.
         package var rawTLS = Series(subject: ContestantName.rawTLSStreamed.rawValue)
 
@@ -19,6 +21,7 @@ extension Report {
             self.listed.seal()
             self.continued.seal()
             self.streamed.seal()
+            self.files.seal()
             self.rawTLS.seal()
         }
     }
@@ -52,7 +55,7 @@ extension Report {
     var handOffStreamTable: Table {
         var table = Table(title: "Hand-off: streams", header: ["", "MiB/s", "to raw TLS"])
         guard let handOff = self.handOff else { return table }
-        for series in [handOff.rawTLS, handOff.streamed] {
+        for series in [handOff.rawTLS, handOff.streamed, handOff.files] {
             table.append([
                 series.subject, series.median(\.perSecond).formatted,
                 series.ratio(to: handOff.rawTLS, \.perSecond).formatted,

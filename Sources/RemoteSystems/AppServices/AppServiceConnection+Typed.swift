@@ -235,7 +235,10 @@ extension AppServiceConnection {
     }
 
     private func openOrThrow(_ request: RemoteSystemConnectionRequest) async throws {
-        let status = try await self.open(request)
+        // In a child task, whose stack is freed when it ends. A task keeps the memory of its deepest call, and the scope
+        // may last long.
+        async let opening = self.open(request)
+        let status = try await opening
         guard status == .success else {
             throw self.openError
                 ?? RemoteSystemError(.refused, "The connection was not opened (\(status)).", side: .remote)

@@ -66,7 +66,7 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     ///
     ///   `CancellationError` when the task is cancelled; no data is lost then, and the stream remains readable.
     public func read() async throws -> [UInt8]? {
-        try await RemoteSystemError.mapping { try await self.stream.read().map { Array($0.readableBytesView) } }
+        try await RemoteSystemError.mapping { try await self.stream.readBytes() }
     }
 
     // MARK: Writing
@@ -78,8 +78,14 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     ///   failed, with the code that ``read()`` throws for the failure. `CancellationError` when the task is cancelled;
     ///   if some of the bytes were already sent, the stream is aborted.
     public func write(_ bytes: some Sequence<UInt8> & Sendable) async throws {
-        let buffer = ByteBuffer(bytes: bytes)
-        try await RemoteSystemError.mapping { try await self.stream.write(buffer) }
+        try await RemoteSystemError.mapping {
+            // Frames copy their parts from an array. Other sequences are copied once more.
+            if let array = bytes as? [UInt8] {
+                try await self.stream.write(array)
+            } else {
+                try await self.stream.write(ByteBuffer(bytes: bytes))
+            }
+        }
     }
 
     /// Ends the sending direction; reading continues. Finishing twice has no effect.

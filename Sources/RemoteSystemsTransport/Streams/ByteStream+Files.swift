@@ -5,7 +5,8 @@ internal import Glibc
 internal import NIOCore
 
 /// Files are read and written on NIO's thread pool instead of the event loop or Swift's task threads, at most 512 KiB
-/// at a time (``StreamFile``).
+/// at a time (``StreamFile``). The code between these calls runs on the stream's event loop, so a chunk needs no other
+/// change of thread.
 extension ByteStream {
     private static var fileChunkBytes: Int { 256 << 10 }
 
@@ -20,7 +21,7 @@ extension ByteStream {
     @discardableResult
     package func send(contentsOf path: String) async throws -> Int64 {
         do {
-            return try await self.read(path) { chunk in try await self.write(chunk) }
+            return try await withTaskExecutorPreference(self.taskExecutor) { try await self.sendChunks(of: path) }
         } catch {
             throw self.giveUp(error, reading: path)
         }
@@ -38,7 +39,7 @@ extension ByteStream {
     package func receive(into path: String) async throws -> Int64 {
         let part = "\(path).\(UInt32.random(in: 0 ... .max)).part"
         do {
-            let count = try await self.store(in: part)
+            let count = try await withTaskExecutorPreference(self.taskExecutor) { try await self.store(in: part) }
             try await StreamFile.rename(part, to: path)
             return count
         } catch {
@@ -47,7 +48,9 @@ extension ByteStream {
         }
     }
 
-    private func read(_ path: String, _ body: (ByteBuffer) async throws -> Void) async throws -> Int64 {
+    /// `@concurrent`, so that it runs on the event loop even if the caller is isolated to an actor.
+    @concurrent
+    private func sendChunks(of path: String) async throws -> Int64 {
         let file = try await StreamFile.open(path, O_RDONLY)
         defer { file.close() }
         var offset: Int64 = 0
@@ -56,7 +59,7 @@ extension ByteStream {
             offset += Int64(bytes.readableBytes)
             next = file.read(Self.fileChunkBytes, at: offset, on: self.eventLoop)
             do {
-                try await body(bytes)
+                try await self.write(bytes)
             } catch {
                 // The file must not be closed during a read.
                 _ = try? await next.get()
@@ -66,6 +69,7 @@ extension ByteStream {
         return offset
     }
 
+    @concurrent
     func store(in path: String, _ flags: CInt = O_CREAT | O_EXCL) async throws -> Int64 {
         let file = try await StreamFile.open(path, O_WRONLY | flags)
         defer { file.close() }

@@ -3,7 +3,7 @@
 
 internal import NIOCore
 
-/// The rules of an open stream: what may be sent, what is read, when the peer is probed and when the stream ends.
+/// The rules of an open stream: what may be sent, when the network is read, when the peer is probed and when the stream ends.
 ///
 /// A value type without I/O or a clock. The driver (``ByteStreamDriver``) reports events with their time, then performs
 /// the steps that ``nextStep(now:)`` returns. The driver holds the bytes; this type counts them.
@@ -45,18 +45,19 @@ struct ByteStreamStateMachine {
     private let limits: StreamLimits
     /// The maximum number of bytes in one frame.
     private let dataBytes: Int
+    /// The number of bytes that fill four records of TLS together with the frame's head.
+    static var maxDataBytes: Int { (64 << 10) - ByteBuffer.dataHeadBytes }
     private let trustEnd: NIODeadline
     private var input = Input.open
     private var output = Output.open
     private var phase = Phase.open
     private var hasPeerClosed = false
     private var writes = CircularBuffer<Write>()
-    private var chunks = CircularBuffer<Int>()
-    private(set) var bufferedBytes = 0
-    private var isReaderWaiting = false
     private var isWritable = true
     /// Whether a read from the network is held back.
     private var isHoldingRead = false
+    /// Whether enough was read since the read was held back.
+    private var hasSpace = false
     private var keepAlive: KeepAlive
     private var lastPing: NIODeadline
     private var token: UInt64 = 0
@@ -72,7 +73,7 @@ struct ByteStreamStateMachine {
         trustEnd: NIODeadline = .distantFuture
     ) {
         self.limits = limits
-        self.dataBytes = ByteBuffer.dataBytes(in: peerLimit)
+        self.dataBytes = min(Self.maxDataBytes, ByteBuffer.dataBytes(in: peerLimit))
         self.trustEnd = trustEnd
         self.keepAlive = KeepAlive(deadPeerTime: limits.deadPeerTime, now: now)
         self.lastPing = now
@@ -92,21 +93,12 @@ struct ByteStreamStateMachine {
         self.keepAlive.heard(now: now)
     }
 
-    mutating func receivedData(bytes: Int) -> OnReceive {
+    mutating func receivedData() -> OnReceive {
         switch (self.phase, self.input) {
-        case (.open, .open):
-            self.chunks.append(bytes)
-            self.bufferedBytes += bytes
-            return .accept
+        case (.open, .open): return .accept
         case (.open, _), (.awaitingClose, _): return .violation("bytes came behind the end of the stream")
         case (.aborting, _), (.ended, _): return .drop
         }
-    }
-
-    /// Reports that the last received bytes were added to the chunk before them.
-    mutating func joinLastChunks() {
-        guard self.chunks.count > 1, let last = self.chunks.popLast() else { return }
-        self.chunks[self.chunks.index(before: self.chunks.endIndex)] += last
     }
 
     mutating func receivedFin() -> OnReceive {
@@ -132,36 +124,31 @@ struct ByteStreamStateMachine {
         }
     }
 
-    /// Whether everything was read, and nothing more is written here. The peer may still be receiving.
-    var isDone: Bool { self.input == .finished && self.chunks.isEmpty && self.output != .open }
+    /// Whether everything was received, and nothing more is written here. The peer may still be receiving.
+    var isDone: Bool { self.input == .finished && self.output != .open }
 
     // MARK: Reading
 
-    /// What to do with a reader.
-    enum OnRead: Equatable {
-        case wait
-        case alreadyReading
-    }
-
-    mutating func read() -> OnRead {
-        guard !self.isReaderWaiting else { return .alreadyReading }
-        self.isReaderWaiting = true
-        return .wait
-    }
-
-    mutating func cancelRead() {
-        self.isReaderWaiting = false
-    }
-
     /// Reports that the channel wants to read from the network.
     ///
+    /// - Parameter isFull: whether the unread bytes reach their limit. ``inboxHasSpace()`` follows when some were read.
     /// - Returns: whether it may. If not, ``Step/readNetwork`` follows when it may.
-    mutating func networkWantsRead() -> Bool {
-        guard case .open = self.phase, self.input == .open, self.bufferedBytes >= self.limits.bufferedBytes else {
-            return true
-        }
+    mutating func networkWantsRead(isFull: Bool) -> Bool {
+        guard isFull, self.needsSpace else { return true }
         self.isHoldingRead = true
+        self.hasSpace = false
         return false
+    }
+
+    /// Reports that enough of the unread bytes were read.
+    mutating func inboxHasSpace() {
+        self.hasSpace = true
+    }
+
+    /// Whether more bytes may arrive, for which there must be space.
+    private var needsSpace: Bool {
+        guard case .open = self.phase else { return false }
+        return self.input == .open
     }
 
     // MARK: Writing
@@ -221,12 +208,6 @@ struct ByteStreamStateMachine {
     /// An action that the driver performs.
     enum Step: Equatable {
         case nothing
-        /// Deliver the oldest chunk to the waiting reader.
-        case deliver
-        /// Deliver the end of the stream to the waiting reader.
-        case deliverEnd
-        /// Fail the waiting reader with the error of the stream.
-        case failReader
         /// Resume reading from the network.
         case readNetwork
         /// Send this many bytes of the oldest write in one frame.
@@ -244,8 +225,7 @@ struct ByteStreamStateMachine {
     /// The step that the driver performs next. The driver calls this after every event and step until the result is
     /// ``Step/nothing``.
     mutating func nextStep(now: NIODeadline) -> Step {
-        if self.isReaderWaiting, let step = self.nextReaderStep() { return step }
-        if self.isHoldingRead, self.canReadAgain {
+        if self.isHoldingRead, self.hasSpace || !self.needsSpace {
             self.isHoldingRead = false
             // The peer's bytes were not read meanwhile, so its silence does not count.
             self.keepAlive.heard(now: now)
@@ -262,28 +242,6 @@ struct ByteStreamStateMachine {
             return .finish
         case .awaitingClose, .aborting, .ended:
             return .nothing
-        }
-    }
-
-    private var canReadAgain: Bool {
-        guard case .open = self.phase, self.input == .open else { return true }
-        return self.bufferedBytes <= self.limits.bufferedBytes / 2
-    }
-
-    private mutating func nextReaderStep() -> Step? {
-        if let bytes = self.chunks.popFirst() {
-            self.bufferedBytes -= bytes
-            self.isReaderWaiting = false
-            return .deliver
-        }
-        switch self.input {
-        case .open: return nil
-        case .finished:
-            self.isReaderWaiting = false
-            return .deliverEnd
-        case .failed:
-            self.isReaderWaiting = false
-            return .failReader
         }
     }
 
@@ -361,8 +319,6 @@ struct ByteStreamStateMachine {
 
     private mutating func dropInput() {
         self.input = .failed
-        self.chunks.removeAll()
-        self.bufferedBytes = 0
         self.writes.removeAll()
     }
 

@@ -49,21 +49,41 @@ package final class ByteStream: Sendable, AsyncSequence {
         AsyncIterator(stream: self)
     }
 
-    /// Reads the bytes that have arrived, or waits for some.
+    /// Reads the oldest bytes that have arrived, or waits for some.
     ///
-    /// - Returns: 1 byte to 256 KiB, in the portions in which they arrived; `nil` when the other side has finished.
+    /// - Returns: 1 byte to 64 KiB, without a copy; `nil` when the other side has finished.
     /// - Throws: ``StreamError``; `CancellationError` when the task is cancelled. No bytes are lost then, and the
     ///   stream can be read again.
     package func read() async throws -> ByteBuffer? {
+        try await self.take(upTo: 0)?.first
+    }
+
+    /// Reads all bytes that have arrived, or waits for some, as ``read()`` does.
+    ///
+    /// - Returns: a copy of 1 byte to 256 KiB; `nil` when the other side has finished.
+    package func readBytes() async throws -> [UInt8]? {
+        guard let chunks = try await self.take(upTo: Self.maxReadBytes) else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(chunks.reduce(0) { $0 + $1.readableBytes })
+        for chunk in chunks { bytes.append(contentsOf: chunk.readableBytesView) }
+        return bytes
+    }
+
+    private static var maxReadBytes: Int { 256 << 10 }
+
+    /// Takes chunks that have arrived, or waits for some; `nil` at the end.
+    private func take(upTo bytes: Int) async throws -> [ByteBuffer]? {
         let connection = self.connection
-        if connection.eventLoop.inEventLoop, let chunk = connection.driver.value.readAtOnce() { return chunk }
-        let operation: StreamOperation<ByteBuffer?> = connection.nextOperation()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                connection.onEventLoop { $0.read(operation, continuation) }
+        while true {
+            switch connection.inbox.take(upTo: bytes) {
+            case .chunks(let chunks, let makesSpace):
+                if makesSpace { connection.onEventLoop { $0.inboxHasSpace() } }
+                return chunks
+            case .end: return nil
+            case .wait: try await connection.inbox.wait()
+            case .failed(let error): throw error
+            case .alreadyReading: throw StreamError.alreadyReading
             }
-        } onCancel: {
-            connection.onEventLoop { $0.cancel(operation) }
         }
     }
 
@@ -76,9 +96,18 @@ package final class ByteStream: Sendable, AsyncSequence {
     /// - Throws: ``StreamError``; `CancellationError` when the task is cancelled. If some of the bytes were sent
     ///   already, the stream is aborted; otherwise it continues.
     package func write(_ bytes: ByteBuffer) async throws {
-        guard bytes.readableBytes > 0 else { return }
+        try await self.write(.buffer(bytes))
+    }
+
+    /// Writes bytes, as ``write(_:)-(ByteBuffer)`` does. Each frame copies its part when it is sent.
+    package func write(_ bytes: [UInt8]) async throws {
+        try await self.write(.array(bytes[...]))
+    }
+
+    private func write(_ bytes: StreamSource) async throws {
+        guard bytes.count > 0 else { return }
         let connection = self.connection
-        let operation: StreamOperation<Void> = connection.nextOperation()
+        let operation = connection.nextOperation()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 connection.onEventLoop { $0.write(operation, bytes, continuation) }
@@ -96,7 +125,7 @@ package final class ByteStream: Sendable, AsyncSequence {
     /// - Throws: ``StreamError``; `CancellationError` when the task is cancelled. The end is still sent then.
     package func finish() async throws {
         let connection = self.connection
-        let operation: StreamOperation<Void> = connection.nextOperation()
+        let operation = connection.nextOperation()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 connection.onEventLoop { $0.finish(operation, continuation) }

@@ -20,12 +20,10 @@ final class ByteStreamDriver {
     private let loop: NIOIsolatedEventLoop
     private var machine: ByteStreamStateMachine
     private var decoder: StreamFrameDecoder
-    /// The received chunks that were not read, in the order in which the machine counts them.
-    private var chunks = CircularBuffer<ByteBuffer>()
-    private var reader: StreamOperation<ByteBuffer?>?
+    private let inbox: StreamInbox
     /// The writes to perform, in the order in which the machine counts them.
-    private var writes = CircularBuffer<(operation: StreamOperation<Void>, bytes: ByteBuffer)>()
-    /// The small frames, and the heads of larger ones, that are to be written to the channel.
+    private var writes = CircularBuffer<(operation: StreamOperation, bytes: StreamSource)>()
+    /// The frames, or beginnings of frames, that are to be written to the channel.
     private var outbound: ByteBuffer
     /// The number of bytes that were written to the channel and not flushed.
     private var unflushedBytes = 0
@@ -46,10 +44,8 @@ final class ByteStreamDriver {
     /// The closure that reads from the channel. Set by ``StreamHandler``.
     var readNetwork: () -> Void = {}
 
-    /// The maximum payload that is copied after its frame's head. TLS then makes one record of both.
-    private static var maxCopiedBytes: Int { 8 << 10 }
     /// The number of bytes that triggers a flush, so that a peer that does not read is detected.
-    private static var maxUnflushedBytes: Int { 64 << 10 }
+    private static var maxUnflushedBytes: Int { ByteStreamStateMachine.maxDataBytes }
     /// The number of bytes that a writer on the event loop may send before other work gets its turn.
     private static var maxTurnBytes: Int { 1 << 20 }
 
@@ -62,11 +58,13 @@ final class ByteStreamDriver {
         limits: StreamLimits,
         trusted: TimeAmount,
         decoder: FrameDecoder,
+        inbox: StreamInbox,
         logger: Logger,
         incidents: IncidentLog,
         observer: ConnectionObserver.One?
     ) {
         self.channel = channel
+        self.inbox = inbox
         self.loop = channel.eventLoop.assumeIsolated()
         self.environment = EventLoopEnvironment(of: channel.eventLoop)
         self.limits = limits
@@ -88,35 +86,16 @@ final class ByteStreamDriver {
 
     // MARK: Reading
 
-    func read(_ operation: StreamOperation<ByteBuffer?>, _ continuation: CheckedContinuation<ByteBuffer?, any Error>) {
-        guard operation.start(continuation) else { return }
-        guard self.machine.read() == .wait else { return operation.fail(StreamError.alreadyReading) }
-        self.reader = operation
-        self.doNextSteps()
-    }
-
-    func cancel(_ operation: StreamOperation<ByteBuffer?>) {
-        guard operation.cancel(), self.reader === operation else { return }
-        self.reader = nil
-        self.machine.cancelRead()
-        operation.fail(CancellationError())
-    }
-
-    /// Returns the oldest chunk without waiting; `nil` if there is none, or if another reader waits.
-    func readAtOnce() -> ByteBuffer? {
-        guard !self.chunks.isEmpty, self.machine.read() == .wait else { return nil }
-        var chunk: ByteBuffer?
-        if self.machine.nextStep(now: self.environment.now) == .deliver { chunk = self.chunks.popFirst() }
-        self.doNextSteps()
-        return chunk
-    }
-
-    /// The number of bytes that were received and not read.
-    var bufferedBytes: Int { self.machine.bufferedBytes }
-    var hasReader: Bool { self.reader != nil }
-
     /// Returns whether the channel may read from the network.
-    func networkWantsRead() -> Bool { self.machine.networkWantsRead() }
+    func networkWantsRead() -> Bool {
+        self.machine.networkWantsRead(isFull: self.inbox.holdsNetwork())
+    }
+
+    /// Resumes reading from the network after a reader has made space in the inbox.
+    func inboxHasSpace() {
+        self.machine.inboxHasSpace()
+        self.doNextSteps()
+    }
 
     func received(_ bytes: ByteBuffer) {
         let now = self.environment.now
@@ -134,6 +113,7 @@ final class ByteStreamDriver {
             self.incidents.report(.protocolBroken, by: self.channel, reason: "\(error)")
             self.abort(.violation(error))
         }
+        self.inbox.resumeReader()
         self.doNextSteps()
     }
 
@@ -147,23 +127,15 @@ final class ByteStreamDriver {
     }
 
     private func receivedData(_ data: ByteBuffer) throws(TransportError) {
-        guard try self.accepts(self.machine.receivedData(bytes: data.readableBytes)) else { return }
-        // Many small chunks would use more memory than their bytes.
-        if let last = self.chunks.last, data.readableBytes <= 1 << 10, last.readableBytes <= 15 << 10 {
-            var joined = self.chunks.removeLast()
-            joined.writeImmutableBuffer(data)
-            self.chunks.append(joined)
-            self.machine.joinLastChunks()
-        } else {
-            self.chunks.append(data)
-        }
+        guard try self.accepts(self.machine.receivedData()) else { return }
+        self.inbox.append(data)
     }
 
     private func receive(_ frame: Frame) throws(TransportError) {
         self.observer?.report(.received(frame, bytes: 0))
         switch frame {
         case .fin:
-            _ = try self.accepts(self.machine.receivedFin())
+            if try self.accepts(self.machine.receivedFin()) { self.inbox.finish() }
         case .abort(let failure):
             self.receivedAbort(failure)
         case .ping(let token):
@@ -190,25 +162,25 @@ final class ByteStreamDriver {
     // MARK: Writing
 
     func write(
-        _ operation: StreamOperation<Void>,
-        _ bytes: ByteBuffer,
+        _ operation: StreamOperation,
+        _ bytes: StreamSource,
         _ continuation: CheckedContinuation<Void, any Error>
     ) {
         guard operation.start(continuation) else { return }
-        self.enqueue(operation, bytes, self.machine.write(id: operation.id, bytes: bytes.readableBytes))
+        self.enqueue(operation, bytes, self.machine.write(id: operation.id, bytes: bytes.count))
     }
 
-    func finish(_ operation: StreamOperation<Void>, _ continuation: CheckedContinuation<Void, any Error>) {
+    func finish(_ operation: StreamOperation, _ continuation: CheckedContinuation<Void, any Error>) {
         guard operation.start(continuation) else { return }
         let outcome = self.machine.finish(id: operation.id)
         // A second call of `finish` has no effect.
-        guard outcome != .finished else { return operation.succeed(()) }
-        self.enqueue(operation, ByteBuffer(), outcome)
+        guard outcome != .finished else { return operation.succeed() }
+        self.enqueue(operation, .empty, outcome)
     }
 
     private func enqueue(
-        _ operation: StreamOperation<Void>,
-        _ bytes: ByteBuffer,
+        _ operation: StreamOperation,
+        _ bytes: StreamSource,
         _ outcome: ByteStreamStateMachine.OnWrite
     ) {
         switch outcome {
@@ -222,7 +194,7 @@ final class ByteStreamDriver {
         }
     }
 
-    func cancel(_ operation: StreamOperation<Void>) {
+    func cancel(_ operation: StreamOperation) {
         guard operation.cancel() else { return }
         switch self.machine.cancelWrite(id: operation.id) {
         case .nothing: break
@@ -238,13 +210,13 @@ final class ByteStreamDriver {
     }
 
     private func send(bytes count: Int) {
-        guard let data = self.writes[self.writes.startIndex].bytes.readSlice(length: count) else { return }
         self.outbound.writeDataHead(count)
-        if count <= Self.maxCopiedBytes {
-            self.outbound.writeImmutableBuffer(data)
-        } else {
+        let index = self.writes.startIndex
+        let copied = self.writes[index].bytes.bytesToCopy(of: count, untilRecordEndsAfter: self.outbound.readableBytes)
+        self.writes[index].bytes.move(copied, to: &self.outbound)
+        if let rest = self.writes[index].bytes.slice(count - copied) {
             self.channel.write(self.outbound, promise: nil)
-            self.channel.write(data, promise: nil)
+            self.channel.write(rest, promise: nil)
             self.outbound = self.channel.allocator.buffer(capacity: 256)
         }
         self.unflushedBytes += count
@@ -314,22 +286,16 @@ final class ByteStreamDriver {
             switch self.machine.nextStep(now: self.environment.now) {
             case .nothing:
                 return self.armTimer()
-            case .deliver:
-                if let chunk = self.chunks.popFirst() { self.reader.take()?.succeed(chunk) }
-            case .deliverEnd:
-                self.reader.take()?.succeed(nil)
-            case .failReader:
-                self.reader.take()?.fail((self.ending ?? nil) ?? StreamError.truncated(cause: nil))
             case .readNetwork:
                 self.readNetwork()
             case .send(let bytes):
                 self.send(bytes: bytes)
             case .written:
-                self.writes.popFirst()?.operation.succeed(())
+                self.writes.popFirst()?.operation.succeed()
             case .sendFin:
                 self.write(.fin)
                 self.flush()
-                self.writes.popFirst()?.operation.succeed(())
+                self.writes.popFirst()?.operation.succeed()
             case .sendClose:
                 self.write(.close(.completed, nil))
                 self.flush()
@@ -390,16 +356,17 @@ final class ByteStreamDriver {
     /// Handles that the application has released the stream. What was written is still delivered if the application has
     /// finished and has read everything.
     func released() {
-        if self.machine.isDone { self.closeSoon() } else { self.abort(.aborted(.streamCancelled)) }
+        if self.machine.isDone, self.inbox.isEmpty { self.closeSoon() } else { self.abort(.aborted(.streamCancelled)) }
     }
 
     /// Aborts the stream. The peer receives the reason, and closes the connection.
     func abort(_ error: StreamError) {
         guard self.machine.abort(now: self.environment.now) else { return }
-        self.chunks.removeAll()
         self.owedPong = nil
         self.write(.abort(error.wireFailure))
         self.flush()
+        // The reader fails after the peer was notified, because a program may exit then.
+        self.inbox.fail(error, dropsUnread: true)
         self.end(error)
         // Resumes reading: the peer's end of the connection follows the bytes that were held back.
         self.doNextSteps()
@@ -407,8 +374,9 @@ final class ByteStreamDriver {
 
     private func receivedAbort(_ failure: WireFailure) {
         if self.machine.receivedAbort() {
-            self.chunks.removeAll()
-            self.end(.abortedByPeer(failure))
+            let error = StreamError.abortedByPeer(failure)
+            self.inbox.fail(error, dropsUnread: true)
+            self.end(error)
         }
         self.closeChannel()
     }
@@ -419,7 +387,7 @@ final class ByteStreamDriver {
         case .truncated:
             var error = error
             error.code = .truncated
-            self.end(error)
+            self.truncate(error)
         case .unconfirmed: self.end(error)
         case .known: break
         }
@@ -432,12 +400,17 @@ final class ByteStreamDriver {
     ///   close.
     func connectionEnded(cause: (any Error)? = nil, closing mode: CloseMode = .all) {
         switch self.machine.connectionEnded() {
-        case .truncated: self.end(.truncated(cause: cause))
+        case .truncated: self.truncate(.truncated(cause: cause))
         case .unconfirmed: self.end(.connectionLost(cause: cause))
         case .known: break
         }
         self.closeChannel(mode)
         self.doNextSteps()
+    }
+
+    private func truncate(_ error: StreamError) {
+        self.inbox.fail(error, dropsUnread: false)
+        self.end(error)
     }
 
     /// Ends the stream. Every waiting write fails, and every listener is called, exactly once.

@@ -17,6 +17,8 @@ package final class StreamConnection: AuthenticatedConnection {
     /// The executor that runs tasks on the connection's event loop.
     package let taskExecutor: EventLoopTaskExecutor
     let driver: NIOLoopBound<ByteStreamDriver>
+    /// The received bytes, for the reading task.
+    let inbox: StreamInbox
     let eventLoop: any EventLoop
     private let lastOperation = Atomic<UInt64>(0)
 
@@ -35,12 +37,15 @@ package final class StreamConnection: AuthenticatedConnection {
         self.eventLoop = channel.eventLoop
         self.peer = peer
         self.taskExecutor = EventLoopTaskExecutor(channel.eventLoop)
+        let inbox = StreamInbox(limit: limits.bufferedBytes)
+        self.inbox = inbox
         let driver = ByteStreamDriver(
             channel: channel,
             remote: remote,
             limits: limits,
             trusted: peer.trustedTime,
             decoder: decoder,
+            inbox: inbox,
             logger: logger,
             incidents: incidents,
             observer: observer
@@ -49,7 +54,7 @@ package final class StreamConnection: AuthenticatedConnection {
         driver.connection = self
     }
 
-    func nextOperation<Result>() -> StreamOperation<Result> {
+    func nextOperation() -> StreamOperation {
         StreamOperation(id: self.lastOperation.add(1, ordering: .relaxed).newValue)
     }
 

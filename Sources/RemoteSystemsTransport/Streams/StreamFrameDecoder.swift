@@ -89,6 +89,9 @@ extension ByteBuffer {
         }
     }
 
+    /// The number of bytes of the head of a frame with 256 to 65 535 bytes of data.
+    static var dataHeadBytes: Int { 9 }
+
     /// The maximum number of a stream's bytes in one frame, for a peer's frame limit.
     static func dataBytes(in limit: Int) -> Int {
         min(Frame.maxDataBytes, limit - 7)

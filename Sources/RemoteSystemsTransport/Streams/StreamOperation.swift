@@ -3,12 +3,12 @@
 
 internal import Synchronization
 
-/// A read or a write that a task waits for. It connects the operation to the task's cancellation, whichever reaches the
-/// event loop first.
-final class StreamOperation<Result: Sendable>: Sendable {
+/// A write that a task waits for. It connects the operation to the task's cancellation, whichever reaches the event loop
+/// first.
+final class StreamOperation: Sendable {
     private struct State {
         var isCancelled = false
-        var continuation: CheckedContinuation<Result, any Error>?
+        var continuation: CheckedContinuation<Void, any Error>?
     }
 
     let id: UInt64
@@ -21,7 +21,7 @@ final class StreamOperation<Result: Sendable>: Sendable {
     /// Stores the continuation of the waiting task, unless the operation was cancelled before.
     ///
     /// - Returns: whether the task still waits. If not, the continuation was resumed with a `CancellationError`.
-    func start(_ continuation: CheckedContinuation<Result, any Error>) -> Bool {
+    func start(_ continuation: CheckedContinuation<Void, any Error>) -> Bool {
         let isWanted = self.state.withLock { state in
             guard !state.isCancelled else { return false }
             state.continuation = continuation
@@ -41,15 +41,15 @@ final class StreamOperation<Result: Sendable>: Sendable {
         }
     }
 
-    func succeed(_ result: sending Result) {
-        self.take()?.resume(returning: result)
+    func succeed() {
+        self.take()?.resume()
     }
 
     func fail(_ error: any Error) {
         self.take()?.resume(throwing: error)
     }
 
-    private func take() -> CheckedContinuation<Result, any Error>? {
+    private func take() -> CheckedContinuation<Void, any Error>? {
         self.state.withLock { $0.continuation.take() }
     }
 }

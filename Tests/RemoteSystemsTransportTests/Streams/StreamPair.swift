@@ -85,12 +85,7 @@ extension ByteStream {
     func write(_ text: String) async throws { try await self.write(ByteBuffer(string: text)) }
 
     /// The number of bytes received and not read.
-    var bufferedBytes: Int {
-        get async throws {
-            let connection = self.streamConnection
-            return try await connection.eventLoop.submit { connection.driver.value.bufferedBytes }.get()
-        }
-    }
+    var bufferedBytes: Int { self.streamConnection.inbox.bufferedBytes }
 }
 
 /// The error of a stream that must fail.

@@ -21,7 +21,9 @@ extension Driver {
             defer { raw?.stop() }
             // Not measured: the first continuation, and the first exchange.
             _ = try handOver(megabytes: 0, from: offering, to: continuing)
-            _ = try handOver(megabytes: 1, from: offering, to: continuing)
+            for form in [StreamForm.parts, .file] {
+                _ = try handOver(megabytes: plan.handOffMegabytes, form, from: offering, to: continuing)
+            }
             try raw?.caller.order(.rehearse(.bulk, plan.warmUp))
             var figures = Report.HandOff()
             for _ in 0..<plan.handOffs {
@@ -30,10 +32,12 @@ extension Driver {
                 figures.continued.append(continued)
             }
             for _ in 0..<plan.rounds {
-                figures.streamed.append(
-                    try handOver(megabytes: plan.handOffMegabytes, from: offering, to: continuing).continued
-                )
+                let megabytes = plan.handOffMegabytes
+                figures.streamed.append(try handOver(megabytes: megabytes, from: offering, to: continuing).continued)
                 figures.rawTLS.append(try raw?.caller.order(.exchange(.bulk, plan.exchange)).measurement)
+                figures.files.append(
+                    try handOver(megabytes: megabytes, .file, from: offering, to: continuing).continued
+                )
             }
             figures.seal()
             report.handOff = figures
@@ -55,10 +59,11 @@ extension Driver {
 
     private func handOver(
         megabytes: Int,
+        _ form: StreamForm = .parts,
         from offering: Worker,
         to continuing: Worker
     ) throws -> (listed: Measurement, continued: Measurement) {
-        let offer = try offering.order(.offerActivity(megabytes: megabytes))
+        let offer = try offering.order(.offerActivity(megabytes: megabytes, form))
         guard let began = offer.number, let id = offer.address,
             let end = try continuing.order(.awaitOffer(id, seconds: 20)).number,
             let continued = try continuing.order(.continueActivity(id)).measurement

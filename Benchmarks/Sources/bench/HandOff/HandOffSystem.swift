@@ -25,6 +25,8 @@ final class HandOffSystem: Sendable {
     /// The content of an activity, in bytes: the recommended maximum, without the names of the keys.
     private static let contentBytes = UserActivity.recommendedPayloadBytes - 100
 
+    /// The directory of the run, for the files that are sent and received.
+    private let directory: String
     private let host: UserActivityHost
     private let watcher: UserActivityWatcher
     private let tasks: Mutex<[Task<Void, Never>]>
@@ -35,8 +37,10 @@ final class HandOffSystem: Sendable {
         let content = Mutex(State())
     }
 
-    /// - Parameter number: the number of a system that ``PackedSystems`` has created.
-    init(_ number: Int, of systems: PackedSystems, folder: String) async throws {
+    /// - Parameters:
+    ///   - number: the number of a system that ``PackedSystems`` has created.
+    ///   - directory: the directory of the run.
+    init(_ number: Int, of systems: PackedSystems, _ directory: String, folder: String) async throws {
         let configuration = systems.configuration(number, source: try FolderDiscovery(folder: folder))
         let state = Shared()
         let host = UserActivityHost(
@@ -45,10 +49,11 @@ final class HandOffSystem: Sendable {
             handler: .closure { activity in
                 state.content.withLock { $0.continued = monotonicNanoseconds() }
                 guard activity.supportsContinuationStreams else { return }
-                try await Self.receive(activity, state)
+                try await Self.receive(activity, state, into: "\(directory)/received")
             }
         )
         let watcher = UserActivityWatcher(configuration)
+        self.directory = directory
         self.host = host
         self.watcher = watcher
         self.state = state
@@ -80,12 +85,15 @@ final class HandOffSystem: Sendable {
 
     /// Makes an activity current.
     ///
-    /// - Parameter megabytes: what its stream sends; 0 for no stream.
+    /// - Parameters:
+    ///   - megabytes: what its stream sends; 0 for no stream.
+    ///   - form: how it is sent.
     /// - Returns: its id, and the time before it became current.
-    func offer(megabytes: Int) async throws -> (id: UUID, time: Int64) {
+    func offer(megabytes: Int, _ form: StreamForm) async throws -> (id: UUID, time: Int64) {
         let activity = UserActivity(type: Self.type, title: "An activity", supportsContinuationStreams: megabytes > 0)
         activity.userInfo = ["Text": .string(String(repeating: "x", count: Self.contentBytes))]
-        let sender = Sender(megabytes: megabytes)
+        activity.userInfo["IsFile"] = .bool(form == .file)
+        let sender = Sender(megabytes: megabytes, file: form == .file ? try self.file(megabytes: megabytes) : nil)
         // An activity does not keep its delegate alive.
         self.sender.withLock { $0 = sender }
         activity.delegate = sender
@@ -94,19 +102,35 @@ final class HandOffSystem: Sendable {
         return (activity.id, start)
     }
 
+    /// Creates the file that is sent, unless it exists.
+    private func file(megabytes: Int) throws -> String {
+        let path = "\(self.directory)/sent-\(megabytes)"
+        guard !FileManager.default.fileExists(atPath: path) else { return path }
+        try Data(repeating: 7, count: megabytes << 20).write(to: URL(filePath: path))
+        return path
+    }
+
     private final class Sender: UserActivityDelegate {
         let megabytes: Int
+        let file: String?
 
-        init(megabytes: Int) { self.megabytes = megabytes }
+        init(megabytes: Int, file: String?) {
+            self.megabytes = megabytes
+            self.file = file
+        }
 
         func userActivity(
             _ activity: UserActivity,
             didReceive input: ContinuationInputStream,
             _ output: ContinuationOutputStream
         ) async {
-            let part = [UInt8](repeating: 7, count: 1 << 20)
             do {
-                for _ in 0..<self.megabytes { try await output.write(part) }
+                if let file {
+                    try await output.send(contentsOfFile: file)
+                } else {
+                    let part = [UInt8](repeating: 7, count: 1 << 20)
+                    for _ in 0..<self.megabytes { try await output.write(part) }
+                }
                 try await output.finish()
                 for try await _ in input {}
             } catch {
@@ -153,11 +177,15 @@ final class HandOffSystem: Sendable {
         )
     }
 
-    private static func receive(_ activity: UserActivity, _ state: Shared) async throws {
+    private static func receive(_ activity: UserActivity, _ state: Shared, into file: String) async throws {
         let began = monotonicNanoseconds()
         let (input, output) = try await activity.continuationStreams()
         var count = 0
-        for try await bytes in input { count += bytes.count }
+        if activity.userInfo["IsFile"] == true {
+            count = Int(try await input.receive(intoFile: file))
+        } else {
+            for try await bytes in input { count += bytes.count }
+        }
         let ended = monotonicNanoseconds()
         state.content.withLock { content in
             content.streamBegan = began

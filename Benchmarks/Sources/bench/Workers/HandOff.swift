@@ -21,13 +21,13 @@ struct HandOff: ParsableCommand {
             switch (order, system) {
             case (.startHandOff(let number, let folder), nil):
                 let folder = "\(setup.directory)/\(folder)"
-                system = try blocking { try await HandOffSystem(number, of: systems, folder: folder) }
+                system = try blocking { try await HandOffSystem(number, of: systems, setup.directory, folder: folder) }
                 return Response()
             case (.watchOffers, let system?):
                 try blocking { try await system.watch() }
                 return Response()
-            case (.offerActivity(let megabytes), let system?):
-                let (id, time) = try blocking { try await system.offer(megabytes: megabytes) }
+            case (.offerActivity(let megabytes, let form), let system?):
+                let (id, time) = try blocking { try await system.offer(megabytes: megabytes, form) }
                 return Response(number: time, address: id.uuidString)
             case (.awaitOffer(let text, let seconds), let system?):
                 guard let id = UUID(uuidString: text) else { break }

@@ -41,8 +41,8 @@ enum Order: Codable, Sendable {
     case startHandOff(Int, folder: String)
     /// List the offers of other systems from now on.
     case watchOffers
-    /// Make an activity current whose stream sends so many MiB, and report its id and the time before.
-    case offerActivity(megabytes: Int)
+    /// Make an activity current whose stream sends so many MiB, in this form, and report its id and the time before.
+    case offerActivity(megabytes: Int, StreamForm)
     /// Wait at most so many seconds until an activity is listed, and report the time.
     case awaitOffer(String, seconds: Double)
     /// Continue an activity, and report the time until its content or its stream had arrived.
@@ -60,6 +60,14 @@ enum Order: Codable, Sendable {
     case startAttack(AttackName, ContestantName, port: Int)
     /// Stop the attack, and report the attackers' processor time, in thousandths of a percent of a core.
     case stopAttack
+}
+
+/// How an application sends and receives the bytes of a continuation stream.
+enum StreamForm: String, Codable, Sendable {
+    /// Parts of 1 MiB, which both applications have in memory.
+    case parts
+    /// A file, which the receiver stores as a file.
+    case file
 }
 
 /// The response of a worker: one JSON object per line on its standard output.

@@ -344,9 +344,9 @@ final class Conversation: @unchecked Sendable {
 
     func check() {
         self.drain()
-        if let driver = self.weakStream?.driver.value {
+        if let inbox = self.weakStream?.inbox {
             let limit = self.settings.streamLimits.bufferedBytes + 0xFFFF
-            require(driver.bufferedBytes <= limit, "a stream holds more than its limit and one read")
+            require(inbox.bufferedBytes <= limit, "a stream holds more than its limit and one read")
         }
     }
 
