@@ -225,7 +225,8 @@ if !isFetched {
         .testTarget(
             name: "RemoteSystemsDesktopTests",
             dependencies: [
-                "RemoteSystemsDesktop", "RemoteSystems", "CRemoteSystemsGIO", "IntegrationSupport", logging,
+                "RemoteSystemsDesktop", "RemoteSystems", "UserActivities", "ValueSets", "CRemoteSystemsGIO",
+                "IntegrationSupport", logging,
             ],
             swiftSettings: settings
         ),
@@ -282,6 +283,7 @@ if !isFetched {
         .testTarget(
             name: "DesktopIntegrationTests",
             dependencies: ["IntegrationSupport", "RemoteSystems", "activity-probe", "desktop-probe", "remotesystems"],
+            exclude: ["Scripts"],
             swiftSettings: settings
         ),
         .testTarget(

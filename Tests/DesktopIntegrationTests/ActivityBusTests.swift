@@ -105,28 +105,37 @@ extension DesktopTests {
 }
 
 /// A system with a bus and a host daemon of its own.
-private struct TwoBuses {
+struct TwoBuses {
     let desktop: Desktop
     let environment: [String: String]
     let state: String
 
     /// Runs `body` with two systems of one account.
-    static func with(_ body: (TwoBuses, TwoBuses) async throws -> Void) async throws {
+    ///
+    /// - Parameter settings: the daemons' settings, as environment variables of each machine.
+    static func with(
+        settings: (Desktop) throws -> [String: String] = { _ in [:] },
+        _ body: (TwoBuses, TwoBuses) async throws -> Void
+    ) async throws {
         try await Desktop.with { one in
             try await Desktop.with { two in
                 try await createTwoSystems("\(one.directory)/state", "\(two.directory)/state")
-                try await self.withDaemon(one) { first in
-                    try await self.withDaemon(two) { second in try await body(first, second) }
+                try await self.withDaemon(one, try settings(one)) { first in
+                    try await self.withDaemon(two, try settings(two)) { second in try await body(first, second) }
                 }
             }
         }
     }
 
-    private static func withDaemon(_ desktop: Desktop, _ body: (TwoBuses) async throws -> Void) async throws {
+    private static func withDaemon(
+        _ desktop: Desktop,
+        _ settings: [String: String],
+        _ body: (TwoBuses) async throws -> Void
+    ) async throws {
         try await desktop.withBus { bus in
             let system = TwoBuses(
                 desktop: desktop,
-                environment: desktop.environment.merging(bus) { $1 },
+                environment: desktop.environment.merging(bus) { $1 }.merging(settings) { $1 },
                 state: "\(desktop.directory)/state"
             )
             let daemon = try system.start(
@@ -183,7 +192,7 @@ private struct TwoBuses {
 
 extension ChildProcess {
     /// Waits until the program prints a line that begins with a text.
-    fileprivate func prints(_ text: String) async throws {
+    func prints(_ text: String) async throws {
         _ = try await eventually("'\(text)'", within: .seconds(60)) {
             if let code = self.exitCode, !self.lines.contains(where: { $0.hasPrefix(text) }) {
                 throw IntegrationError("it ended with \(code): \(self.lines)")

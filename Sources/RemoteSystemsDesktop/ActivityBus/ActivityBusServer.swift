@@ -154,28 +154,16 @@ final class ActivityBusServer: Sendable {
     ///
     /// - Returns: whether it has.
     func `continue`(_ values: [MessageBus.Argument], in program: String) async throws(MessageBus.Failure) -> Bool {
-        let result = await withCheckedContinuation { (waiting: CheckedContinuation<PendingCall.Result, Never>) in
-            let pending = PendingCall(waiting)
-            // GLib reports nothing more after the connection has ended.
-            BlockingCalls.after(Self.continueTimeout + .seconds(1)) { [weak pending] in pending?.giveUp() }
-            self.loop.post { connection in
-                unsafe g_dbus_connection_call(
-                    connection.pointer,
-                    program,
-                    ActivityBusInterface.handlerPath,
-                    ActivityBusInterface.handler,
-                    "Continue",
-                    MessageBus.tuple(values),
-                    nil,
-                    G_DBUS_CALL_FLAGS_NO_AUTO_START,
-                    gint(Self.continueTimeout / .milliseconds(1)),
-                    nil,
-                    { connection, result, data in unsafe PendingCall.finish(connection, result, data) },
-                    Unmanaged.passRetained(pending).toOpaque()
-                )
-            }
+        let call = MessageBus.Call(
+            destination: program,
+            path: ActivityBusInterface.handlerPath,
+            interface: ActivityBusInterface.handler,
+            method: "Continue",
+            arguments: values
+        )
+        return try await self.loop.call(call, within: Self.continueTimeout) { response in
+            unsafe BusSignal.bool(of: response.pointer) ?? false
         }
-        return try result.get()
     }
 
     /// The process id of a program on the bus.
@@ -190,31 +178,5 @@ final class ActivityBusServer: Sendable {
             }
             return id.flatMap { Int32(exactly: $0) }
         }
-    }
-}
-
-/// A call to a program that waits for its response. Given up with an error when it is released.
-private final class PendingCall: Sendable {
-    typealias Result = Swift.Result<Bool, MessageBus.Failure>
-
-    private let waiting: Mutex<CheckedContinuation<Result, Never>?>
-
-    init(_ waiting: CheckedContinuation<Result, Never>) { self.waiting = Mutex(waiting) }
-
-    deinit { self.giveUp() }
-
-    func giveUp() { self.resume(.failure(MessageBus.Failure(message: "The connection to the bus has ended"))) }
-
-    private func resume(_ result: Result) { self.waiting.withLock { $0.take() }?.resume(returning: result) }
-
-    static func finish(_ connection: UnsafeMutablePointer<GObject>?, _ result: OpaquePointer?, _ data: gpointer?) {
-        guard let data = unsafe data else { return }
-        let pending = unsafe Unmanaged<PendingCall>.fromOpaque(data).takeRetainedValue()
-        var error: UnsafeMutablePointer<GError>?
-        guard let connection = unsafe connection,
-            let response = unsafe g_dbus_connection_call_finish(OpaquePointer(connection), result, &error)
-        else { return pending.resume(.failure(unsafe MessageBus.failure(error))) }
-        pending.resume(.success(unsafe BusSignal.bool(of: response) ?? false))
-        unsafe g_variant_unref(response)
     }
 }

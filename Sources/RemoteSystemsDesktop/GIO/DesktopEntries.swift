@@ -22,6 +22,23 @@ enum DesktopEntries {
         return unsafe owned.with { unsafe Self.entry($0) }
     }
 
+    /// Returns the default application for a media type; `nil` if there is none.
+    static func defaultHandler(forMediaType type: String) -> DesktopEntry? {
+        guard let info = unsafe g_app_info_get_default_for_type(type, 0) else { return nil }
+        let owned = unsafe GObjectReference(info)
+        return unsafe owned.with { unsafe Self.entry($0) }
+    }
+
+    /// Guesses the media type of a file from its name.
+    static func mediaType(ofFileNamed name: String) -> String? {
+        var isUncertain: gboolean = 0
+        guard let type = unsafe g_content_type_guess(name, nil, 0, &isUncertain) else { return nil }
+        defer { unsafe g_free(type) }
+        guard isUncertain == 0, let mediaType = unsafe g_content_type_get_mime_type(type) else { return nil }
+        defer { unsafe g_free(mediaType) }
+        return unsafe String(cString: mediaType)
+    }
+
     /// Returns all handlers of a URI scheme.
     static func handlers(for scheme: String) -> [DesktopEntry] {
         guard let list = unsafe g_app_info_get_all_for_type("x-scheme-handler/\(scheme)") else { return [] }

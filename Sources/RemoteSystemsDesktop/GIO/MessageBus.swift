@@ -30,6 +30,11 @@ enum MessageBus: String, Sendable {
         case strings([String])
         case uint32(UInt32)
         case int32(Int32)
+        case int64(Int64)
+        /// A valid object path.
+        case objectPath(String)
+        /// A `v` with a `d`.
+        case variantDouble(Double)
         /// An empty `a{sv}`.
         case noOptions
         /// An `a{sv}`, and an array of them. Values that D-Bus cannot represent were refused before.
@@ -226,6 +231,9 @@ extension MessageBus.Argument {
         case .uint32(let number): return unsafe g_variant_new_uint32(number)
         case .strings(let texts): return unsafe Self.array(of: "s", texts.map { unsafe g_variant_new_string($0) })
         case .int32(let number): return unsafe g_variant_new_int32(number)
+        case .int64(let number): return unsafe g_variant_new_int64(gint64(number))
+        case .objectPath(let path): return unsafe g_variant_new_object_path(path)
+        case .variantDouble(let number): return unsafe g_variant_new_variant(g_variant_new_double(number))
         case .noOptions: return unsafe Self.array(of: "{sv}", [])
         case .dictionary(let set): return unsafe GVariantWriter.dictionary(set)
         case .dictionaries(let sets):

@@ -116,6 +116,19 @@ public struct DesktopURILauncher: LaunchURIProvider {
         }
     }
 
+    /// Opens media that the user of this machine has chosen, with the default application of the first media type that
+    /// has one. No policy applies.
+    func openMedia(_ uri: LaunchURI, types: [String]) async -> LaunchURIDecision {
+        let environment = self.environment
+        return await BlockingCalls.run(atMost: Self.maxActivationTime) { cancellable in
+            for type in types {
+                guard let entry = DesktopEntries.defaultHandler(forMediaType: type) else { continue }
+                return Self.start(entry, uri, environment, cancellable)
+            }
+            return .unsupported("No application that plays media is installed here.")
+        }
+    }
+
     private static func denied(_ uri: LaunchURI) -> LaunchURIDecision {
         .denied("This system does not open \(uri.scheme): URIs for other systems. Its owner can allow the scheme.")
     }

@@ -86,12 +86,37 @@ struct HostRunCommand: Subcommand {
             output: output
         )
         try await ServiceGroup(
-            services: [registry, host, supervision, reload, bus, ActivityBus(configuration)],
+            services: [registry, host, supervision, reload, bus]
+                + Self.desktopServices(settings, configuration, logger),
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()
         try output.json(HostOutput(event: "stopped"))
         return true
+    }
+
+    /// What the daemon does for the desktop of the session bus, if there is one.
+    private static func desktopServices(
+        _ settings: HostSettings,
+        _ configuration: RemoteSystemsConfiguration,
+        _ logger: Logger
+    ) -> [any Service] {
+        var services: [any Service] = [ActivityBus(configuration)]
+        if settings.mediaPlayers {
+            services.append(MediaPlayers(configuration, documents: settings.documents()))
+        }
+        if settings.notifyOffers, DesktopNotifications.isPossible {
+            services.append(
+                OfferPresenter(configuration) { continued in
+                    guard let failure = continued.failure else { return }
+                    logger.notice(
+                        "An activity that the user chose was not continued",
+                        metadata: ["reason": "\(Failure(failure).message)"]
+                    )
+                }
+            )
+        }
+        return services
     }
 
     private static func role(_ configuration: RemoteSystemsConfiguration) throws -> HostRole {

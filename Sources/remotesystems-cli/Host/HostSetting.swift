@@ -8,6 +8,7 @@ import RemoteSystemsDesktop
 enum HostSetting: String, CodingKey, CaseIterable {
     case port, network, stateDirectory, displayName, advertise, startTimeout, logLevel
     case uriPolicy, askProgram, askTimeout
+    case mediaPlayers, documentRoots, notifyOffers
 
     /// The value of a setting, by its type.
     enum Value: Sendable, Hashable {
@@ -24,9 +25,9 @@ enum HostSetting: String, CodingKey, CaseIterable {
         switch self {
         case .port: .int
         case .startTimeout, .askTimeout: .double
-        case .advertise: .bool
+        case .advertise, .mediaPlayers, .notifyOffers: .bool
         case .network, .stateDirectory, .displayName, .logLevel: .string
-        case .uriPolicy, .askProgram: .strings
+        case .uriPolicy, .askProgram, .documentRoots: .strings
         }
     }
 
@@ -72,7 +73,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case .network: "\"all\", \"loopback\", or interface names separated by commas"
         case .stateDirectory: "the absolute path of a directory"
         case .displayName: "a name of 1 to 256 bytes, without control characters, line breaks or invisible characters"
-        case .advertise: "true or false"
+        case .advertise, .mediaPlayers, .notifyOffers: "true or false"
         case .startTimeout: "seconds from 0.1 to 300"
         case .logLevel: "one of trace, debug, info, notice, warning, error, critical"
         case .uriPolicy:
@@ -80,6 +81,9 @@ enum HostSetting: String, CodingKey, CaseIterable {
                 + "others"
         case .askProgram: "the absolute path of a program and up to 63 arguments"
         case .askTimeout: "seconds from 1 to 300"
+        case .documentRoots:
+            "up to 64 folders such as \"music=/srv/music\", with an absolute path, and a name of up to 64 letters, digits, "
+                + "'-' and '_', each name once"
         }
     }
 }

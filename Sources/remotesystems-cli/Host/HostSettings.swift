@@ -6,6 +6,7 @@ import FoundationEssentials
 import Logging
 import RemoteSystems
 import RemoteSystemsDesktop
+import UserActivities
 
 /// The settings of the host daemon (`Docs/host-daemon.md`).
 struct HostSettings: Sendable, Hashable {
@@ -21,6 +22,12 @@ struct HostSettings: Sendable, Hashable {
     /// The program that asks the user about URIs with the rule `ask`, with its arguments. If `nil`, they are denied.
     var askProgram: [String]?
     var askTimeout = Duration.seconds(20)
+    /// Whether what media players play is handed over and continued.
+    var mediaPlayers = false
+    /// The folders whose files media players may hand over, by their names.
+    var documentRoots: [String: String] = [:]
+    /// Whether what can be continued here is shown as notifications.
+    var notifyOffers = false
 
     /// Reads the settings.
     ///
@@ -178,6 +185,12 @@ struct HostSettings: Sendable, Hashable {
             self.askProgram = arguments
         case (.askTimeout, .double(let seconds)) where (1...300).contains(seconds):
             self.askTimeout = .milliseconds(Int64(seconds * 1000))
+        case (.mediaPlayers, .bool(let isOn)):
+            self.mediaPlayers = isOn
+        case (.notifyOffers, .bool(let isOn)):
+            self.notifyOffers = isOn
+        case (.documentRoots, .strings(let roots)) where roots.count <= DocumentURLMapper.maxRoots:
+            self.documentRoots = try Self.roots(roots)
         default:
             throw NotTaken()
         }
@@ -192,6 +205,21 @@ struct HostSettings: Sendable, Hashable {
             }
         }
         return policy
+    }
+
+    /// Parses `name=/path` of each folder.
+    private static func roots(_ roots: [String]) throws(NotTaken) -> [String: String] {
+        var paths: [String: String] = [:]
+        for (index, text) in roots.enumerated() {
+            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 2, (try? DocumentURLMapper(roots: [parts[0]: URL(filePath: parts[1])])) != nil,
+                parts[1].hasPrefix("/"), !parts[1].utf8.contains(0)
+            else { throw NotTaken(at: index) }
+            guard paths.updateValue(parts[1], forKey: parts[0]) == nil else {
+                throw NotTaken("uses the name '\(parts[0])' twice. Give each folder a name of its own.", at: index)
+            }
+        }
+        return paths
     }
 
     /// Parses `scheme=rule`. Returns `nil` if the text is not in this form.
@@ -218,9 +246,19 @@ extension HostSettings {
             switch setting {
             case .network: self.network != other.network
             case .stateDirectory: self.stateDirectory != other.stateDirectory
+            case .mediaPlayers: self.mediaPlayers != other.mediaPlayers
+            case .documentRoots: self.documentRoots != other.documentRoots
+            case .notifyOffers: self.notifyOffers != other.notifyOffers
             case .port, .displayName, .advertise, .startTimeout, .logLevel, .uriPolicy, .askProgram, .askTimeout: false
             }
         }
+    }
+
+    /// Translates the URLs of files between systems; `nil` without folders.
+    func documents() -> DocumentURLMapper? {
+        guard !self.documentRoots.isEmpty else { return nil }
+        // The folders were checked when they were read.
+        return try? DocumentURLMapper(roots: self.documentRoots.mapValues { URL(filePath: $0) })
     }
 
     /// Creates the launcher that opens URIs for other systems.

@@ -1,0 +1,225 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+internal import UserActivities
+internal import ValueSets
+
+/// Plays media of another system in a player of this desktop, at the same second.
+///
+/// Over a stream of the continuation, this system asks for the position when its own player is ready, and says when it
+/// plays. The other player is paused then, and not before.
+struct PlayerContinuation: Sendable {
+    /// The time in which a player has to play, with its start.
+    static let startTime = Duration.seconds(20)
+    /// The time that the other system has to respond, with its player.
+    private static let responseTime = Duration.seconds(10)
+    private static let pollInterval = Duration.milliseconds(50)
+    /// The media types whose default application is taken when the name of the media suggests none.
+    private static let usualTypes = ["video/mp4", "audio/mpeg"]
+
+    let bus: PlayerBus
+    let launcher: DesktopURILauncher
+    let clock: FeatureClock
+    let logger: Logger
+
+    /// Continues an activity. Returns when the media plays here and the other player was paused.
+    ///
+    /// - Throws: ``ContinuationError``. The other player then goes on.
+    func run(_ activity: UserActivity) async throws {
+        let began = ContinuousClock.now
+        let media: PlayedMedia
+        do throws(PlayedMedia.Refusal) {
+            media = try PlayedMedia(content: activity.userInfo)
+        } catch {
+            throw ContinuationError(.payloadInvalid, error.text, side: .remote)
+        }
+        // Opened at once: its end shows the other system that this one has failed.
+        let requests = StreamRequests(try await activity.continuationStreams())
+        let name = try await self.start(media, began: began, requests)
+        guard await self.response(to: PlayerMessage.started, requests) != nil else {
+            self.logger.notice("The other player was not paused")
+            throw ContinuationError(
+                .streamFailed,
+                "\(name) plays here, but the other system could not be asked to pause its player.",
+                side: .remote
+            )
+        }
+        try? await requests.finish()
+    }
+
+    private func response(to request: ValueSet, _ requests: StreamRequests) async -> ValueSet? {
+        await self.clock.first(within: Self.responseTime) { try? await requests.send(request) } ?? nil
+    }
+
+    // MARK: Starting
+
+    private func start(
+        _ media: PlayedMedia,
+        began: ContinuousClock.Instant,
+        _ requests: StreamRequests
+    ) async throws(ContinuationError) -> String {
+        let deadline = began + Self.startTime
+        let player = try await self.opened(media, deadline: deadline)
+        let name = await self.bus.abilities(of: player)?.identity ?? "The player"
+        // The player may have taken long to start. Meanwhile, the other one went on, or was paused.
+        let asked = ContinuousClock.now
+        let now = await self.response(to: PlayerMessage.position, requests)
+        let answered = ContinuousClock.now
+        var (media, began) = (media, began)
+        if let now, let position = PlayerMessage.position(in: now) {
+            media.position = position.seconds
+            media.isPlaying = position.isPlaying
+            began = asked + (answered - asked) / 2
+        }
+        var machine = PlaybackStartStateMachine(media, began: began, deadline: deadline)
+        while true {
+            let asked = ContinuousClock.now
+            let state = await self.bus.state(of: player)
+            let answered = ContinuousClock.now
+            guard !Task.isCancelled else {
+                throw ContinuationError(.timedOut, "The continuation was cancelled.", side: .local, canRetry: true)
+            }
+            // The position was right between the question and the response.
+            let action = machine.observed(state, now: asked + (answered - asked) / 2)
+            do throws(MessageBus.Failure) {
+                switch action {
+                case .wait: break
+                case .setVolume(let volume): try await self.bus.set(volume: volume, of: player)
+                case .play: try await self.bus.play(player)
+                case .pause: try await self.bus.pause(player)
+                case .seek(let second, let track): try await self.bus.seek(player, to: second, track: track)
+                case .started: return name
+                case .fail(let problem):
+                    // It must not begin to play later.
+                    try? await self.bus.pause(player)
+                    throw MessageBus.Failure(message: problem)
+                }
+            } catch {
+                guard case .fail(let problem) = action else {
+                    // Whether the player has followed, the next observation shows.
+                    self.logger.debug("A player refused an order", metadata: ["reason": "\(error.message)"])
+                    continue
+                }
+                throw Self.failed("\(name) \(problem).")
+            }
+            try? await Task.sleep(for: Self.pollInterval)
+        }
+    }
+
+    /// Lets a player open the media, and returns it.
+    private func opened(
+        _ media: PlayedMedia,
+        deadline: ContinuousClock.Instant
+    ) async throws(ContinuationError) -> String {
+        let address = media.address.absoluteString
+        let scheme = media.address.scheme?.lowercased() ?? ""
+        let name = media.address.lastPathComponent
+        let type = await BlockingCalls.run { DesktopEntries.mediaType(ofFileNamed: name) }.flatMap { type in
+            ["audio/", "video/"].contains(where: type.hasPrefix) ? type : nil
+        }
+        let present = self.bus.players
+        if let player = PlayerChoice.best(of: await self.candidates(present), scheme: scheme, mediaType: type) {
+            do throws(MessageBus.Failure) {
+                try await self.bus.open(address, in: player)
+            } catch {
+                throw Self.failed("The running player did not open the media: \(error.message).")
+            }
+            return player
+        }
+        let decision: LaunchURIDecision
+        do throws(RemoteSystemError) {
+            decision = await self.launcher.openMedia(
+                try LaunchURI(address),
+                types: (type.map { [$0] } ?? []) + Self.usualTypes
+            )
+        } catch {
+            throw ContinuationError(.payloadInvalid, error.message, side: .remote, cause: error)
+        }
+        guard decision.status == .success else {
+            throw Self.failed(
+                "No player that runs here opens the media. \(decision.reason ?? "None was started.")"
+            )
+        }
+        return try await self.appeared(media, besides: Set(present.map(\.id)), decision.applicationID, deadline)
+    }
+
+    /// Waits for the player that was started, or for a running one that it has passed the media to.
+    private func appeared(
+        _ media: PlayedMedia,
+        besides present: Set<String>,
+        _ application: String?,
+        _ deadline: ContinuousClock.Instant
+    ) async throws(ContinuationError) -> String {
+        while ContinuousClock.now < deadline, !Task.isCancelled {
+            for candidate in await self.candidates(self.bus.players) {
+                guard let address = candidate.state.address else { continue }
+                // An address can be written in several ways, or lead to another one.
+                if !present.contains(candidate.player) || address == media.address.absoluteString {
+                    return candidate.player
+                }
+            }
+            try? await Task.sleep(for: Self.pollInterval)
+        }
+        throw Self.failed(
+            "\(application ?? "The player") was started, but it cannot be controlled: no player with the media has "
+                + "appeared on the session bus. For mpv, install mpv-mpris."
+        )
+    }
+
+    private func candidates(_ players: [PlayerBus.Player]) async -> [PlayerChoice.Candidate] {
+        await withTaskGroup(of: PlayerChoice.Candidate?.self) { group in
+            for player in players.prefix(PlayerTable.max) {
+                group.addTask {
+                    guard let abilities = await self.bus.abilities(of: player.id),
+                        let state = await self.bus.state(of: player.id)
+                    else { return nil }
+                    return PlayerChoice.Candidate(player: player.id, abilities: abilities, state: state)
+                }
+            }
+            return await group.reduce(into: []) { all, candidate in
+                if let candidate { all.append(candidate) }
+            }
+        }
+    }
+
+    private static func failed(_ reason: String) -> ContinuationError {
+        ContinuationError(.handlerFailed, "\(reason) The media goes on where it was.", side: .local)
+    }
+}
+
+/// The messages over the stream of a continuation (`Docs/wire/activities.md`).
+enum PlayerMessage {
+    private static let positionKey = "Position"
+    private static let playingKey = "Playing"
+    private static let startedKey = "Started"
+    private static let pausedKey = "Paused"
+
+    /// The receiver asks for the position.
+    static let position: ValueSet = [Self.positionKey: true]
+
+    /// The receiver plays.
+    static let started: ValueSet = [Self.startedKey: true]
+
+    static func asksForPosition(_ message: ValueSet) -> Bool { message[Self.positionKey]?.bool == true }
+
+    static func isStarted(_ message: ValueSet) -> Bool { message[Self.startedKey]?.bool == true }
+
+    /// The response to ``position``. Empty if the player does not state it.
+    static func position(_ media: PlayedMedia?) -> ValueSet {
+        guard let media else { return [:] }
+        return [Self.positionKey: .double(media.position), Self.playingKey: .bool(media.isPlaying)]
+    }
+
+    static func position(in response: ValueSet) -> (seconds: Double, isPlaying: Bool)? {
+        guard let seconds = response[Self.positionKey]?.double, (0...PlayerState.maxSeconds).contains(seconds),
+            let isPlaying = response[Self.playingKey]?.bool
+        else { return nil }
+        return (seconds, isPlaying)
+    }
+
+    /// The response to ``started``.
+    static func paused(_ isPaused: Bool) -> ValueSet { [Self.pausedKey: .bool(isPaused)] }
+}

@@ -1,0 +1,20 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// The applications that belong to the product itself: the host daemon and the command run them for programs that do
+/// not use the SDK.
+///
+/// They are the system's own. No publisher signs them, and a system recognises them by these ids.
+package enum BuiltInApplication {
+    /// The media players of the desktop, which the host daemon hands over.
+    package static let mediaPlayers = "org.remotesystems.media-players"
+    /// The activity type of media players.
+    package static let playingMedia = "org.remotesystems.playing-media"
+    /// The web browsers with the extension. Each has an application of its own, whose id begins with this one.
+    package static let webBrowser = "org.remotesystems.web-browser"
+
+    /// Whether an application is one of the system's own.
+    package static func contains(_ application: String) -> Bool {
+        application == Self.mediaPlayers || application.hasPrefix(Self.webBrowser + ".")
+    }
+}

@@ -1,0 +1,114 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RemoteSystemsDesktop
+
+@Suite struct PlaybackStartTests {
+    private let start = ContinuousClock.Instant.now
+
+    private func machine(isPlaying: Bool = true, volume: Double? = nil) throws -> PlaybackStartStateMachine {
+        var state = PlayerState()
+        state.status = isPlaying ? .playing : .paused
+        state.address = "https://example.com/song"
+        state.position = 30
+        state.volume = volume
+        return PlaybackStartStateMachine(
+            try PlayedMedia(state, documents: nil),
+            began: self.start,
+            deadline: self.start + .seconds(20)
+        )
+    }
+
+    private func state(
+        _ status: PlayerState.Status = .playing,
+        at position: Double?,
+        length: Double? = 120,
+        canSeek: Bool = true
+    ) -> PlayerState {
+        var state = PlayerState()
+        state.status = status
+        state.address = "https://example.com/song"
+        state.position = position
+        state.length = length
+        state.trackID = "/1"
+        state.canSeek = canSeek
+        return state
+    }
+
+    @Test func `a player is sought to the position that the other one has reached, and has started when it moves`()
+        throws
+    {
+        var machine = try self.machine(volume: 0.5)
+        #expect(machine.observed(nil, now: self.start) == .wait)
+        // It has not opened the media yet, and would ignore a seek.
+        #expect(machine.observed(PlayerState(), now: self.start + .seconds(1)) == .wait)
+        let now = self.start + .seconds(2)
+        #expect(machine.observed(self.state(.paused, at: 0), now: now) == .setVolume(0.5))
+        #expect(machine.observed(self.state(.paused, at: 0), now: now) == .play)
+        #expect(machine.observed(self.state(at: 0), now: now) == .seek(to: 32, track: "/1"))
+        #expect(machine.observed(self.state(at: 0.1), now: now + .milliseconds(100)) == .wait)
+        #expect(machine.observed(self.state(at: 32.2), now: now + .milliseconds(200)) == .wait)
+        #expect(machine.observed(self.state(at: 32.3), now: now + .milliseconds(300)) == .wait)
+        #expect(machine.observed(self.state(at: 32.5), now: now + .milliseconds(500)) == .started)
+    }
+
+    @Test func `a player that was late after a seek is sought ahead by that time`() throws {
+        var machine = try self.machine()
+        #expect(machine.observed(self.state(at: 0), now: self.start) == .seek(to: 30, track: "/1"))
+        let later = self.start + .seconds(2)
+        #expect(machine.observed(self.state(at: 30.5), now: later) == .seek(to: 33.5, track: "/1"))
+    }
+
+    @Test func `a paused track is not played, and its position is kept`() throws {
+        var machine = try self.machine(isPlaying: false)
+        #expect(machine.observed(self.state(at: 0), now: self.start + .seconds(5)) == .pause)
+        let now = self.start + .seconds(6)
+        #expect(machine.observed(self.state(.paused, at: 0), now: now) == .seek(to: 30, track: "/1"))
+        #expect(machine.observed(self.state(.paused, at: 30), now: now) == .started)
+    }
+
+    @Test func `a live stream without a length or a position to seek is played where it is`() throws {
+        var machine = try self.machine()
+        #expect(machine.observed(self.state(at: 1, length: nil, canSeek: false), now: self.start) == .wait)
+        let now = self.start + .seconds(3)
+        #expect(machine.observed(self.state(at: 4, length: nil, canSeek: false), now: now) == .wait)
+        let then = now + .milliseconds(400)
+        #expect(machine.observed(self.state(at: 4.4, length: nil, canSeek: false), now: then) == .started)
+    }
+
+    @Test func `a position beyond the end is the end`() throws {
+        var machine = try self.machine()
+        #expect(machine.observed(self.state(at: 0, length: 20), now: self.start) == .seek(to: 20, track: "/1"))
+    }
+
+    @Test func `a player whose position stands still, jumps, or is wrong has not started`() throws {
+        var standing = try self.machine()
+        _ = standing.observed(self.state(at: 30), now: self.start)
+        var action = PlaybackStartStateMachine.Action.wait
+        for second in 1...8 { action = standing.observed(self.state(at: 30), now: self.start + .seconds(second)) }
+        #expect(action == .fail("does not play: its position does not move"))
+
+        var wrong = try self.machine()
+        for second in 0..<20 { _ = wrong.observed(self.state(at: Double(second)), now: self.start + .seconds(second)) }
+        let misplaced = wrong.observed(self.state(at: 20), now: self.start + .seconds(20))
+        #expect(misplaced == .fail("is not at the right position"))
+
+        var jumping = try self.machine()
+        for second in 0..<20 {
+            let position = second % 2 == 0 ? 30.0 : Double.zero
+            #expect(jumping.observed(self.state(at: position), now: self.start + .seconds(second)) != .started)
+        }
+    }
+
+    @Test func `at the deadline, the reason says how far the player came`() throws {
+        let end = self.start + .seconds(20)
+        var mute = try self.machine()
+        #expect(mute.observed(nil, now: end) == .fail("does not respond"))
+        var empty = try self.machine()
+        #expect(empty.observed(PlayerState(), now: end) == .fail("did not open the media"))
+        var stubborn = try self.machine()
+        #expect(stubborn.observed(self.state(.stopped, at: 0), now: end) == .fail("does not play"))
+    }
+}

@@ -1,0 +1,175 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+import UserActivities
+import ValueSets
+
+@testable import RemoteSystemsDesktop
+
+@Suite struct PlayerTableTests {
+    private let start = ContinuousClock.Instant.now
+
+    private func media(_ name: String, isPlaying: Bool = true) throws -> PlayedMedia {
+        var state = PlayerState()
+        state.status = isPlaying ? .playing : .paused
+        state.address = "https://example.com/\(name)"
+        return try PlayedMedia(state, documents: nil)
+    }
+
+    private func table(_ players: String...) -> PlayerTable {
+        var table = PlayerTable()
+        table.set(Set(players), now: self.start)
+        return table
+    }
+
+    @Test func `of several players, the one that began to play last is offered, then the one paused last`() throws {
+        var table = self.table("one", "two", "three")
+        table.reported("one", .playing, try self.media("a"), now: self.start)
+        table.reported("two", .playing, try self.media("b"), now: self.start + .seconds(1))
+        table.reported("three", .paused, try self.media("c"), now: self.start + .seconds(2))
+        #expect(table.offered(now: self.start + .seconds(2))?.player == "two")
+        table.reported("two", .paused, try self.media("b"), now: self.start + .seconds(3))
+        #expect(table.offered(now: self.start + .seconds(3))?.player == "one")
+        table.reported("one", .stopped, try self.media("a"), now: self.start + .seconds(4))
+        #expect(table.offered(now: self.start + .seconds(4))?.player == "two")
+        table.set(["one", "three"], now: self.start + .seconds(5))
+        #expect(table.offered(now: self.start + .seconds(5))?.player == "three")
+    }
+
+    @Test func `a paused player is offered for five minutes`() throws {
+        var table = self.table("one")
+        table.reported("one", .paused, try self.media("a"), now: self.start)
+        // Further reports do not prolong it.
+        table.reported("one", .paused, try self.media("b"), now: self.start + .seconds(200))
+        #expect(table.offered(now: self.start + .seconds(299)) != nil)
+        #expect(table.nextChange(now: self.start) == self.start + .seconds(300))
+        #expect(table.offered(now: self.start + .seconds(300)) == nil)
+        #expect(table.nextChange(now: self.start + .seconds(300)) == nil)
+        table.reported("one", .playing, try self.media("b"), now: self.start + .seconds(400))
+        #expect(table.offered(now: self.start + .seconds(400)) != nil)
+    }
+
+    @Test func `a player is not offered while and after another system plays, until it plays again`() throws {
+        var table = self.table("one")
+        table.reported("one", .playing, try self.media("a"), now: self.start)
+        table.beganHandOver("one", now: self.start)
+        #expect(table.offered(now: self.start) == nil)
+        table.handedOver("one")
+        // A report that was on its way, and the late notice of the other system.
+        table.reported("one", .playing, try self.media("a"), now: self.start)
+        table.beganHandOver("one", now: self.start)
+        #expect(table.offered(now: self.start) == nil)
+        table.reported("one", .paused, try self.media("a"), now: self.start)
+        #expect(table.offered(now: self.start + .seconds(1)) == nil)
+        table.reported("one", .playing, try self.media("a"), now: self.start + .seconds(2))
+        #expect(table.offered(now: self.start + .seconds(2)) != nil)
+    }
+
+    @Test func `a player is offered again when the other system fails, or says nothing for a minute`() throws {
+        var table = self.table("one")
+        table.reported("one", .playing, try self.media("a"), now: self.start)
+        table.beganHandOver("one", now: self.start)
+        table.failedHandOver("one")
+        #expect(table.offered(now: self.start) != nil)
+        table.beganHandOver("one", now: self.start)
+        #expect(table.nextChange(now: self.start) == self.start + .seconds(60))
+        #expect(table.offered(now: self.start + .seconds(60)) != nil)
+    }
+
+    @Test func `a player without playable media is not offered, and more than sixteen are not followed`() throws {
+        var table = PlayerTable()
+        table.set(Set((10..<99).map { "player\($0)" }), now: self.start)
+        #expect((10..<99).count { table.follows("player\($0)") } == PlayerTable.max)
+        table.reported("player10", .playing, nil, now: self.start)
+        #expect(table.offered(now: self.start) == nil)
+        table.reported("player11", .playing, try self.media("a"), now: self.start)
+        table.failed("player11")
+        #expect(table.offered(now: self.start) == nil)
+        table.reported("player98", .playing, try self.media("a"), now: self.start)
+        #expect(table.offered(now: self.start) == nil)
+    }
+
+    // MARK: What a player states
+
+    @Test func `absurd statements of a player count as absent`() {
+        let state = PlayerState([
+            "PlaybackStatus": "Dancing", "Position": .integer(-7), "Volume": .double(.nan), "CanSeek": "yes",
+            "Metadata": [
+                "xesam:url": .string("http://a\u{1B}b/"), "xesam:title": .string("a\u{202E}b\nc"),
+                "xesam:artist": .array([.string("A"), .integer(1), .string("B")]),
+                "mpris:length": .integer(.max), "mpris:trackid": "no path", "xesam:trackNumber": .integer(-1),
+            ],
+        ])
+        var expected = PlayerState()
+        expected.title = "a b c"
+        expected.artist = "A, B"
+        #expect(state == expected)
+        let long = PlayerState(["Metadata": ["xesam:title": .string(String(repeating: "x", count: 100_000))]])
+        #expect(long.title?.count == PlayerState.maxTextLength)
+        // A position beyond the end is the end; more than the full volume is the full volume.
+        let beyond = PlayerState([
+            "Position": .integer(90_000_000), "Volume": .double(7), "Metadata": ["mpris:length": .integer(60_000_000)],
+        ])
+        #expect(beyond.position == 60)
+        #expect(beyond.volume == 1)
+    }
+
+    @Test(arguments: [
+        (nil, "does not state an address"), ("not a url", "not a URL"), ("https:///x", "no host"),
+        ("https://me:secret@example.com/", "user name or a password"), ("spotify:track:1", "not spotify addresses"),
+        ("file:///tmp/x.ogg", "documentRoots"),
+    ])
+    func `what another system could not play is refused with a reason`(address: String?, reason: String) {
+        var state = PlayerState()
+        state.address = address
+        let error = #expect(throws: PlayedMedia.Refusal.self) { try PlayedMedia(state, documents: nil) }
+        #expect(error?.text.contains(reason) == true, "\(String(describing: error))")
+        #expect(error?.text.contains("secret") != true)
+    }
+
+    @Test func `the content of an activity is read back, and hostile content is refused`() throws {
+        var state = PlayerState()
+        state.status = .playing
+        state.address = "https://example.com/a%20b.ogg"
+        state.title = "Song"
+        state.artist = "Singer"
+        state.position = 12.5
+        state.volume = 0.5
+        let media = try PlayedMedia(state, documents: nil)
+        #expect(try PlayedMedia(content: media.content) == media)
+        #expect(media.shownTitle == "Song – Singer")
+        let url = media.content["URL"]
+        for (key, value) in [
+            ("URL", Value.url(try #require(URL(string: "javascript:alert(1)")))), ("URL", .string("https://a/")),
+            ("URL", .url(try #require(URL(string: "https://u:p@example.com/")))), ("Position", .double(.infinity)),
+            ("Position", .double(-1)), ("Position", .integer(3_000_000)), ("Volume", .double(9)),
+        ] {
+            var content: ValueSet = ["URL": url ?? .null]
+            content[key] = value
+            #expect(throws: PlayedMedia.Refusal.self, "\(key)") { try PlayedMedia(content: content) }
+        }
+    }
+
+    // MARK: Choosing a player
+
+    @Test func `an idle player that opens the media is chosen, and a busy one is left alone`() {
+        func candidate(_ name: String, _ schemes: Set<String>, _ types: Set<String>, address: String? = nil)
+            -> PlayerChoice.Candidate
+        {
+            var state = PlayerState()
+            state.address = address
+            // An idle mpv says that it plays.
+            state.status = .playing
+            return .init(player: name, abilities: .init(schemes: schemes, mediaTypes: types), state: state)
+        }
+        let busy = candidate("busy", ["https"], ["audio/ogg"], address: "https://example.com/other")
+        let pictures = candidate("pictures", ["https"], ["image/png"])
+        let old = candidate("old", ["http"], ["audio/ogg"])
+        let idle = candidate("idle", ["https"], ["audio/flac"])
+        #expect(PlayerChoice.best(of: [busy, pictures, old], scheme: "https", mediaType: "audio/ogg") == nil)
+        #expect(PlayerChoice.best(of: [busy, idle, old], scheme: "https", mediaType: "audio/ogg") == "idle")
+        #expect(PlayerChoice.best(of: [idle], scheme: "file", mediaType: nil) == "idle")
+    }
+}
