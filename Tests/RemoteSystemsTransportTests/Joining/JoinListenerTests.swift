@@ -70,7 +70,8 @@ import Testing
     @Test func `garbage ends its own connection and no other`() async throws {
         try await Inviting.with { inviting, running in
             let stranger = try await inviting.stranger()
-            try await stranger.writeAndFlush(ByteBuffer(repeating: 0x55, count: 4096))
+            // On a busy machine, the connection may have been closed because no byte arrived in time.
+            try? await stranger.writeAndFlush(ByteBuffer(repeating: 0x55, count: 4096))
             try await stranger.closeFuture.get()
             let joined = try await inviting.join()
             #expect(try await running.value == joined.systemID)
