@@ -235,8 +235,8 @@ extension AppServiceConnection {
     }
 
     private func openOrThrow(_ request: RemoteSystemConnectionRequest) async throws {
-        // In a child task, whose stack is freed when it ends. A task keeps the memory of its deepest call, and the scope
-        // may last long.
+        // In a child task, whose stack is freed when it ends. A task keeps the memory of its deepest call, and the
+        // scope may last long.
         async let opening = self.open(request)
         let status = try await opening
         guard status == .success else {

@@ -12,9 +12,9 @@ extension RemoteSystemStream {
     /// connections share the event loop.
     public var executor: any TaskExecutor { self.stream.taskExecutor }
 
-    /// Waits for data and returns it as a buffer, without copying.
+    /// Waits for data and returns the oldest part of it as a buffer, without copying.
     ///
-    /// - Returns: 1 byte to 256 KiB; `nil` when the peer has finished.
+    /// - Returns: 1 byte to 64 KiB; `nil` when the peer has finished.
     /// - Throws: the errors of ``read()``.
     public func readBuffer() async throws -> ByteBuffer? {
         try await RemoteSystemError.mapping { try await self.stream.read() }

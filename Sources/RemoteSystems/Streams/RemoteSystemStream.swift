@@ -22,7 +22,7 @@ internal import RemoteSystemsTransport
 /// The host offers a stream (``AppServiceConnection/offerStream()``), and its caller opens it
 /// (``AppServiceConnection/openStream(_:)``).
 public final class RemoteSystemStream: Sendable, AsyncSequence {
-    /// The data of one read: 1 byte to 256 KiB, as the network delivered them.
+    /// The data of one read: everything that has arrived, 1 byte to 256 KiB.
     public typealias Element = [UInt8]
 
     let stream: ByteStream
@@ -54,7 +54,7 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
         AsyncIterator(stream: self)
     }
 
-    /// Waits for data and returns it.
+    /// Waits for data and returns everything that has arrived.
     ///
     /// - Returns: 1 byte to 256 KiB; `nil` when the peer has finished.
     /// - Throws: ``RemoteSystemError``:
@@ -73,7 +73,7 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
 
     /// Writes bytes. Returns when they have been passed to the network, and waits while the peer does not keep up.
     ///
-    /// - Parameter bytes: the bytes to write.
+    /// - Parameter bytes: the bytes to write. An array is copied while it is sent, other sequences before as well.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` after ``finish()``; if the stream has
     ///   failed, with the code that ``read()`` throws for the failure. `CancellationError` when the task is cancelled;
     ///   if some of the bytes were already sent, the stream is aborted.

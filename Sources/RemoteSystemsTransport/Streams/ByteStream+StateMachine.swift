@@ -3,7 +3,8 @@
 
 internal import NIOCore
 
-/// The rules of an open stream: what may be sent, when the network is read, when the peer is probed and when the stream ends.
+/// The rules of an open stream: what may be sent, when the network is read, when the peer is probed and when the stream
+/// ends.
 ///
 /// A value type without I/O or a clock. The driver (``ByteStreamDriver``) reports events with their time, then performs
 /// the steps that ``nextStep(now:)`` returns. The driver holds the bytes; this type counts them.

@@ -6,8 +6,8 @@ internal import Synchronization
 
 /// The received bytes of a stream that were not read yet.
 ///
-/// The event loop adds bytes, and the reading task takes them. Both use a lock, so that reading bytes which have arrived
-/// needs no thread switch. All bytes of one read of the network resume a waiting reader once.
+/// The event loop adds bytes, and the reading task takes them. Both use a lock, so that reading bytes which have
+/// arrived needs no thread switch. All bytes of one read of the network resume a waiting reader once.
 final class StreamInbox: Sendable {
     private struct State {
         var machine: StreamInboxStateMachine

@@ -3,8 +3,8 @@
 
 internal import Synchronization
 
-/// A write that a task waits for. It connects the operation to the task's cancellation, whichever reaches the event loop
-/// first.
+/// A write that a task waits for. It connects the operation to the task's cancellation, whichever reaches the event
+/// loop first.
 final class StreamOperation: Sendable {
     private struct State {
         var isCancelled = false

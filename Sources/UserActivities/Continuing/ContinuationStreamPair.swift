@@ -7,7 +7,7 @@ public import RemoteSystems
 ///
 /// When both halves are released, the stream is aborted, unless the input was read to its end and the output finished.
 public struct ContinuationInputStream: Sendable, AsyncSequence {
-    /// The data of one read: 1 byte to 256 KiB, as the network delivered them.
+    /// The data of one read: everything that has arrived, 1 byte to 256 KiB.
     public typealias Element = [UInt8]
 
     let stream: RemoteSystemStream
