@@ -119,13 +119,8 @@ struct Run: ParsableCommand {
 private struct PrivateDirectory {
     let path: String
 
-    /// Creates the directory in memory where the system permits it. Otherwise, files that are sent and received would
-    /// measure the disk.
     init() throws {
-        let memory = URL(filePath: "/dev/shm", directoryHint: .isDirectory)
-        let isWritable = unsafe access(memory.path(), W_OK) == 0
-        let folder = (isWritable ? memory : FileManager.default.temporaryDirectory)
-            .appending(path: "remote-systems-bench-\(UUID().uuidString)")
+        let folder = FileManager.default.temporaryDirectory.appending(path: "remote-systems-bench-\(UUID().uuidString)")
         try FileManager.default.createDirectory(
             at: folder,
             withIntermediateDirectories: false,
