@@ -74,9 +74,8 @@ extension ByteStream {
         let file = try await StreamFile.open(path, O_WRONLY | flags)
         defer { file.close() }
         var count: Int64 = 0
-        while let chunk = try await self.read() {
-            try await file.write(chunk)
-            count += Int64(chunk.readableBytes)
+        while let chunks = try await self.readChunks() {
+            count += try await file.write(chunks)
         }
         return count
     }

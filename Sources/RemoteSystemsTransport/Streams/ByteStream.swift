@@ -62,14 +62,17 @@ package final class ByteStream: Sendable, AsyncSequence {
     ///
     /// - Returns: a copy of 1 byte to 256 KiB; `nil` when the other side has finished.
     package func readBytes() async throws -> [UInt8]? {
-        guard let chunks = try await self.take(upTo: Self.maxReadBytes) else { return nil }
+        guard let chunks = try await self.readChunks() else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(chunks.reduce(0) { $0 + $1.readableBytes })
         for chunk in chunks { bytes.append(contentsOf: chunk.readableBytesView) }
         return bytes
     }
 
-    private static var maxReadBytes: Int { 256 << 10 }
+    /// Reads all chunks that have arrived, at most 256 KiB, or waits for some, as ``read()`` does.
+    func readChunks() async throws -> [ByteBuffer]? {
+        try await self.take(upTo: 256 << 10)
+    }
 
     /// Takes chunks that have arrived, or waits for some; `nil` at the end.
     private func take(upTo bytes: Int) async throws -> [ByteBuffer]? {

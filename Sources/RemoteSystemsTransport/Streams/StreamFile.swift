@@ -57,18 +57,28 @@ struct StreamFile: Sendable {
 
     /// Appends the bytes to those written before.
     ///
+    /// - Returns: the number of bytes.
     /// - Throws: `IOError`.
-    func write(_ bytes: ByteBuffer) async throws {
+    func write(_ chunks: [ByteBuffer]) async throws -> Int64 {
         let descriptor = self.descriptor
-        try await NIOThreadPool.singleton.runIfActive {
-            var bytes = bytes
-            while bytes.readableBytes > 0 {
-                let written = unsafe bytes.readWithUnsafeReadableBytes { memory in
-                    let count = unsafe Glibc.write(descriptor, memory.baseAddress, memory.count)
-                    return (max(0, count), count)
-                }
-                guard written >= 0 || errno == EINTR else { throw IOError(errnoCode: errno, reason: "write") }
+        return try await NIOThreadPool.singleton.runIfActive {
+            var count: Int64 = 0
+            for chunk in chunks {
+                count += Int64(chunk.readableBytes)
+                try Self.write(chunk, to: descriptor)
             }
+            return count
+        }
+    }
+
+    private static func write(_ chunk: ByteBuffer, to descriptor: CInt) throws(IOError) {
+        var left = chunk
+        while left.readableBytes > 0 {
+            let written = unsafe left.readWithUnsafeReadableBytes { memory in
+                let count = unsafe Glibc.write(descriptor, memory.baseAddress, memory.count)
+                return (max(0, count), count)
+            }
+            guard written >= 0 || errno == EINTR else { throw IOError(errnoCode: errno, reason: "write") }
         }
     }
 
