@@ -9,6 +9,7 @@ internal import ValueSets
 /// Receiving descriptions.
 extension SystemBrowser {
     /// Receives the description of a process until the connection ends.
+    @inline(never)
     func followPresence(of name: String, attempt: Int, over connection: Connection) async {
         guard let instance = self.instance(of: attempt, name) else { return }
         var end = try? await self.follow(instance, attempt: attempt, over: connection)

@@ -19,6 +19,7 @@ struct BrowsedSource: Sendable {
 /// Handling of discovery events.
 extension SystemBrowser {
     /// Browses until cancelled. Restarts the browse when anonymous systems become wanted or unwanted.
+    @inline(never)
     func keepBrowsing(_ source: BrowsedSource) async {
         var seen: Set<DiscoveryHint.ID> = []
         while !Task.isCancelled {

@@ -8,6 +8,7 @@ internal import RemoteSystemsTransport
 /// Recalling and remembering known systems.
 extension SystemBrowser {
     /// Tries the remembered processes of each network that is present or appears, until cancelled.
+    @inline(never)
     func keepRecalling(_ known: KnownSystems) async {
         known.restart()
         await withDiscardingTaskGroup { group in
@@ -27,6 +28,7 @@ extension SystemBrowser {
     }
 
     /// Tries the processes of known systems again and again while discovery misses systems, until cancelled.
+    @inline(never)
     func keepRecallingWhileFlooded(_ known: KnownSystems) async {
         while !Task.isCancelled {
             await self.flooding.becomes { $0 > 0 }

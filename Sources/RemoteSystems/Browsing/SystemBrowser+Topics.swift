@@ -45,6 +45,7 @@ extension SystemBrowser {
     }
 
     /// Receives the records of a topic until the connection ends or no watcher wants the topic any more.
+    @inline(never)
     func follow(_ topic: String, over connection: Connection, attempt: Int) async {
         let subscriber = StateSubscriber(
             .application(topic),

@@ -31,6 +31,7 @@ extension SystemBrowser {
     }
 
     /// Tries the recorded advertisements, one every few seconds, until none is left to try.
+    @inline(never)
     func tryUnrecognised() async {
         defer { self.triesUnrecognised = false }
         while let time = self.unrecognised.nextTime(isAlone: self.isAlone) {
@@ -47,6 +48,7 @@ extension SystemBrowser {
 
     /// Connects, and lets both sides exchange what they publish of the account's trust. The system is listed only once
     /// its advertisement carries the present tag.
+    @inline(never)
     func exchangeTrust(_ attempt: AttemptQueue.Attempt) async {
         defer { self.exchanges.change { $0 -= 1 } }
         let key = self.security.identity.discoveryKey

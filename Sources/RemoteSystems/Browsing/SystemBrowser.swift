@@ -13,33 +13,6 @@ internal import ValueSets
 ///
 /// It runs from the start of the first watcher to the end of the last one.
 actor SystemBrowser {
-    /// A piece of work that runs in a task of its own while the browser runs.
-    enum Job: Sendable {
-        case browse(BrowsedSource)
-        case presence(AttemptQueue.Attempt)
-        case followPresence(Connection, instance: String, attempt: Int)
-        case followTrust(Connection)
-        case followTopic(String, Connection, attempt: Int)
-        /// Stops counting an attempt that takes long.
-        case releaseSlowAttempt(Int)
-        /// Closes the connection to a process that does not describe itself in time.
-        case expectDescription(Connection, instance: String, attempt: Int)
-        case observeAccount
-        case renew
-        /// Tries advertisements without the present tag.
-        case tryUnrecognised
-        /// Connects to a system whose advertisement does not carry the present tag.
-        case exchangeTrust(AttemptQueue.Attempt)
-        /// Tries the processes of known systems on each network that appears.
-        case recall(KnownSystems)
-        /// Tries the processes of known systems while discovery misses systems.
-        case recallWhileFlooded(KnownSystems)
-        /// Reviews hints when this machine's networks change.
-        case reviewHints
-        /// Stores what was learned of known systems, after a while in which more may be learned.
-        case saveKnownSystems(KnownSystems)
-    }
-
     /// A running watcher and its list.
     struct User {
         let run: WatcherRun
@@ -232,49 +205,6 @@ actor SystemBrowser {
 
     private var isOver: Bool { self.addJob == nil }
 
-    private func perform(_ job: Job) async {
-        switch job {
-        case .browse(let source): await self.keepBrowsing(source)
-        case .presence(let attempt): await self.keepPresence(attempt)
-        case .releaseSlowAttempt(let attempt):
-            guard (try? await self.time.sleep(for: BrowserTimes.slowAttempt)) != nil else { return }
-            self.release(attempt)
-        case .expectDescription(let connection, let instance, let attempt):
-            try? await self.time.sleep(for: BrowserTimes.description)
-            guard let instance = self.instance(of: attempt, instance), !self.machine.isDescribed(instance),
-                !self.delayedDescriptions.contains(attempt)
-            else { return }
-            connection.abort()
-        case .observeAccount:
-            await self.account.observeAccount {
-                self.trustChanged()
-                self.linksChanged()
-            }
-            self.endIfLeft()
-        case .followPresence(let connection, let instance, let attempt):
-            await self.followPresence(of: instance, attempt: attempt, over: connection)
-        case .followTrust(let connection):
-            await self.account.followTrust(over: connection, logger: self.logger)
-        case .followTopic(let topic, let connection, let attempt):
-            await self.follow(topic, over: connection, attempt: attempt)
-        case .renew:
-            while (try? await self.time.sleep(for: .seconds(6 * 3600))) != nil {
-                await self.account.reloadIdentityInBackground()
-                self.renewIfDue()
-                self.rememberPresentSystems()
-            }
-        case .tryUnrecognised: await self.tryUnrecognised()
-        case .exchangeTrust(let attempt): await self.exchangeTrust(attempt)
-        case .recall(let known): await self.keepRecalling(known)
-        case .recallWhileFlooded(let known): await self.keepRecallingWhileFlooded(known)
-        case .reviewHints:
-            for await _ in PresentNetworks.changes() { self.reviewDistantHints() }
-        case .saveKnownSystems(let known):
-            guard (try? await self.time.sleep(for: BrowserTimes.saving)) != nil else { return }
-            await known.save()
-        }
-    }
-
     func notify(_ event: (inout WatcherList) -> RemoteSystemEvent?) {
         for position in self.users.indices { self.notify(position, event(&self.users[position].list)) }
     }
@@ -352,7 +282,8 @@ actor SystemBrowser {
     }
 
     /// Connects to an instance, and returns when the connection has ended.
-    private func keepPresence(_ queued: AttemptQueue.Attempt) async {
+    @inline(never)
+    func keepPresence(_ queued: AttemptQueue.Attempt) async {
         let (name, attempt, endpoints) = (queued.instance, queued.number, queued.endpoints)
         let connection: Connection
         do {
@@ -448,7 +379,7 @@ actor SystemBrowser {
 
     // MARK: Leaving the account
 
-    private func endIfLeft() {
+    func endIfLeft() {
         do {
             try self.account.checkMembership()
         } catch {

@@ -114,6 +114,7 @@ struct TrustPublication: Sendable {
 extension AccountContext {
     /// Installs the trust that the peer publishes, until the connection ends or the task is cancelled. Any system may
     /// forward it, since the account's root key signed it.
+    @inline(never)
     func followTrust(over connection: Connection, logger: Logger) async {
         let subscriber = StateSubscriber(TrustTopic.schema)
         do {
