@@ -8,7 +8,9 @@ extension Unicode.Scalar {
     /// Whether the scalar is a control character (escape sequences begin with one), a line or paragraph separator, or
     /// an invisible format character, such as one that changes the direction of text.
     package var isControlCharacter: Bool {
-        switch self.properties.generalCategory {
+        // The look-up of the category takes longer, and each peer sends several names.
+        if self.isASCII { return self.value < 0x20 || self.value == 0x7f }
+        return switch self.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: true
         default: false
         }
