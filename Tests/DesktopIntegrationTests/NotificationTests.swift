@@ -41,12 +41,15 @@ extension DesktopTests {
             }
         }
 
-        @Test func `a notification survives its server, and ends with the offer`() async throws {
+        @Test(arguments: [false, true])
+        func `a notification survives its server, and ends with the offer, also in the daemon`(inDaemon: Bool)
+            async throws
+        {
             try await NotifiedDesktop.with { desktop in
                 let first = try await desktop.startServer()
                 let offering = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
                 let receiving = try desktop.probe("reader", on: "second", Self.type)
-                let notifying = try desktop.notify()
+                let notifying = try inDaemon ? desktop.daemon() : desktop.notify()
                 try await desktop.shows(1)
                 await first.stop()
                 let second = try await desktop.startServer()
@@ -123,6 +126,16 @@ private struct NotifiedDesktop {
         try self.start(
             [try builtProgram("remotesystems"), "activities", "notify", "--loopback", "--json"]
                 + ["--state-directory", self.state("second")]
+        )
+    }
+
+    /// Starts the host daemon of the second system, which shows notifications.
+    func daemon() throws -> ChildProcess {
+        try ChildProcess(
+            [try builtProgram("remotesystems"), "host", "run", "--loopback", "--port", "0"]
+                + ["--state-directory", self.state("second")],
+            environment: self.environment.merging(["REMOTE_SYSTEMS_HOST_NOTIFY_OFFERS": "true"]) { $1 },
+            readsErrors: true
         )
     }
 

@@ -65,9 +65,25 @@ import Testing
         var table = NotificationTable()
         table.want([Self.notification("a")])
         _ = Self.steps(&table)
-        #expect(table.activated(1, action: "go") == "a")
         #expect(table.activated(1, action: "other") == nil)
         #expect(table.activated(2, action: "go") == nil)
+        #expect(table.activated(1, action: "go") == "a")
+    }
+
+    @Test func `after an action, the notification is closed and shown again, whether the server has closed it or not`()
+    {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        #expect(table.activated(1, action: "go") == "a")
+        // A second click meanwhile has no effect.
+        #expect(table.activated(1, action: "go") == nil)
+        #expect(Self.steps(&table, from: 5) == [.close(1), .notify(Self.notification("a"), replaces: 0)])
+        // The server's own report comes late, and does not mean the new one.
+        #expect(table.reportedClosed(1) == nil)
+        #expect(Self.steps(&table) == [])
+        table.want([])
+        #expect(Self.steps(&table) == [.close(6)])
     }
 
     @Test func `a new server shows everything again`() {

@@ -12,6 +12,8 @@ final class NotificationSession: Sendable {
         /// The unique bus name of the notification server; its well-known name before the bus has started it; `nil`
         /// after it has ended, until something changes.
         var server: String?
+        /// What the server calls itself; `nil` before it was asked.
+        var software: String?
         /// Whether the last step failed. It is tried again when something changes.
         var hasFailed = false
         var isStopping = false
@@ -86,12 +88,13 @@ final class NotificationSession: Sendable {
     private func take(_ step: NotificationTable.Step, _ connection: OpaquePointer) throws(MessageBus.Failure) {
         switch step {
         case .close(let id):
-            // Also if the call fails: the server may have closed it a moment before.
             self.state.withLock { $0.table.closed(id) }
-            unsafe try self.call("CloseNotification", [.uint32(id)], connection)
+            // Fails if the server has closed it a moment before.
+            unsafe try? self.call("CloseNotification", [.uint32(id)], connection)
         case .notify(let notification, let replaced):
             var id: UInt32 = 0
-            let arguments = Self.arguments(of: notification, replacing: replaced)
+            let drawsClick = unsafe self.software(connection) == Self.drawingClicks
+            let arguments = Self.arguments(of: notification, replacing: replaced, drawsClick: drawsClick)
             unsafe try self.call("Notify", arguments, connection) { response in
                 id = unsafe BusSignal.number(of: response) ?? 0
             }
@@ -99,17 +102,37 @@ final class NotificationSession: Sendable {
         }
     }
 
+    /// The server that draws a button for a click on the notification itself.
+    private static let drawingClicks = "Xfce Notify Daemon"
+
+    /// What the server calls itself.
+    private func software(_ connection: OpaquePointer) -> String {
+        if let software = self.state.withLock({ $0.software }) { return software }
+        var name = ""
+        unsafe try? self.call("GetServerInformation", [], connection) { response in
+            name = unsafe BusSignal.texts(of: response).first ?? ""
+        }
+        self.state.withLock { $0.software = name }
+        return name
+    }
+
     private static func arguments(
         of notification: DesktopNotification,
-        replacing id: UInt32
+        replacing id: UInt32,
+        drawsClick: Bool
     ) -> [MessageBus.Argument] {
+        let actions = notification.actions.filter { action in
+            // Not the same button twice.
+            !drawsClick || action.key != DesktopNotification.Action.click
+                || !notification.actions.contains { $0.key != action.key && $0.label == action.label }
+        }
         var hints: [(String, MessageBus.Hint)] = [("category", .string("device"))]
         if notification.isQuiet { hints += [("urgency", .byte(0)), ("suppress-sound", .bool(true))] }
         if notification.isResident { hints.append(("resident", .bool(true))) }
         return [
             .string("RemoteSystems"), .uint32(id), .string(""), .string(notification.summary),
             .string(notification.markupBody),
-            .strings(notification.actions.flatMap { [$0.key, $0.label] }), .hints(hints),
+            .strings(actions.flatMap { [$0.key, $0.label] }), .hints(hints),
             // 0: never expires; -1: the server decides.
             .int32(notification.isResident ? 0 : -1),
         ]
@@ -192,6 +215,7 @@ final class NotificationSession: Sendable {
             // A server that was started by a notification shows that one.
             if state.server != server, state.server != Self.name { state.table.serverEnded() }
             state.server = server
+            state.software = nil
             state.hasFailed = false
         }
     }

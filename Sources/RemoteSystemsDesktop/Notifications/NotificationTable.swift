@@ -17,6 +17,8 @@ struct NotificationTable {
 
     private var wanted: [DesktopNotification] = []
     private var shown: [String: Shown] = [:]
+    /// The notifications with an action that the user has chosen. Some servers have closed them, others have not.
+    private var used: [UInt32] = []
     /// The wanted notifications that the user has closed. Their content at that time: a new one is shown again.
     private var dismissed: [String: DesktopNotification] = [:]
 
@@ -29,6 +31,7 @@ struct NotificationTable {
 
     /// The next step, in the order in which notifications are wanted; `nil` if the server shows what is wanted.
     var nextStep: Step? {
+        if let id = self.used.first { return .close(id) }
         for notification in self.wanted where self.dismissed[notification.key] == nil {
             let present = self.shown[notification.key]
             if present?.content != notification { return .notify(notification, replaces: present?.id ?? 0) }
@@ -43,7 +46,10 @@ struct NotificationTable {
     }
 
     /// The server has closed a notification, whether it confirms that or not.
-    mutating func closed(_ id: UInt32) { self.shown = self.shown.filter { $0.value.id != id } }
+    mutating func closed(_ id: UInt32) {
+        self.used.removeAll { $0 == id }
+        self.shown = self.shown.filter { $0.value.id != id }
+    }
 
     /// The server reports that a notification is gone.
     ///
@@ -56,17 +62,22 @@ struct NotificationTable {
         return key
     }
 
-    /// The server reports an action.
+    /// The server reports an action. The notification is then closed, and shown again under another number: a server
+    /// that closes it after the action may report that only after the content was replaced.
     ///
     /// - Returns: the notification's key; `nil` for a number or an action that it does not have.
     mutating func activated(_ id: UInt32, action: String) -> String? {
         guard let (key, present) = self.shown.first(where: { $0.value.id == id }),
             present.content.actions.contains(where: { $0.key == action })
         else { return nil }
-        // A server that does not know resident notifications has closed it, and reports that next.
+        self.shown[key] = nil
+        self.used.append(id)
         return key
     }
 
     /// The server has ended. A new one shows everything that is wanted.
-    mutating func serverEnded() { self.shown = [:] }
+    mutating func serverEnded() {
+        self.shown = [:]
+        self.used = []
+    }
 }
