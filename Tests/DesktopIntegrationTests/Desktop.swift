@@ -12,13 +12,13 @@ struct Desktop {
     let directory: String
     let probe: String
 
-    static func with(_ body: (Desktop) async throws -> Void) async throws {
+    static func with<Result>(_ body: (Desktop) async throws -> Result) async throws -> Result {
         let directory = FileManager.default.temporaryDirectory.appending(path: "desktop-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         for part in ["data/applications", "data/dbus-1/services", "config", "run", "home"] {
             try FileManager.default.createDirectory(atPath: "\(directory)/\(part)", withIntermediateDirectories: true)
         }
-        try await body(Desktop(directory: directory, probe: try builtProgram("desktop-probe")))
+        return try await body(Desktop(directory: directory, probe: try builtProgram("desktop-probe")))
     }
 
     var environment: [String: String] {

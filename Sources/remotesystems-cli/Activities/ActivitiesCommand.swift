@@ -15,7 +15,8 @@ struct ActivitiesCommand: ParsableCommand {
         subcommands: [
             ActivitiesListCommand.self, ActivitiesWatchCommand.self, ActivitiesCurrentCommand.self,
             ActivitiesContinueCommand.self, ActivitiesOfferCommand.self, ActivitiesWhyNotCommand.self,
-            ActivitiesSettingsCommand.self, ActivitiesNotifyCommand.self,
+            ActivitiesSettingsCommand.self, ActivitiesNotifyCommand.self, ActivitiesPlayersCommand.self,
+            ActivitiesBrowserCommand.self,
         ]
     )
 }

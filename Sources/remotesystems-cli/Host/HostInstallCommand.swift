@@ -114,7 +114,7 @@ struct HostInstallCommand: Subcommand {
         return true
     }
 
-    private static func ownPath() throws(Failure) -> String {
+    static func ownPath() throws(Failure) -> String {
         do {
             return try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         } catch {
@@ -162,7 +162,7 @@ struct HostUninstallCommand: Subcommand {
 }
 
 /// Reads, writes and removes unit files.
-private enum UnitFile {
+enum UnitFile {
     /// Whether the file does not exist, or was written by `host install`.
     static func isOurs(_ path: String) -> Bool {
         guard FileManager.default.fileExists(atPath: path) else { return true }
@@ -170,13 +170,17 @@ private enum UnitFile {
         return text.hasPrefix(HostUnits.mark)
     }
 
-    static func write(_ text: String, to path: String) throws(Failure) {
+    /// - Parameter permissions: those of the file; `nil` for the usual ones.
+    static func write(_ text: String, to path: String, permissions: Int? = nil) throws(Failure) {
         do {
             try FileManager.default.createDirectory(
                 atPath: String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]),
                 withIntermediateDirectories: true
             )
             try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
+            if let permissions {
+                try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: path)
+            }
         } catch {
             throw Failure("localResources", "\(path) cannot be written: \(error.localizedReason)")
         }
@@ -209,7 +213,7 @@ extension Error {
 }
 
 /// The output of `host install --json` and `host uninstall --json` for one unit file.
-private struct UnitOutput: Encodable {
+struct UnitOutput: Encodable {
     var event: String
     let time = Date.now
     var file: String

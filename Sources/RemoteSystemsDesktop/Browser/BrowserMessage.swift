@@ -1,0 +1,133 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// A message of the extension (`Extensions/browser/README.md`).
+enum BrowserMessage: Hashable {
+    /// The page that the user sees now.
+    case page(BrowserPage)
+    /// The user sees no page that is offered.
+    case leave
+    /// The user continues an offer in this browser.
+    case `continue`(id: String)
+    /// The browser has opened the page of a ``BrowserOrder/open(number:url:)``, or says why not.
+    case opened(number: Int, failure: String?)
+
+    /// A message is not valid.
+    struct Invalid: Error, Hashable {
+        var text: String
+    }
+
+    private struct Fields: Decodable {
+        var type: String
+        var url: String?
+        var title: String?
+        var incognito: Bool?
+        var id: String?
+        var number: Int?
+        var failure: String?
+    }
+
+    init(_ bytes: [UInt8]) throws(Invalid) {
+        let fields: Fields
+        do {
+            fields = try JSONDecoder().decode(Fields.self, from: Data(bytes))
+        } catch {
+            throw Invalid(text: "A message of the browser is not a JSON object with a type.")
+        }
+        switch (fields.type, fields.url, fields.id, fields.number) {
+        case ("page", let url?, _, _):
+            guard fields.incognito != true else { throw Invalid(text: "Pages of private windows are not offered.") }
+            self = .page(try BrowserPage(url, title: fields.title))
+        case ("leave", _, _, _): self = .leave
+        case ("continue", _, let id?, _) where id.utf8.count <= 64: self = .continue(id: id)
+        case ("opened", _, _, let number?):
+            self = .opened(number: number, failure: fields.failure.map { String($0.prefix(200)) })
+        default:
+            throw Invalid(text: "A message of the browser has an unknown type or lacks a field.")
+        }
+    }
+}
+
+/// A web page that a browser offers.
+struct BrowserPage: Hashable {
+    /// The maximum length of an address, in bytes.
+    static let maxAddressBytes = 2048
+
+    var address: URL
+    var title: String?
+
+    /// Checks a page, and removes the user's name and password from its address.
+    init(_ url: String, title: String?) throws(BrowserMessage.Invalid) {
+        guard url.utf8.count <= Self.maxAddressBytes, var parts = URLComponents(string: url),
+            ["http", "https"].contains(parts.scheme?.lowercased()), parts.host?.isEmpty == false
+        else {
+            throw BrowserMessage.Invalid(
+                text: "Only pages with an http or https address of up to \(Self.maxAddressBytes) bytes are offered."
+            )
+        }
+        parts.user = nil
+        parts.password = nil
+        guard let address = parts.url else {
+            throw BrowserMessage.Invalid(text: "The address of the page is not a URL.")
+        }
+        self.address = address
+        self.title = title.flatMap(PlayerState.text)
+    }
+}
+
+/// A message to the extension.
+enum BrowserOrder: Encodable {
+    /// The program is ready.
+    case ready(application: String)
+    /// What other systems offer and this browser can show.
+    case offers([Offer])
+    /// The browser is to open a page, and to respond with the number.
+    case open(number: Int, url: String)
+    /// Another system has continued the page.
+    case handedOver(system: String)
+    /// The offer was continued in this browser.
+    case continued(id: String)
+    /// Something failed. The id is that of the offer, if it is about one.
+    case failed(code: String, message: String, id: String?)
+
+    struct Offer: Encodable, Hashable {
+        var id: String
+        var title: String
+        var application: String
+        var system: String
+    }
+
+    private enum Key: String, CodingKey {
+        case type, application, version, offers, number, url, system, id, code, message
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        switch self {
+        case .ready(let application):
+            try container.encode("ready", forKey: .type)
+            try container.encode(1, forKey: .version)
+            try container.encode(application, forKey: .application)
+        case .offers(let offers):
+            try container.encode("offers", forKey: .type)
+            try container.encode(offers, forKey: .offers)
+        case .open(let number, let url):
+            try container.encode("open", forKey: .type)
+            try container.encode(number, forKey: .number)
+            try container.encode(url, forKey: .url)
+        case .handedOver(let system):
+            try container.encode("handed-over", forKey: .type)
+            try container.encode(system, forKey: .system)
+        case .continued(let id):
+            try container.encode("continued", forKey: .type)
+            try container.encode(id, forKey: .id)
+        case .failed(let code, let message, let id):
+            try container.encode("failed", forKey: .type)
+            try container.encode(code, forKey: .code)
+            try container.encode(message, forKey: .message)
+            try container.encodeIfPresent(id, forKey: .id)
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+
+@testable import RemoteSystemsDesktop
+
+@Suite struct BrowserMessageTests {
+    @Test func `messages are found wherever the bytes are split`() throws {
+        let bytes = try #require(NativeMessages.framed(Array("{}".utf8))) + #require(NativeMessages.framed([7]))
+        for split in bytes.indices {
+            var messages = NativeMessages()
+            messages.append(bytes[..<split])
+            var found: [[UInt8]] = []
+            while let message = try messages.next() { found.append(message) }
+            messages.append(bytes[split...])
+            while let message = try messages.next() { found.append(message) }
+            #expect(found == [Array("{}".utf8), [7]])
+        }
+    }
+
+    @Test func `a message over 1 MiB is refused by its length alone, in both directions`() {
+        let length = UInt32(NativeMessages.maxBytes + 1)
+        var messages = NativeMessages()
+        messages.append(unsafe withUnsafeBytes(of: length) { unsafe Array($0) })
+        #expect(throws: NativeMessages.TooLong(bytes: NativeMessages.maxBytes + 1)) { try messages.next() }
+        #expect(NativeMessages.framed([UInt8](repeating: 0, count: NativeMessages.maxBytes + 1)) == nil)
+    }
+
+    @Test func `an address loses its user name and password`() throws {
+        let page = try BrowserPage("https://me:secret@example.com:8080/a?b=c#d", title: "  A\u{202E}page\n")
+        #expect(page.address.absoluteString == "https://example.com:8080/a?b=c#d")
+        #expect(page.title == "  A page ")
+        #expect(try BrowserPage("http://example.com", title: " ").title == nil)
+    }
+
+    @Test(arguments: [
+        "file:///etc/passwd", "javascript:alert(1)", "about:blank", "chrome://version", "https:", "https://", "x",
+        "https://example.com/" + String(repeating: "a", count: 2048),
+    ])
+    func `a page without a web address is refused`(url: String) {
+        #expect(throws: BrowserMessage.Invalid.self) { try BrowserPage(url, title: nil) }
+    }
+
+    @Test func `messages are read, and wrong ones are refused`() throws {
+        func read(_ text: String) throws -> BrowserMessage { try BrowserMessage(Array(text.utf8)) }
+        #expect(try read(#"{"type": "leave", "more": 1}"#) == .leave)
+        #expect(try read(#"{"type": "continue", "id": "x"}"#) == .continue(id: "x"))
+        #expect(try read(#"{"type": "opened", "number": 3}"#) == .opened(number: 3, failure: nil))
+        #expect(try read(#"{"type": "opened", "number": 3, "failure": "No."}"#) == .opened(number: 3, failure: "No."))
+        for text in [
+            "", "[]", "7", #"{"type": 1}"#, #"{"type": "page"}"#, #"{"type": "dance"}"#, #"{"type": "continue"}"#,
+            #"{"type": "page", "url": "https://example.com/", "incognito": true}"#,
+        ] {
+            #expect(throws: BrowserMessage.Invalid.self, "\(text)") { try read(text) }
+        }
+    }
+}
