@@ -24,7 +24,8 @@ struct ActivitiesContinueCommand: Subcommand {
     )
 
     @Argument(
-        help: "The activity: the beginning of its id, or its type. Not needed if there is only one."
+        help: "The activity: the beginning of its id, or its type. Not needed if there is only one.",
+        completion: NetworkCompletion.offers
     )
     var activity: String?
 
@@ -59,10 +60,12 @@ struct ActivitiesContinueCommand: Subcommand {
                 )
                 return false
             }
-            if self.print {
-                try await Self.show(offer, configuration, output)
-            } else {
-                try await self.handOver(offer, watcher, configuration, output)
+            try await ContinuationNotes.during(offer, output) { notes in
+                if self.print {
+                    try await Self.show(offer, configuration, notes, output)
+                } else {
+                    try await self.handOver(offer, watcher, configuration, output)
+                }
             }
             return true
         }
@@ -131,20 +134,33 @@ struct ActivitiesContinueCommand: Subcommand {
     private static func show(
         _ offer: UserActivityOffer,
         _ configuration: RemoteSystemsConfiguration,
+        _ notes: ContinuationNotes,
         _ output: Output
     ) async throws {
-        let content = Mutex<ActivityContentOutput?>(nil)
-        let host = UserActivityHost(
-            configuration,
-            activityTypes: [offer.activityType],
-            handler: .closure { activity in
-                content.withLock { $0 = ActivityContentOutput(activity) }
-            }
-        )
+        let handler = PrintingHandler(notes: notes)
+        let host = UserActivityHost(configuration, activityTypes: [offer.activityType], handler: handler)
         try await host.continue(offer)
-        guard let content = content.withLock({ $0 }) else { return }
+        guard let content = handler.content.withLock({ $0 }) else { return }
         try output.json(content)
         try output.line(content.content.json(prettyPrinted: true))
+    }
+}
+
+/// Keeps the content of the activity, and reports how far the continuation is.
+private final class PrintingHandler: ContinuationHandler {
+    let content = Mutex<ActivityContentOutput?>(nil)
+    private let notes: ContinuationNotes
+
+    init(notes: ContinuationNotes) { self.notes = notes }
+
+    func didProgress(_ progress: ContinuationProgress) { self.notes.set("\(progress.step)") }
+
+    func continueUserActivity(
+        _ activity: UserActivity,
+        restore: @escaping @Sendable ([any ActivityRestoring]) async -> Void
+    ) async throws -> Bool {
+        self.content.withLock { $0 = ActivityContentOutput(activity) }
+        return true
     }
 }
 

@@ -21,7 +21,10 @@ struct ActivitiesWhyNotCommand: Subcommand {
             """
     )
 
-    @Argument(help: "The activity: the beginning of its id, or its type. Defaults to any activity.")
+    @Argument(
+        help: "The activity: the beginning of its id, or its type. Defaults to any activity.",
+        completion: NetworkCompletion.allOffers
+    )
     var activity: String?
 
     @OptionGroup var search: SearchOptions

@@ -4,6 +4,7 @@
 import ArgumentParser
 import Logging
 import RemoteSystems
+import UserActivities
 
 /// Completions from the network. They take at most 2 s and report no errors.
 enum NetworkCompletion {
@@ -69,15 +70,47 @@ enum NetworkCompletion {
         words.firstIndex(of: option).flatMap { $0 + 1 < words.count ? words[$0 + 1] : nil }
     }
 
-    private static func look(_ words: [String]) async -> [RemoteSystem] {
+    /// The offers of other systems, by the beginning of their ids.
+    static let offers = CompletionKind.custom { words, _, prefix in
+        await Self.activities(words, prefix) { $0.offers }
+    }
+
+    /// The offers of all systems, with those of this one.
+    static let allOffers = CompletionKind.custom { words, _, prefix in
+        await Self.activities(words, prefix) { $0.offers + $0.ownOffers }
+    }
+
+    private static func activities(
+        _ words: [String],
+        _ prefix: String,
+        _ select: (UserActivityWatcher) -> [UserActivityOffer]
+    ) async -> [String] {
+        guard let configuration = Self.accountConfiguration(words) else { return [] }
+        let watcher = UserActivityWatcher(configuration)
+        guard (try? await watcher.start()) != nil else { return [] }
+        await watcher.enumerate(within: Self.time)
+        let offers = select(watcher)
+        await watcher.stop()
+        return Self.choices(offers.flatMap { [String($0.shownID.prefix(8)), $0.activityType] }, prefix)
+    }
+
+    /// The time that a completion takes at most.
+    private static let time = Duration.seconds(2)
+
+    /// The configuration for the options on the command line; `nil` if there is no account, which completion must not
+    /// create.
+    private static func accountConfiguration(_ words: [String]) -> RemoteSystemsConfiguration? {
         let directory = Self.value(of: "--state-directory", in: words)
-        // Completion must not create an account.
         let store = directory.map { AccountStore(directory: $0) } ?? (try? AccountStore())
-        guard (try? store?.holdsAccount()) == true else { return [] }
+        return (try? store?.holdsAccount()) == true ? Self.configuration(words) : nil
+    }
+
+    private static func look(_ words: [String]) async -> [RemoteSystem] {
+        guard let configuration = Self.accountConfiguration(words) else { return [] }
         var options = RemoteSystemWatcher.Options()
-        options.enumerationTime = .seconds(2)
+        options.enumerationTime = Self.time
         options.stopsWithLastSequence = false
-        let watcher = RemoteSystemWatcher(Self.configuration(words), options: options)
+        let watcher = RemoteSystemWatcher(configuration, options: options)
         let events = watcher.events
         guard (try? await watcher.start()) != nil else { return [] }
         for await event in events {

@@ -82,6 +82,10 @@ extension Topic {
                                  notify
           content                activities     type title content webpage version
                                  continue       target (with --print)
+          progress               activities     id step seconds (after 2 s)
+                                 continue
+          player                 activities     name identity isPlaying title reason
+                                 players        isOn
           condition              activities     condition isMet message advice
                                  why-not
           settings               activities     application sending receiving
