@@ -78,7 +78,7 @@ extension DesktopTests {
                 #expect(message.contains("Liar does not play: its position does not move"), "\(message)")
                 #expect(message.contains("The media goes on where it was."), "\(message)")
                 #expect(lying.lines.contains("OpenUri \(address)"))
-                // It was told to stop, so that it does not begin later.
+                // It was paused, so that it does not begin later.
                 #expect(lying.lines.last == "Pause", "\(lying.lines)")
                 let here = try await first.player { $0.players == 1 }
                 #expect(here.status == "Playing")
@@ -88,7 +88,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `a player that lies harms nobody, and what cannot be handed over is stated with the reason`()
+        @Test func `a player that lies does no harm, and what cannot be handed over is stated with the reason`()
             async throws
         {
             try await Player.machines { first, second, _ in
@@ -123,7 +123,11 @@ extension DesktopTests {
 
 /// The parts of the tests with media players.
 private enum Player {
-    static let command = ["mpv", "--vo=null", "--ao=null", "--no-config", "--script=/usr/lib/mpv-mpris/mpris.so"]
+    /// Short buffers, since the position that mpv states moves by a buffer at a time.
+    static let command = [
+        "mpv", "--vo=null", "--ao=null", "--ao-null-buffer=0.05", "--audio-buffer=0.05", "--no-config",
+        "--script=/usr/lib/mpv-mpris/mpris.so",
+    ]
 
     static let isInstalled: Bool =
         ["/usr/bin/mpv", "/usr/lib/mpv-mpris/mpris.so", "/usr/lib/python3/dist-packages/gi"].allSatisfy {

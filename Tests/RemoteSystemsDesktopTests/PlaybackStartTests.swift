@@ -61,6 +61,16 @@ import Testing
         #expect(machine.observed(self.state(at: 30.5), now: later) == .seek(to: 33.5, track: "/1"))
     }
 
+    @Test func `a player that states that it is stopped, although it was asked to play, is paused and asked again`()
+        throws
+    {
+        var machine = try self.machine()
+        #expect(machine.observed(self.state(.stopped, at: 30), now: self.start) == .play)
+        #expect(machine.observed(self.state(.stopped, at: 30), now: self.start + .milliseconds(500)) == .wait)
+        #expect(machine.observed(self.state(.stopped, at: 31), now: self.start + .seconds(1)) == .pause)
+        #expect(machine.observed(self.state(.paused, at: 31), now: self.start + .milliseconds(1050)) == .play)
+    }
+
     @Test func `a paused track is not played, and its position is kept`() throws {
         var machine = try self.machine(isPlaying: false)
         #expect(machine.observed(self.state(at: 0), now: self.start + .seconds(5)) == .pause)

@@ -54,11 +54,21 @@ package actor MediaPlayers: Service {
             handler: .closure { [weak self] activity in try await self?.continue(activity, launcher) }
         )
         self.host = host
+        do {
+            try await self.run(host)
+        } catch {
+            // The daemon has other tasks.
+            self.logger.error("Media players are not handed over", metadata: ["reason": "\(error)"])
+            try? await gracefulShutdown()
+        }
+    }
+
+    private func run(_ host: UserActivityHost) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await host.run() }
             group.addTask {
                 // The host's own run() throws the reason if it does not start.
-                guard (try? await host.host.port) != nil else { return }
+                guard (try? await host.host.port) != nil else { return try await gracefulShutdown() }
                 try await BusLoop.keepServing("Media players are not followed", self.logger) { await self.serve() }
             }
             defer { group.cancelAll() }

@@ -22,10 +22,11 @@ struct PlaybackStartStateMachine: Sendable {
     }
 
     /// The maximum distance to the right position, in seconds.
-    static let tolerance = 0.2
-    /// The minimum time between two orders of the same kind. A player needs time to follow, and may have to fetch the
-    /// media at the new position.
-    static let orderInterval = Duration.seconds(2)
+    static let tolerance = 0.3
+    /// The minimum time between two seeks. A player may have to fetch the media at the new position.
+    static let seekInterval = Duration.seconds(2)
+    /// The minimum time between two other orders of the same kind.
+    static let orderInterval = Duration.seconds(1)
     /// The maximum time, in seconds, by which a seek runs ahead of a player that was late before.
     static let maxLead = 5.0
     /// The minimum time between two observations of the position.
@@ -85,7 +86,9 @@ struct PlaybackStartStateMachine: Sendable {
             return (.setVolume(volume), "was not ready")
         }
         if self.media.isPlaying, state.status != .playing {
-            return (self.order(.play, .play, now), "does not play")
+            // A player can state that it is stopped although it plays (mpv-mpris 0.7.1), until it is paused.
+            let isStuck = state.status == .stopped && self.lastOrder?.kind == .play && !self.hasJustOrdered(.play, now)
+            return (isStuck ? self.order(.pause, .pause, now) : self.order(.play, .play, now), "does not play")
         }
         if !self.media.isPlaying, state.status == .playing {
             return (self.order(.pause, .pause, now), "does not pause")
@@ -123,7 +126,7 @@ struct PlaybackStartStateMachine: Sendable {
         return action
     }
 
-    /// Whether the player has opened the media. Before that, it ignores what it is told.
+    /// Whether the player has opened the media. Before that, it ignores orders.
     private mutating func isLoaded(_ state: PlayerState, now: Instant) -> Bool {
         guard state.address != nil else {
             self.loaded = nil
@@ -162,8 +165,13 @@ struct PlaybackStartStateMachine: Sendable {
         return true
     }
 
+    private func hasJustOrdered(_ kind: Order, _ now: Instant) -> Bool {
+        guard let lastOrder, lastOrder.kind == kind else { return false }
+        return now < lastOrder.time + (kind == .seek ? Self.seekInterval : Self.orderInterval)
+    }
+
     private mutating func order(_ kind: Order, _ action: Action, _ now: Instant) -> Action {
-        if let lastOrder, lastOrder.kind == kind, now < lastOrder.time + Self.orderInterval { return .wait }
+        if self.hasJustOrdered(kind, now) { return .wait }
         self.lastOrder = (kind, now)
         return action
     }

@@ -82,8 +82,8 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case .askProgram: "the absolute path of a program and up to 63 arguments"
         case .askTimeout: "seconds from 1 to 300"
         case .documentRoots:
-            "up to 64 folders such as \"music=/srv/music\", with an absolute path, and a name of up to 64 letters, digits, "
-                + "'-' and '_', each name once"
+            "up to 64 folders such as \"music=/srv/music\", with an absolute path, and a name of up to 64 letters, "
+                + "digits, '-' and '_', each name once"
         }
     }
 }
