@@ -56,6 +56,19 @@ extension CommandTests {
                 let none = try await sandbox.run("activities", "list", "--loopback", "--json")
                 #expect(none.status == 1 && none.event("activity") == nil, "\(none)")
 
+                // The shell knows the ids and types of the offers. A busy machine may not respond within two seconds.
+                for command in ["continue", "why-not"] {
+                    let words = ["remotesystems", "activities", command, "--loopback", ""]
+                    _ = try await eventually("the completion of \(command)", within: .seconds(30)) { () -> Bool? in
+                        let completed = try await sandbox.start(
+                            ["---completion", "activities", command, "--", "positional@0", "4", "0"] + words,
+                            as: "desk"
+                        ).finish().lines
+                        return completed.contains(String(id.prefix(8))) && completed.contains("com.example.reading")
+                            ? true : nil
+                    }
+                }
+
                 let printed = try await sandbox.run(
                     "activities",
                     "continue",
