@@ -42,6 +42,7 @@ extension IdentityError {
             case invitationMalformed, invitationExpired, invitationUsed, wrongSecret, wrongAccount, joinFailed
             case pairingDenied, pairingRefused, pairingTimedOut, pairingBusy, pairingMismatch, pairingFailed,
                 pairingLocked
+            case invalidPublisher
             case weakPassphrase, wrongPassphrase, recoveryDamaged, fileExists, fileMissing
         }
 
@@ -130,11 +131,13 @@ extension IdentityError {
         public static let pairingFailed = Code(kind: .pairingFailed)
         /// Three comparisons that this user started have failed. Pairing is locked for an hour.
         public static let pairingLocked = Code(kind: .pairingLocked)
-        /// The passphrase is too short to protect a recovery file.
+        /// A publisher's keys or signature are not valid, or the publisher has had 16 keys, the maximum number.
+        public static let invalidPublisher = Code(kind: .invalidPublisher)
+        /// The passphrase is too short to protect a recovery file or a publisher's key.
         public static let weakPassphrase = Code(kind: .weakPassphrase)
-        /// The passphrase does not open the recovery file.
+        /// The passphrase does not open the recovery file or the publisher's key.
         public static let wrongPassphrase = Code(kind: .wrongPassphrase)
-        /// The recovery file is incomplete or was changed.
+        /// The recovery file, or the file of a publisher's key, is incomplete or was changed.
         public static let recoveryDamaged = Code(kind: .recoveryDamaged)
         /// The file already exists and was not overwritten.
         public static let fileExists = Code(kind: .fileExists)

@@ -16,7 +16,7 @@ extension CommandTests {
                 let codes = findings.compactMap { $0["code"] as? String }
                 let expected = [
                     "clock", "account", "certificate", "interfaces", "avahi", "avahi-limits", "discovery", "port",
-                    "systems", "other-accounts",
+                    "systems", "other-accounts", "developer-mode",
                 ]
                 #expect(codes == expected)
                 for finding in findings {

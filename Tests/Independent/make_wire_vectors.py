@@ -1001,6 +1001,103 @@ def document_urls():
     ]
 
 
+def point(key):
+    return key.private.public_key().public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
+
+
+def publisher_chain(*keys, signer=None, number=None):
+    """The first key, and each further one with the signature of its predecessor."""
+    chain = [point(keys[0])]
+    for index, key in enumerate(keys[1:], 2):
+        statement = (b"remote-systems/1 publisher key" + keys[0].fingerprint + bytes([number or index]) + point(key))
+        chain.append(point(key) + (signer or keys[index - 2]).signature(statement))
+    return chain
+
+
+def publishers():
+    """Manifests: their publisher, and the content that is signed."""
+    first, second, third = SYSTEM, OTHER_SYSTEM, THIRD_SYSTEM
+    content = {"id": "com.example.editor", "activityTypes": ["com.example.editing"],
+               "start": {"exec": ["/usr/bin/editor"]}}
+
+    def manifest(chain, signer, publisher=first, context=b"remote-systems/1 manifest", changed=None, signed=None):
+        object = {"id": publisher.id, "keys": [base64.b64encode(link).decode() for link in chain]}
+        bytes = context + encode({**content, "publisher": object})
+        signature = signed if signed is not None else signer.signature(bytes)
+        return {**content, **(changed or {}),
+                "publisher": {**object, "signature": base64.b64encode(signature).decode()}}
+
+    def valid(name, manifest, keys):
+        return {"name": name, "text": json.dumps(manifest), "json": {"publisher": first.id, "keys": keys}}
+
+    def refused(name, reason, manifest):
+        return {"name": name, "text": json.dumps(manifest), "refused": reason}
+
+    one, two = publisher_chain(first), publisher_chain(first, second)
+    three = publisher_chain(first, second, third)
+    return [
+        valid("signed with the first key", manifest(one, first), 1),
+        valid("signed with a successor", manifest(two, second), 2),
+        valid("signed with the third key", manifest(three, third), 3),
+        valid("signed with a key that was replaced", manifest(three, first), 3),
+        refused("signed with another key", "the signature does not hold", manifest(one, second)),
+        refused("a changed type", "the signature does not hold",
+                manifest(one, first, changed={"activityTypes": ["com.example.stealing"]})),
+        refused("a further key in the file", "the signature does not hold",
+                manifest(one, first, changed={"executables": ["/usr/bin/other"]})),
+        refused("signed without its context", "the signature does not hold", manifest(one, first, context=b"")),
+        refused("another publisher's id", "the id is that of the first key", manifest(one, first, publisher=second)),
+        refused("no keys", "1 to 16 keys", manifest([], first)),
+        refused("a link that the wrong key signed", "the link does not hold",
+                manifest(publisher_chain(first, second, signer=third), second)),
+        refused("a link with another number", "the link does not hold",
+                manifest(publisher_chain(first, second, number=3), second)),
+        refused("links in another order", "the link does not hold", manifest([three[0], three[2], three[1]], third)),
+        refused("a key twice", "each key once", manifest([two[0], two[1], two[1]], second)),
+        refused("a signature that is cut off", "64 bytes", manifest(one, first, signed=bytes(63))),
+    ]
+
+
+def vouchers():
+    editor, activity = "com.example.editor", bytes.fromhex("5d0a6f4e3c1b4f5a9e0d2b7c8a9f1e6d")
+
+    def voucher(proof="proven", publisher=THIRD_SYSTEM, key=SYSTEM, signer=SYSTEM, context=b"remote-systems/1 voucher",
+                changed=None, **changes):
+        content = {"Application": editor, "Audience": OTHER_SYSTEM.id, "Activity": cbor2.CBORTag(37, activity),
+                   "Key": point(key), "Proof": proof, **changes}
+        if publisher:
+            content["Publisher"] = publisher.id
+        content["Signature"] = signer.signature(context + encode(content))
+        return encode({**content, **(changed or {})})
+
+    def valid(name, data, proof, publisher=None):
+        return {"name": name, "hex": data.hex(), "json": {"proof": proof, **({"publisher": publisher} if publisher else {})}}
+
+    def refused(name, reason, data):
+        return {"name": name, "hex": data.hex(), "refused": reason}
+
+    # Each is presented by com.example.editor of the first system to the second one, for this activity.
+    return [
+        valid("proven", voucher(), "proven", THIRD_SYSTEM.id),
+        valid("unproven, with the publisher of the manifest", voucher("unproven"), "unproven", THIRD_SYSTEM.id),
+        valid("unproven", voucher("unproven", None), "unproven"),
+        valid("unsigned", voucher("unsigned", None), "unsigned"),
+        valid("an invalid signature of the manifest", voucher("invalid", None), "invalid"),
+        refused("of another application", "the application is the presenting one", voucher(Application="com.example.other")),
+        refused("for another system", "the audience is the receiving system", voucher(Audience=SYSTEM.id)),
+        refused("for another activity", "the activity is the one that is handed over",
+                voucher(Activity=cbor2.CBORTag(37, bytes(16)))),
+        refused("of another system", "the key is that of the peer", voucher(key=OTHER_SYSTEM, signer=OTHER_SYSTEM)),
+        refused("signed with another key", "the signature does not hold", voucher(signer=OTHER_SYSTEM)),
+        refused("signed without its context", "the signature does not hold", voucher(context=b"")),
+        refused("a changed proof", "the signature does not hold", voucher("unproven", changed={"Proof": "proven"})),
+        refused("a changed publisher", "the signature does not hold", voucher(changed={"Publisher": SYSTEM.id})),
+        refused("proven without a publisher", "proven has a publisher", voucher("proven", None)),
+        refused("an unknown proof", "an unknown proof", voucher("trusted")),
+        refused("no bytes", "not a dictionary", b""),
+    ]
+
+
 def lists():
     return {
         "about": ABOUT,
@@ -1024,6 +1121,8 @@ def lists():
         "activity-descriptors": activity_descriptors(),
         "activity-payloads": activity_payloads(),
         "document-urls": document_urls(),
+        "publishers": publishers(),
+        "vouchers": vouchers(),
         "conversations": conversations.vectors(),
     }
 

@@ -49,7 +49,7 @@ import Testing
                 run(player)
                 // Hosts of a stage have no Unix socket to register at.
                 let programs = machine.withLock { $0 }?.core.referral?.running.registered
-                guard let programs, let number = programs.enter("test.player", pid: 7) else { return }
+                guard let programs, let number = programs.enter("test.player", ProgramProcess(pid: 7)) else { return }
                 _ = programs.describe(number, SystemDescription.Application(id: "test.player", displayName: "Player"))
                 programs.register(
                     number,

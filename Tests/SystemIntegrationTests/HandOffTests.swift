@@ -74,6 +74,66 @@ extension SystemTests {
             }
         }
 
+        @Test(.timeLimit(.minutes(4)))
+        func `signed applications hand over to those of their publisher only (H-05, H-06, B-03, B-04, B-05)`()
+            async throws
+        {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                let (own, foreign) = ("\(a.host.directory)/own.key", "\(a.host.directory)/foreign.key")
+                for key in [own, foreign] { try await a.app("keygen", key) }
+                let dataOfA = "\(a.host.directory)/data"
+                let dataOfB = "\(b.host.directory)/data"
+                try await a.register("test.author", key: own, in: dataOfA)
+                try await b.register("test.reader", key: own, in: dataOfB)
+                let daemons = [try await a.startDaemon(data: dataOfA), try await b.startDaemon(data: dataOfB)]
+                let offering = try a.application("test.author", offering: Self.type)
+                let receiving = try b.application("test.reader", continuing: Self.type)
+                try await offering.reached("offering")
+                try await receiving.reached("started")
+
+                // Each change of the manifest is used by the running daemon of the receiver.
+                func refused(_ reason: String) async throws {
+                    _ = try await eventually("the reason '\(reason)'", within: .seconds(60), every: .seconds(1)) {
+                        let why = try await b.whyNot(Self.type)
+                        return why.contains(reason) ? true : nil
+                    }
+                    let continued = try await b.continueActivity(Self.type)
+                    #expect(continued.code == 2 && continued.lines.joined().contains(reason), "\(continued)")
+                }
+                try await b.register("test.reader", key: foreign, in: dataOfB)
+                try await refused("different publishers")
+                // The program is none that the signed manifest names.
+                try await b.register("test.reader", key: own, program: "/bin/true", in: dataOfB)
+                try await refused("not proven")
+                // Unsigned: the receiver would accept it, since nothing is signed there, and the origin refuses.
+                try await b.register("test.reader", key: nil, in: dataOfB)
+                _ = try await eventually("the unsigned manifest", within: .seconds(60), every: .seconds(1)) {
+                    try await b.whyNot(Self.type).contains("Developer mode is automatic") ? true : nil
+                }
+                let unsigned = try await b.continueActivity(Self.type)
+                #expect(unsigned.code == 2 && unsigned.lines.joined().contains("is not signed"), "\(unsigned)")
+                // A program without a manifest gets nothing either, whatever it claims to be.
+                let printed = try await b.continueActivity(Self.type, "--print")
+                #expect(printed.code == 2 && printed.lines.joined().contains("not proven"), "\(printed)")
+                #expect(!receiving.steps.contains { $0.hasPrefix("restore") || $0.hasPrefix("received") })
+                #expect(!offering.steps.contains("save") && !offering.steps.contains { $0.hasPrefix("handed-over") })
+
+                // Signed by the publisher again, with the successor of its key.
+                let next = "\(a.host.directory)/next.key"
+                try await a.app("keygen", next, "--successor-of", own)
+                try await b.register("test.reader", key: next, in: dataOfB)
+                _ = try await eventually("the same publisher", within: .seconds(60), every: .seconds(1)) {
+                    try await b.whyNot(Self.type).contains("same publisher") ? true : nil
+                }
+                let continued = try await b.continueActivity(Self.type)
+                #expect(continued.code == 0, "\(continued)")
+                try await receiving.reached(Self.restored)
+                for daemon in daemons { await daemon.stop() }
+            }
+        }
+
         @Test(arguments: ["", "save", "stream"])
         func `an origin that is killed ends the offer, and the receiver learns why (H-60)`(step: String) async throws {
             try await SimulatedNetwork.with { network in
@@ -256,10 +316,53 @@ extension Machine {
     }
 
     /// Continues an activity with the command, once this machine lists an application for it.
-    fileprivate func continueActivity(_ type: String) async throws -> (code: Int32, lines: [String]) {
-        let command = try self.command(["activities", "continue", type])
+    fileprivate func continueActivity(
+        _ type: String,
+        _ options: String...
+    ) async throws -> (code: Int32, lines: [String]) {
+        let command = try self.command(["activities", "continue", type] + options)
         let code = try await command.exit(within: .seconds(60))
         return (code, try await command.allLines())
+    }
+
+    /// The output of `activities why-not`.
+    fileprivate func whyNot(_ type: String) async throws -> String {
+        let command = try self.command(["activities", "why-not", type])
+        _ = try await command.exit(within: .seconds(60))
+        return try await command.allLines().joined(separator: "\n")
+    }
+
+    /// Runs `remotesystems app`, which must succeed.
+    fileprivate func app(_ arguments: String..., data: String = "/nowhere") async throws {
+        let command = try self.host.start(
+            ["env", "XDG_DATA_HOME=\(data)", try builtProgram("remotesystems"), "app"] + arguments,
+            readsErrors: true
+        )
+        guard try await command.exit(within: .seconds(60)) == 0 else {
+            throw IntegrationError("app \(arguments) failed: \(await command.lastWords())")
+        }
+    }
+
+    /// Registers an application whose program is `activity-probe`.
+    ///
+    /// - Parameters:
+    ///   - key: the publisher's key; `nil` for an unsigned manifest.
+    ///   - program: the program that the manifest names. Defaults to `activity-probe`.
+    fileprivate func register(_ id: String, key: String?, program: String? = nil, in data: String) async throws {
+        let directory = "\(self.host.directory)/manifests"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        let manifest = "\(directory)/\(id).json"
+        try? FileManager.default.removeItem(atPath: manifest)
+        try await self.app(
+            "init",
+            id,
+            "--exec",
+            try program ?? builtProgram("activity-probe"),
+            "--directory",
+            directory
+        )
+        if let key { try await self.app("sign", manifest, "--key", key) }
+        try await self.app("register", manifest, "--replace", data: data)
     }
 
     /// Starts the host daemon, and waits until it is ready.

@@ -171,8 +171,12 @@ import ValueSets
             #expect(desk.watcher.choice(for: withAddress, in: "com.example.editor") == .none)
             let applications = desk.laptop.id == offer.system.id ? offer.system.applications : []
             let one = try #require(applications.first)
-            #expect(ContinuationChoice(withAddress, handlers: [one]) == .application(one))
-            #expect(ContinuationChoice(withAddress, handlers: [one, one]) == .applications([one, one]))
+            let candidate = ContinuationChoice.Candidate(application: one)
+            func choice(_ handlers: [ContinuationChoice.Candidate]) -> ContinuationChoice {
+                ContinuationChoice(withAddress, handlers: handlers, acceptsUnsigned: true)
+            }
+            #expect(choice([candidate]) == .application(one))
+            #expect(choice([candidate, candidate]) == .applications([one, one]))
         }
     }
 
@@ -245,6 +249,7 @@ import ValueSets
         let codes: [ContinuationError.Code] = [
             .declined, .timedOut, .originGone, .activityUnknown, .alreadyContinued, .payloadInvalid, .payloadTooLarge,
             .notAuthorized, .noHandler, .handlerFailed, .streamsNotSupported, .streamFailed, .disabled,
+            .publisherMismatch,
         ]
         for code in codes {
             #expect(page.contains("| `\(code)` |"), "\(code)")

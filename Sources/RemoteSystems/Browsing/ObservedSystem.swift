@@ -97,6 +97,14 @@ extension RemoteSystem {
                 applications[installed.id] = RemoteSystemApplication(installed, in: part, isRunning, observed, origin)
             }
         }
+        // Only the host daemon vouches, and a program not for itself.
+        let daemon = parts.first { $0.description.application.id == RemoteSystemHost.machineApplicationID }
+        for installed in daemon?.description.installed ?? [] where applications[installed.id]?.isRunning == false {
+            applications[installed.id]?.publisher = installed.publisher ?? .unproven(nil)
+        }
+        for program in daemon?.description.programs ?? [] {
+            applications[program.application.id]?.publisher = program.publisher
+        }
         self.init(
             id: observed.id,
             displayName: first.description.displayName,

@@ -171,7 +171,8 @@ extension InstalledApplication {
                     summary: $0.summary
                 )
             },
-            uriSchemes: self.uriSchemes
+            uriSchemes: self.uriSchemes,
+            publisher: self.publisher
         )
     }
 }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+package import RemoteSystemsIdentity
 public import ValueSets
 
 /// An application that is installed on this machine, whether or not it runs.
@@ -51,6 +52,8 @@ public struct InstalledApplication: Sendable, Hashable, Identifiable {
     /// The records that the host daemon publishes for the application while no program of it publishes the topic
     /// itself, by topic and key. Limits as for ``ApplicationTopic``. Defaults to none.
     package var topics: [String: [String: ValueSet]] = [:]
+    /// The publisher that signed the application's manifest. Defaults to ``ApplicationPublisher/unsigned``.
+    package var publisher = ApplicationPublisher.unsigned
 
     /// Creates an application without services or URI schemes.
     ///

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
+package import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
@@ -52,6 +54,29 @@ extension RemoteSystemHost {
         await self.core.publishPrograms()
     }
 
+    /// Asks the host daemon for its statement about this program, which another system can verify.
+    ///
+    /// - Parameters:
+    ///   - audience: the other system.
+    ///   - activity: the activity that is handed over.
+    /// - Returns: `nil` if there is no host daemon, or it vouches for no programs.
+    package func voucher(for audience: SystemID, about activity: UUID) async -> OwnVoucher? {
+        guard let place = self.registryPlace, let identity = try? self.context.security().identity else { return nil }
+        return await self.registryConnection.voucher(
+            for: ApplicationVoucher.Subject(
+                application: self.context.configuration.applicationID,
+                audience: audience,
+                activity: activity
+            ),
+            by: identity.systemID,
+            isExpected: place.exists && self.advertising.value.isRepresented,
+            time: self.context.environment.time
+        )
+    }
+
+    /// This system's id; `nil` if its identity cannot be used.
+    package var systemID: SystemID? { try? self.context.security().identity.systemID }
+
     /// Opens the socket at which programs register, to pass it to another process of this user.
     ///
     /// - Returns: a descriptor opened with `O_PATH`, which the caller closes; `nil` if the host does not accept
@@ -70,7 +95,8 @@ extension RemoteSystemHost {
             context: self.context,
             publish: { publications?.publish(to: .local, on: $0) },
             advertising: self.advertising,
-            locator: self.options.hostDaemonLocator
+            locator: self.options.hostDaemonLocator,
+            current: self.registryConnection
         ) { event in
             switch event {
             case .registered(let isRepresented, let names):

@@ -109,6 +109,7 @@ public final class RemoteSystemHost: Service {
     private let hasRun = Mutex(false)
     let registering: HostRegistration
     let registryPlace: RegistryPlace?
+    let registryConnection = RegistryConnection()
     /// The listener for registrations of other programs; `nil` unless this is the machine's host daemon.
     private let registryListener: RegistryListener?
 
@@ -172,7 +173,8 @@ public final class RemoteSystemHost: Service {
             running: running,
             context: context,
             topics: self.core.topics,
-            advertised: self.advertised
+            advertised: self.advertised,
+            vouching: options.installedApplications as? any PublisherVouching
         ) {
             advertising.value.isWanted
         } publish: { [core = self.core] in
@@ -382,6 +384,7 @@ public final class RemoteSystemHost: Service {
     private func takeInstalled() async {
         guard let installed = self.options.installedApplications else { return }
         await self.core.update(installed: installed.applications())
+        await self.registryListener?.vouchAgain()
     }
 
     /// Returns once every event loop and the host's actor have run a task, which proves to a watchdog that they

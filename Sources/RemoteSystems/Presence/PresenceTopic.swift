@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 internal import RemoteSystemsDiscovery
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
@@ -36,11 +37,15 @@ enum PresenceTopic {
                 fields: [
                     .optional("DisplayName", .string), .optional("Attributes", .any), .optional("Services", .any),
                     .optional("Schemes", .array(of: .string)),
+                    .optional("Publisher", .string), .optional("Proof", .string),
                 ]
             ),
             TopicSchema.Records(
                 Self.running,
-                fields: [.optional("Number", .integer), .optional("Port", .integer), .optional("Epoch", .integer)]
+                fields: [
+                    .optional("Number", .integer), .optional("Port", .integer), .optional("Epoch", .integer),
+                    .optional("Publisher", .string), .optional("Proof", .string),
+                ]
             ),
             // The records of an application, an attribute, a service or a schema.
             TopicSchema.Records(
@@ -172,17 +177,17 @@ private struct RecordPage {
         let prefix = "\(PresenceTopic.process)\(program.number)/"
         let bytes = own.bytes + own.records.count * prefix.utf8.count
         // The record of the program's id needs at most this many bytes beside its key.
-        let idBytes = PresenceTopic.running.utf8.count + program.application.id.utf8.count + 64
+        let idBytes = PresenceTopic.running.utf8.count + program.application.id.utf8.count + 160
         let fits =
             own.isComplete && self.bytes + bytes + idBytes <= StateLimits.topicBytes
             && self.records.count + own.records.count < StateLimits.topicRecords
             && own.records.keys.allSatisfy { prefix.utf8.count + $0.text.utf8.count <= StateLimits.keyBytes }
         self.add(PresenceTopic.running + program.application.id) {
-            guard fits else { return [:] }
-            return [
+            guard fits else { return program.publisher.record }
+            return program.publisher.record.merging([
                 "Number": .integer(Int64(program.number)), "Port": .integer(Int64(program.port)),
                 "Epoch": .integer(program.epoch),
-            ]
+            ]) { $1 }
         }
         guard fits else { return }
         for (key, record) in own.records {
@@ -237,7 +242,7 @@ extension SystemDescription.Application {
             )
         }
         if !self.uriSchemes.isEmpty { record["Schemes"] = .array(self.uriSchemes.map { .string($0) }) }
-        return record
+        return record.merging(self.publisher?.record ?? [:]) { $1 }
     }
 
     fileprivate var withoutSchemas: Self {
@@ -277,7 +282,9 @@ extension SystemDescription {
             let services = ($0.record["Services"]?.dictionary ?? [:]).compactMap { name, service in
                 service.dictionary.map { (name, $0) }
             }
-            return Application($0.key, $0.record, attributes: attributes, services: services)
+            var application = Application($0.key, $0.record, attributes: attributes, services: services)
+            application.publisher = ApplicationPublisher($0.record)
+            return application
         }
         let running = kinds.running.filter { $0.key.isName }.sorted { $0.key < $1.key }.prefix(Self.maxRunning)
         self.programs = running.compactMap { Program($0.key, $0.record, kinds.processes) }
@@ -299,7 +306,8 @@ extension SystemDescription.Program {
             application: application,
             number: number,
             epoch: record["Epoch"]?.int.map { Int64($0) } ?? 0,
-            port: port
+            port: port,
+            publisher: ApplicationPublisher(record)
         )
     }
 }
@@ -386,6 +394,20 @@ extension SystemDescription.Application {
             uriSchemes: Set(schemes).sorted(),
             topics: Set(topics).sorted()
         )
+    }
+}
+
+extension ApplicationPublisher {
+    /// The fields of a record; empty if this process vouches for nothing.
+    fileprivate var record: ValueSet {
+        guard self != .unproven(nil) else { return [:] }
+        var record: ValueSet = ["Proof": .string(self.proof)]
+        record["Publisher"] = self.id.map { .string("\($0)") }
+        return record
+    }
+
+    fileprivate init(_ record: ValueSet) {
+        self.init(id: record["Publisher"]?.string, proof: record["Proof"]?.string)
     }
 }
 

@@ -38,6 +38,9 @@ struct SystemDescription: Sendable, Hashable {
         /// The names of the topics of applications that the application's process publishes. The host daemon's topics
         /// contain the records of registered programs.
         var topics: [String] = []
+        /// The publisher of an installed application, as the host daemon vouches for it; `nil` for other applications.
+        /// A program's own statement about itself is not read.
+        var publisher: ApplicationPublisher?
     }
 
     /// A running application that registered with the publishing process.
@@ -49,6 +52,8 @@ struct SystemDescription: Sendable, Hashable {
         var epoch: Int64
         /// The port at which the program accepts connections.
         var port: Int
+        /// The publisher, as the publishing process vouches for it.
+        var publisher = ApplicationPublisher.unproven(nil)
     }
 
     /// Checks attributes against the limits beyond which watchers ignore them.

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsIdentity
+
 /// The programs that are registered with this process, the host daemon of their machine. A program is registered while
 /// its connection is open, and counts as running once it has both described itself and stated its port.
 final class ProgramRegistry: Sendable {
@@ -10,7 +12,9 @@ final class ProgramRegistry: Sendable {
     private struct Entry: Sendable {
         /// The id that the program may register.
         var application: String
-        var pid: Int32
+        var process: ProgramProcess
+        /// The publisher that this daemon vouches for.
+        var publisher = ApplicationPublisher.unproven(nil)
         var description: SystemDescription.Application?
         var registration: Registry.Registration?
 
@@ -42,13 +46,13 @@ final class ProgramRegistry: Sendable {
     /// Adds a program that has connected.
     ///
     /// - Returns: its number; `nil` if the maximum number of programs is reached.
-    func enter(_ application: String, pid: Int32) -> Number? {
+    func enter(_ application: String, _ process: ProgramProcess) -> Number? {
         var number: Number?
         self.change { state in
             guard state.entries.count < Self.maxPrograms else { return }
             state.last += 1
             number = state.last
-            state.entries[state.last] = Entry(application: application, pid: pid)
+            state.entries[state.last] = Entry(application: application, process: process)
         }
         return number
     }
@@ -63,6 +67,22 @@ final class ProgramRegistry: Sendable {
             state.entries[number]?.description = isOwn ? description : nil
         }
         return isOwn
+    }
+
+    /// Records the publisher of a program.
+    func vouch(_ number: Number, _ publisher: ApplicationPublisher) {
+        guard let entry = self.state.value.entries[number], entry.publisher != publisher else { return }
+        self.change { $0.entries[number]?.publisher = publisher }
+    }
+
+    /// The application id and the publisher of a program; `nil` if it has left.
+    func publisher(of number: Number) -> (application: String, publisher: ApplicationPublisher)? {
+        self.state.value.entries[number].map { ($0.application, $0.publisher) }
+    }
+
+    /// All programs that have connected.
+    var all: [(number: Number, application: String, process: ProgramProcess)] {
+        self.state.value.entries.sorted { $0.key < $1.key }.map { ($0, $1.application, $1.process) }
     }
 
     func register(_ number: Number, _ registration: Registry.Registration) {
@@ -106,7 +126,7 @@ final class ProgramRegistry: Sendable {
             RunningApplication(
                 application: entry.application,
                 port: registration.port,
-                pid: entry.pid,
+                pid: entry.process.pid,
                 isOnLoopback: registration.isOnLoopback ? true : nil
             )
         } + state.expected
@@ -117,13 +137,14 @@ final class ProgramRegistry: Sendable {
     /// - Parameter includesLoopback: whether to include programs that listen on the loopback interface only.
     func programs(includesLoopback: Bool) -> [SystemDescription.Program] {
         var programs: [String: SystemDescription.Program] = [:]
-        for (number, _, description, registration) in Self.complete(self.state.value)
+        for (number, entry, description, registration) in Self.complete(self.state.value)
         where programs[description.id] == nil && (includesLoopback || !registration.isOnLoopback) {
             programs[description.id] = SystemDescription.Program(
                 application: description,
                 number: number,
                 epoch: registration.epoch,
-                port: registration.port
+                port: registration.port,
+                publisher: entry.publisher
             )
         }
         return programs.values.sorted { $0.application.id < $1.application.id }

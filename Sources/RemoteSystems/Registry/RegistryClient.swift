@@ -27,6 +27,8 @@ struct RegistryClient: Sendable {
     let advertising: ObservableValue<RemoteSystemHost.Advertising>
     /// Finds the daemon if its socket's path does not lead to it.
     let locator: (any HostDaemonLocator)?
+    /// The connection, for further requests of the program.
+    let current: RegistryConnection
     let report: @Sendable (Event) -> Void
 
     /// The timeout for connecting and for the daemon's response, together with ``responseTimeout``. A daemon that hangs
@@ -139,6 +141,8 @@ struct RegistryClient: Sendable {
                 limits: connector.limits
             )
         ) { _, _ in .requestUnknown }
+        self.current.opened(connection)
+        defer { self.current.closed(connection) }
         let state = Task(executorPreference: self.context.environment.taskExecutor) {
             defer { connection.leave() }
             try await self.state(epoch, over: connection)

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Glibc
 internal import Logging
 internal import NIOCore
@@ -23,6 +24,8 @@ final class RegistryListener: Sendable {
     private let publish: @Sendable () async -> Void
     /// Whether this process advertises the machine now.
     private let isAdvertised: @Sendable () -> Bool
+    /// Compares programs with manifests; `nil` if this daemon vouches for none.
+    private let vouching: (any PublisherVouching)?
     /// Limits the descriptions of all programs together.
     private let budget: StateBudget
     private let state = Mutex((listener: Listener?.none, open: [Int: Connection](), hasEnded: false))
@@ -33,6 +36,7 @@ final class RegistryListener: Sendable {
         context: ApplicationContext,
         topics: HostTopics,
         advertised: AdvertisedInstances,
+        vouching: (any PublisherVouching)? = nil,
         budget: StateBudget = StateBudget(total: 16 << 20, perPeer: 16 << 20),
         isAdvertised: @escaping @Sendable () -> Bool,
         publish: @escaping @Sendable () async -> Void
@@ -42,6 +46,7 @@ final class RegistryListener: Sendable {
         self.context = context
         self.topics = topics
         self.advertised = advertised
+        self.vouching = vouching
         self.budget = budget
         self.isAdvertised = isAdvertised
         self.publish = publish
@@ -82,7 +87,8 @@ final class RegistryListener: Sendable {
 
     private var limits: ConnectionLimits {
         var limits = self.context.limits
-        limits.window = 1
+        // The registration, and the vouchers of continuations that run at the same time.
+        limits.window = 8
         // This side subscribes, and must accept state frames.
         limits.messageBytes = max(limits.messageBytes, StateLimits.minLimit)
         return limits
@@ -144,8 +150,8 @@ final class RegistryListener: Sendable {
 
     /// Called on the connection's event loop when it opens.
     private func enter(_ connection: Connection, _ application: String) -> ProgramRegistry.Number? {
-        let pid = connection.channel.transportPeer.processID ?? 0
-        guard let number = self.programs.enter(application, pid: pid) else {
+        let process = ProgramProcess(pid: connection.channel.transportPeer.processID ?? 0)
+        guard let number = self.programs.enter(application, process) else {
             connection.abort(.resourceLimitsExceeded, reason: nil)
             return nil
         }
@@ -159,7 +165,7 @@ final class RegistryListener: Sendable {
             return nil
         }
         Task(executorPreference: self.context.environment.taskExecutor) {
-            await self.follow(number, application, pid: pid, over: connection)
+            await self.follow(number, application, process, over: connection)
         }
         return number
     }
@@ -174,12 +180,14 @@ final class RegistryListener: Sendable {
     private func follow(
         _ number: ProgramRegistry.Number,
         _ application: String,
-        pid: Int32,
+        _ process: ProgramProcess,
         over connection: Connection
     ) async {
-        guard self.locks.areHeld(application, by: pid) else {
+        guard self.locks.areHeld(application, by: process.pid) else {
             return self.reject(connection, application, "It does not hold the lock of this application id.")
         }
+        // Before the program describes itself, so that it is never published without its publisher.
+        await self.vouch(number, application, process)
         let end = await withTaskGroup(of: Void.self) { group in
             var followed: Set<String> = []
             let subscriber = StateSubscriber(PresenceTopic.schema, budget: self.budget)
@@ -234,6 +242,34 @@ final class RegistryListener: Sendable {
         )
     }
 
+    // MARK: Publishers
+
+    /// Compares every program with its manifest again, after manifests have changed.
+    func vouchAgain() async {
+        for program in self.programs.all { await self.vouch(program.number, program.application, program.process) }
+        await self.publish()
+    }
+
+    private func vouch(_ number: ProgramRegistry.Number, _ application: String, _ process: ProgramProcess) async {
+        guard let vouching else { return }
+        self.programs.vouch(number, await vouching.publisher(of: application, process: process))
+    }
+
+    /// States to a program what this daemon states about it to another system.
+    private func voucher(_ request: IncomingRequest, from number: ProgramRegistry.Number) async -> Response {
+        // The program may connect and ask before it was compared with its manifest.
+        await self.programs.settle(number)
+        guard let program = self.programs.publisher(of: number),
+            let subject = Registry.subject(request.message, of: program.application),
+            let identity = try? self.context.security().identity,
+            let voucher = try? ApplicationVoucher(program.publisher, for: subject, by: identity)
+        else { return .requestUnknown }
+        return Response(message: [
+            Registry.voucher: .data(Data(voucher.bytes)),
+            Registry.hasSignedManifests: .bool(self.vouching?.hasSignedManifests ?? false),
+        ])
+    }
+
     private func reject(_ connection: Connection, _ application: String, _ reason: String) {
         self.context.logger.notice(
             "A program was not registered",
@@ -244,7 +280,9 @@ final class RegistryListener: Sendable {
 
     /// Responds when the program is published, so that it can withdraw its own advertisement without a gap.
     private func response(to request: IncomingRequest, from number: ProgramRegistry.Number) async -> Response {
-        guard let registration = Registry.Registration(request.message) else { return .requestUnknown }
+        guard let registration = Registry.Registration(request.message) else {
+            return await self.voucher(request, from: number)
+        }
         self.programs.register(number, registration)
         await self.programs.settle(number)
         await self.publish()

@@ -46,6 +46,9 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     ///
     /// An application that is not running is installed; a connection or a launch starts it.
     public var isRunning: Bool
+    /// The publisher of the application, as the host daemon of its system vouches for it.
+    /// ``ApplicationPublisher/unproven(_:)`` on a system without a host daemon.
+    public package(set) var publisher = ApplicationPublisher.unproven(nil)
     /// The id of the system on which the application runs or is installed.
     public let systemID: SystemID
 
@@ -90,7 +93,7 @@ public struct RemoteSystemApplication: Sendable, Hashable, Identifiable {
     public static func == (lhs: RemoteSystemApplication, rhs: RemoteSystemApplication) -> Bool {
         lhs.id == rhs.id && lhs.displayName == rhs.displayName && lhs.attributes == rhs.attributes
             && lhs.services == rhs.services && lhs.uriSchemes == rhs.uriSchemes && lhs.topics == rhs.topics
-            && lhs.isRunning == rhs.isRunning
+            && lhs.isRunning == rhs.isRunning && lhs.publisher == rhs.publisher
             && lhs.systemID == rhs.systemID && Set(lhs.endpoints) == Set(rhs.endpoints)
             && lhs.standing == rhs.standing
     }

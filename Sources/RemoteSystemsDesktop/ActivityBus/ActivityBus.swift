@@ -8,9 +8,15 @@ internal import ServiceLifecycle
 /// Offers hand-off to programs in any language on the session bus, while there is one (`Docs/dbus-activities.md`).
 package struct ActivityBus: Service {
     private let configuration: RemoteSystemsConfiguration
+    private let registry: ApplicationRegistry
 
-    /// - Parameter configuration: that of the host daemon.
-    package init(_ configuration: RemoteSystemsConfiguration) { self.configuration = configuration }
+    /// - Parameters:
+    ///   - configuration: that of the host daemon.
+    ///   - registry: vouches for the programs on the bus.
+    package init(_ configuration: RemoteSystemsConfiguration, _ registry: ApplicationRegistry) {
+        self.configuration = configuration
+        self.registry = registry
+    }
 
     /// Serves until cancelled, or until a graceful shutdown. Does nothing where no session bus is known.
     package func run() async throws {
@@ -23,7 +29,7 @@ package struct ActivityBus: Service {
         // The server limits the calls.
         let (events, feed) = AsyncStream.makeStream(of: ActivityBusServer.Event.self)
         let server = ActivityBusServer(feed)
-        let programs = ActivityBusPrograms(self.configuration, server)
+        let programs = ActivityBusPrograms(self.configuration, self.registry, server)
         let result = await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await Self.follow(events, programs, server) }

@@ -10,6 +10,7 @@ internal import ValueSets
 actor ActivityBusPrograms {
     /// A program on the bus.
     private struct Program {
+        var application: String
         var host: UserActivityHost
         var running: Task<Void, Never>
         /// The activity that it offers, and what receives its end.
@@ -24,6 +25,7 @@ actor ActivityBusPrograms {
     private static let signalInterval = Duration.milliseconds(500)
 
     private let configuration: RemoteSystemsConfiguration
+    private let registry: ApplicationRegistry
     private let server: ActivityBusServer
     private var programs: [String: Program] = [:]
     /// The programs that are being registered.
@@ -32,8 +34,13 @@ actor ActivityBusPrograms {
     private var listeners: Set<String> = []
     private var watching: (watcher: UserActivityWatcher, following: Task<Void, Never>)?
 
-    init(_ configuration: RemoteSystemsConfiguration, _ server: ActivityBusServer) {
+    init(
+        _ configuration: RemoteSystemsConfiguration,
+        _ registry: ApplicationRegistry,
+        _ server: ActivityBusServer
+    ) {
         self.configuration = configuration
+        self.registry = registry
         self.server = server
     }
 
@@ -93,7 +100,14 @@ actor ActivityBusPrograms {
                 message: "\(Self.max) programs use hand-off over the bus. Another one has to end first."
             )
         }
-        try await self.checkSandbox(of: sender, application)
+        let process = try await self.process(of: sender, application)
+        // Before the host runs, which registers under the application's id and is compared with this program. Taken
+        // by one program at a time: otherwise the host of one could be compared with the process of another.
+        guard self.registry.represent(application, process) else {
+            throw ActivityBusError(code: "misuse", message: "Another program is registered as \(application).")
+        }
+        var isRegistered = false
+        defer { if !isRegistered { self.registry.endRepresenting(application) } }
         var configuration = self.configuration
         configuration.applicationID = application
         let host = UserActivityHost(
@@ -121,15 +135,19 @@ actor ActivityBusPrograms {
             }
             break
         }
-        self.programs[sender] = Program(host: host, running: running)
+        self.programs[sender] = Program(application: application, host: host, running: running)
+        isRegistered = true
     }
 
-    /// A sandboxed program is the application that its sandbox names, and no other one.
-    private func checkSandbox(of sender: String, _ application: String) async throws(ActivityBusError) {
+    /// The process of a program. A sandboxed one is the application that its sandbox names, and no other one.
+    private func process(of sender: String, _ application: String) async throws(ActivityBusError) -> ProgramProcess {
         guard let id = await self.server.processID(of: sender) else {
             throw ActivityBusError(code: "failed", message: "The bus does not know the process of this program.")
         }
-        guard let sandboxed = SandboxedProgram.application(ofProcess: id), sandboxed != application else { return }
+        let process = ProgramProcess(pid: id)
+        guard let sandboxed = SandboxedProgram.application(ofProcess: id), sandboxed != application else {
+            return process
+        }
         throw ActivityBusError(
             code: "notAuthorized",
             message:
@@ -139,7 +157,10 @@ actor ActivityBusPrograms {
 
     /// A program has left the bus, and so ends its offer.
     func left(_ sender: String) async {
-        self.programs.removeValue(forKey: sender)?.running.cancel()
+        if let program = self.programs.removeValue(forKey: sender) {
+            program.running.cancel()
+            self.registry.endRepresenting(program.application)
+        }
         self.listeners.remove(sender)
         guard self.listeners.isEmpty, let watching = self.watching else { return }
         self.watching = nil

@@ -9,6 +9,10 @@ internal import UserActivities
 package struct ApplicationManifest: Sendable, Hashable {
     package var application: InstalledApplication
     package var start: ApplicationStart
+    /// The programs that are the application. Only they have its publisher.
+    package var programs = ManifestPrograms()
+    /// The activity types that the application continues, with those of its documents.
+    package var activityTypes: Set<String> = []
     /// The unknown keys, each with its line. They are ignored.
     package var warnings: [ConfigurationFileError] = []
 
@@ -52,6 +56,13 @@ package struct ApplicationManifest: Sendable, Hashable {
             )
             return nil
         }
+        do throws(IdentityError) {
+            let signature = try ManifestSignature(of: file.bytes)
+            manifest.application.publisher = signature.map { .proven($0.publisher) } ?? .unsigned
+        } catch {
+            problems.append(file.error(at: ["publisher"], error.message))
+            return nil
+        }
         return manifest
     }
 }
@@ -59,6 +70,7 @@ package struct ApplicationManifest: Sendable, Hashable {
 extension ApplicationManifest: Decodable {
     private enum Key: String, CodingKey, CaseIterable {
         case id, displayName, attributes, services, schemes, activityTypes, documentTypes, start, requires
+        case executables, units, flatpaks, publisher
     }
 
     static let keys = Set(Key.allCases.map(\.stringValue))
@@ -66,8 +78,10 @@ extension ApplicationManifest: Decodable {
     static var documentTypeKeys: Set<String> { DocumentTypeEntry.keys }
     /// All keys of a manifest and its parts. The documentation must describe them.
     package static var documentedKeys: Set<String> {
-        Self.keys.union(Self.serviceKeys).union(Self.documentTypeKeys)
+        Self.keys.union(Self.serviceKeys).union(Self.documentTypeKeys).union(PublisherEntry.keys)
     }
+
+    static var publisherKeys: Set<String> { PublisherEntry.keys }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.tolerantContainer(keyedBy: Key.self)
@@ -80,11 +94,41 @@ extension ApplicationManifest: Decodable {
         application.uriSchemes = try decoder.attempt([]) { try Self.schemes(container) }
         let activityTypes = try decoder.attempt([]) { try Self.activityTypes(container) }
         let documentTypes = try decoder.attempt([]) { try Self.documentTypes(container) }
-        application.continue(activityTypes: activityTypes.union(documentTypes.map(\.activityType)))
+        self.activityTypes = activityTypes.union(documentTypes.map(\.activityType))
+        application.continue(activityTypes: self.activityTypes)
         self.application = application
         // Never used: a file with a problem is omitted.
         let none = ApplicationStart.exec([])
         self.start = try decoder.attempt(none) { try container.decode(ApplicationStart.self, forKey: .start) }
+        self.programs = try decoder.attempt(ManifestPrograms()) { try Self.programs(container) }
+        self.programs.include(self.start)
+        // Verified when the whole file is read, since the signature is about the whole file.
+        _ = try decoder.attempt(nil) { try container.decodeIfPresent(PublisherEntry.self, forKey: .publisher) }
+    }
+
+    private static func programs(_ container: KeyedDecodingContainer<Key>) throws -> ManifestPrograms {
+        func names(_ key: Key, _ rule: String, _ isValid: (String) -> Bool) throws -> Set<String> {
+            let names = try container.decodeIfPresent([String].self, forKey: key) ?? []
+            guard names.count <= ManifestPrograms.maxEntries, Set(names).count == names.count,
+                names.allSatisfy({ (1...4096).contains($0.utf8.count) && $0.isShownAsIs && isValid($0) })
+            else {
+                throw container.invalid(key, "takes at most \(ManifestPrograms.maxEntries) \(rule), each once")
+            }
+            return Set(names)
+        }
+        let programs = ManifestPrograms(
+            executables: try names(.executables, "absolute paths of programs") { $0.hasPrefix("/") },
+            units: try names(.units, "names of service units, such as player.service") { ApplicationStart.isUnit($0) },
+            flatpaks: try names(.flatpaks, "ids of Flatpak applications") { Self.isID($0) && $0.contains(".") }
+        )
+        if let interpreter = programs.executables.sorted().first(where: ManifestPrograms.isInterpreter) {
+            throw container.invalid(
+                .executables,
+                "names the interpreter \(interpreter): every script that it runs would be this application. Name a "
+                    + "service unit in 'units' instead"
+            )
+        }
+        return programs
     }
 
     private static func id(_ container: KeyedDecodingContainer<Key>) throws -> String {
@@ -179,6 +223,24 @@ extension ApplicationManifest: Decodable {
         }
         guard let first = text.utf8.first, isLetterOrDigit(first), text.utf8.count <= 128 else { return false }
         return text.utf8.allSatisfy { isLetterOrDigit($0) || ".-_".utf8.contains($0) }
+    }
+}
+
+/// The publisher in a manifest. ``ManifestSignature`` verifies it.
+private struct PublisherEntry: Decodable {
+    private enum Key: String, CodingKey, CaseIterable {
+        case id, keys, signature
+    }
+
+    static let keys = Set(Key.allCases.map(\.stringValue))
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.tolerantContainer(keyedBy: Key.self)
+        guard PublisherID(try container.decode(String.self, forKey: .id)) != nil else {
+            throw container.invalid(.id, "is the 52 characters of a publisher's id")
+        }
+        _ = try container.decode([String].self, forKey: .keys)
+        _ = try container.decode(String.self, forKey: .signature)
     }
 }
 

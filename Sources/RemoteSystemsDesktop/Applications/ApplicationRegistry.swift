@@ -21,6 +21,10 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         /// The paths of the manifests, by application id.
         var files: [String: String] = [:]
         var problems: [ConfigurationFileError] = []
+        /// The ids of applications whose manifests have a signature that is not valid.
+        var badlySigned: Set<String> = []
+        /// The programs on the bus that this process represents, by application id.
+        var represented: [String: ProgramProcess] = [:]
         var stamp: [FileStamp] = []
         var listeners = ListenerTable<AsyncStream<Void>.Continuation>()
         var programs: [String: ApplicationProgram] = [:]
@@ -122,6 +126,39 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         }
     }
 
+    // MARK: Publishers
+
+    /// The publishers of the installed applications, without those whose manifests are not signed.
+    package var publishers: Set<PublisherID> {
+        Set(self.state.withLock { $0.manifests.values.compactMap(\.application.publisher.id) })
+    }
+
+    /// The publisher and the programs of an application whose manifest is signed.
+    func signedManifest(of id: String) -> (publisher: PublisherID, programs: ManifestPrograms)? {
+        guard let manifest = self.state.withLock({ $0.manifests[id] }),
+            let publisher = manifest.application.publisher.id
+        else { return nil }
+        return (publisher, manifest.programs)
+    }
+
+    func isBadlySigned(_ id: String) -> Bool { self.state.withLock { $0.badlySigned.contains(id) } }
+
+    /// The program on the bus that registers as an application through this process.
+    func represented(_ id: String) -> ProgramProcess? { self.state.withLock { $0.represented[id] } }
+
+    /// Notes that this process registers an application for a program on the bus.
+    ///
+    /// - Returns: `false` if it does so for another program.
+    func represent(_ id: String, _ process: ProgramProcess) -> Bool {
+        self.state.withLock { state in
+            guard state.represented[id] == nil else { return false }
+            state.represented[id] = process
+            return true
+        }
+    }
+
+    func endRepresenting(_ id: String) { self.state.withLock { $0.represented[id] = nil } }
+
     // MARK: Reading
 
     /// Reads all manifests again, which blocks for the time of file access.
@@ -132,6 +169,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var manifests: [String: ApplicationManifest] = [:]
         var files: [String: String] = [:]
         var problems: [ConfigurationFileError] = []
+        var badlySigned: Set<String> = []
         // An invalid manifest also hides those of the same name in later directories: it was meant to replace them.
         var seen: Set<String> = []
         for directory in self.directories {
@@ -154,7 +192,14 @@ public final class ApplicationRegistry: InstalledApplications, Service {
                             "The manifest is a link to a file that does not exist."
                         )
                     }
-                    guard let manifest = ApplicationManifest.read(file, problems: &problems) else { continue }
+                    guard let manifest = ApplicationManifest.read(file, problems: &problems) else {
+                        do throws(IdentityError) {
+                            _ = try ManifestSignature(of: file.bytes)
+                        } catch {
+                            badlySigned.insert(String(name.dropLast(".json".count)))
+                        }
+                        continue
+                    }
                     manifests[manifest.application.id] = manifest
                     files[manifest.application.id] = path
                 } catch {
@@ -163,13 +208,15 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             }
         }
         let (new, ignored, listeners) = self.state.withLock { state in
-            let listeners = state.manifests == manifests ? [] : state.listeners.all
+            let isSame = state.manifests == manifests && state.badlySigned == badlySigned
+            let listeners = isSame ? [] : state.listeners.all
             let new = problems.filter { !state.problems.contains($0) }
             let known = Self.warnings(of: state.manifests)
             let ignored = Self.warnings(of: manifests).filter { !known.contains($0) }
             state.manifests = manifests
             state.files = files
             state.problems = problems
+            state.badlySigned = badlySigned
             state.stamp = stamp
             return (new, ignored, listeners)
         }

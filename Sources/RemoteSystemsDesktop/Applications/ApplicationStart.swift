@@ -40,7 +40,7 @@ extension ApplicationStart: Decodable {
             self = .dbus(name: name)
         case .systemd:
             let unit = try container.text(key, bytes: 9...255)
-            guard unit.hasSuffix(".service"), unit.utf8.allSatisfy(Self.isPartOfUnit) else {
+            guard Self.isUnit(unit) else {
                 throw container.invalid(key, "is the name of a service unit, such as player.service")
             }
             self = .systemd(unit: unit)
@@ -72,6 +72,11 @@ extension ApplicationStart: Decodable {
                 guard let first = element.utf8.first, !(0x30...0x39).contains(first) else { return false }
                 return element.utf8.allSatisfy { Self.isLetterOrDigit($0) || $0 == 0x2D || $0 == 0x5F }
             }
+    }
+
+    /// Whether a text is the name of a service unit (systemd.unit(5)).
+    static func isUnit(_ name: String) -> Bool {
+        (9...255).contains(name.utf8.count) && name.hasSuffix(".service") && name.utf8.allSatisfy(Self.isPartOfUnit)
     }
 
     /// Whether a byte may be part of a unit name (systemd.unit(5)). Excludes slashes.

@@ -77,7 +77,8 @@ struct FileProtection: Hashable {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    private static func realPath(_ path: String) -> String? {
+    /// The path without symbolic links; `nil` if the file does not exist.
+    static func realPath(_ path: String) -> String? {
         guard let real = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(real) }
         return unsafe String(cString: real)

@@ -63,6 +63,7 @@ enum ManifestRequirement {
         ApplicationManifest.keys
         .union(ApplicationManifest.serviceKeys.map { "services.\($0)" })
         .union(ApplicationManifest.documentTypeKeys.map { "documentTypes.\($0)" })
+        .union(ApplicationManifest.publisherKeys.map { "publisher.\($0)" })
         .union(ApplicationStart.keys.map { "start.\($0)" })
         .union(Self.schemaKeys.map { "schema.\($0)" })
 

@@ -38,7 +38,7 @@ package struct BrowserContinuation: Sendable {
                 browser.withLock { $0 = decision.applicationID }
             }
         )
-        try await host.continue(offer)
+        try await host.continueWebpage(of: offer)
         return browser.withLock { $0 }
     }
 }

@@ -9,6 +9,7 @@ package struct FileStatus: Sendable {
     private let owner: uid_t
     /// The number of the file in its file system.
     package let number: UInt
+    private let device: UInt
 
     /// Reads the status of the file at `path`, or of the symbolic link itself. `nil`, with `errno` set, on failure.
     package init?(path: String) {
@@ -28,6 +29,12 @@ package struct FileStatus: Sendable {
         self.mode = status.st_mode
         self.owner = status.st_uid
         self.number = status.st_ino
+        self.device = status.st_dev
+    }
+
+    /// Whether both are the same file, under whatever paths.
+    package func isSameFile(as other: FileStatus) -> Bool {
+        self.number == other.number && self.device == other.device
     }
 
     package var isDirectory: Bool { self.mode & S_IFMT == S_IFDIR }

@@ -68,6 +68,17 @@ struct ActivityPayload: Sendable, Hashable {
         try self.checkContent(side: .local)
     }
 
+    /// The part of the content that a browser receives: the title and the web address; `nil` if there is none.
+    var webpageOnly: ActivityPayload? {
+        guard let address = self.attributes.webpageURL else { return nil }
+        var part = self
+        part.userInfo = [:]
+        part.attributes = ActivityAttributes()
+        part.attributes.title = self.attributes.title
+        part.attributes.webpageURL = address
+        return part
+    }
+
     /// Reads the content of an activity of another application. Unknown fields are ignored.
     ///
     /// - Parameter documents: translates URLs of documents. `nil` leaves them as they are.

@@ -10,6 +10,7 @@ public struct ContinuationError: Error, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case declined, timedOut, originGone, activityUnknown, alreadyContinued, payloadInvalid, payloadTooLarge
             case notAuthorized, noHandler, handlerFailed, streamsNotSupported, streamFailed, disabled
+            case publisherMismatch
         }
 
         private let kind: Kind
@@ -44,6 +45,8 @@ public struct ContinuationError: Error, Sendable, CustomStringConvertible {
         public static let streamFailed = Code(kind: .streamFailed)
         /// Hand-off is switched off on one of the systems, or for one of the applications.
         public static let disabled = Code(kind: .disabled)
+        /// The applications have different publishers, or the publisher of one of them is not proven.
+        public static let publisherMismatch = Code(kind: .publisherMismatch)
     }
 
     /// The kind of failure, for programs.
@@ -96,7 +99,7 @@ extension ContinuationError {
         "already-continued": .alreadyContinued, "payload-invalid": .payloadInvalid,
         "payload-too-large": .payloadTooLarge, "not-authorized": .notAuthorized, "no-handler": .noHandler,
         "handler-failed": .handlerFailed, "streams-not-supported": .streamsNotSupported,
-        "stream-failed": .streamFailed, "disabled": .disabled,
+        "stream-failed": .streamFailed, "disabled": .disabled, "publisher-mismatch": .publisherMismatch,
     ]
 
     /// The failure that the service sends to its caller.

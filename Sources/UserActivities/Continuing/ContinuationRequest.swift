@@ -8,7 +8,11 @@ internal import ValueSets
 /// A request of the service with which activities are continued (`Docs/wire/activities.md`).
 enum ContinuationRequest: Sendable, Hashable {
     /// Requests the content of an activity. Sent to the application that offers it.
-    case fetch(activity: UUID)
+    ///
+    /// - Parameters:
+    ///   - voucher: the statement of the receiver's host daemon about the receiver's publisher, if there is one.
+    ///   - isWebpageOnly: whether only the web address is wanted, for a browser. Publishers are not compared then.
+    case fetch(activity: UUID, voucher: [UInt8]?, isWebpageOnly: Bool = false)
     /// Confirms that the content arrived and can be used. The first confirmation continues the activity.
     case confirm(continuation: UUID)
     /// Requests a stream of a continuation that was confirmed.
@@ -18,18 +22,31 @@ enum ContinuationRequest: Sendable, Hashable {
 
     var message: ValueSet {
         switch self {
-        case .fetch(let activity): ["Request": "fetch", "Activity": .uuid(activity)]
+        case .fetch(let activity, let voucher, let isWebpageOnly):
+            Self.fetch(activity, voucher, isWebpageOnly)
         case .confirm(let continuation): ["Request": "confirm", "Continuation": .uuid(continuation)]
         case .stream(let continuation): ["Request": "stream", "Continuation": .uuid(continuation)]
         case .receive(let offer): offer.message.merging(["Request": "receive"]) { $1 }
         }
     }
 
+    private static func fetch(_ activity: UUID, _ voucher: [UInt8]?, _ isWebpageOnly: Bool) -> ValueSet {
+        var message: ValueSet = ["Request": "fetch", "Activity": .uuid(activity)]
+        message["Voucher"] = voucher.map { .data(Data($0)) }
+        if isWebpageOnly { message["Part"] = "webpage" }
+        return message
+    }
+
     /// Reads a request; `nil` if it is not one that this version knows.
     init?(_ message: ValueSet) {
         let (activity, continuation) = (message["Activity"]?.uuid, message["Continuation"]?.uuid)
         switch (message["Request"]?.string, activity, continuation) {
-        case ("fetch"?, let activity?, _): self = .fetch(activity: activity)
+        case ("fetch"?, let activity?, _):
+            self = .fetch(
+                activity: activity,
+                voucher: message["Voucher"]?.data.map { Array($0) },
+                isWebpageOnly: message["Part"]?.string == "webpage"
+            )
         case ("confirm"?, _, let continuation?): self = .confirm(continuation: continuation)
         case ("stream"?, _, let continuation?): self = .stream(continuation: continuation)
         case ("receive"?, _, _):
@@ -44,5 +61,6 @@ enum ContinuationRequest: Sendable, Hashable {
 enum ContinuationResponse {
     static let continuation = "Continuation"
     static let payload = "Payload"
+    static let voucher = "Voucher"
     static let ticket = "Ticket"
 }

@@ -14,6 +14,7 @@ struct IncomingContinuation: Sendable {
     let target: RemoteSystemConnectionRequest
     let handler: any ContinuationHandler
     let options: UserActivityHost.Options
+    let proofs: PublisherProofs
     let clock: FeatureClock
 
     /// Continues the activity. Returns when the application has continued it.
@@ -78,7 +79,7 @@ struct IncomingContinuation: Sendable {
         guard status == .success else {
             throw ContinuationError(status, connection.openError)
         }
-        guard connection.info?.peer.systemID == self.offer.system else {
+        guard let peer = connection.info?.peer, peer.systemID == self.offer.system else {
             await connection.close()
             throw ContinuationError(
                 .originGone,
@@ -87,7 +88,7 @@ struct IncomingContinuation: Sendable {
             )
         }
         do {
-            try await self.fetchAndContinue(over: connection)
+            try await self.fetchAndContinue(over: connection, peer)
             await connection.close()
         } catch {
             await connection.close()
@@ -95,9 +96,26 @@ struct IncomingContinuation: Sendable {
         }
     }
 
-    private func fetchAndContinue(over connection: AppServiceConnection) async throws {
+    private func fetchAndContinue(over connection: AppServiceConnection, _ peer: AppServiceCaller) async throws {
         self.progress(.requesting)
-        let response = try await self.send(.fetch(activity: self.offer.activity), over: connection)
+        let own = await self.proofs.own(for: self.offer.system, about: self.offer.activity)
+        let response = try await self.send(
+            .fetch(activity: self.offer.activity, voucher: own?.bytes, isWebpageOnly: self.offer.isWebpageOnly),
+            over: connection
+        )
+        if !self.offer.isWebpageOnly {
+            try self.proofs.compare(
+                own,
+                with: response[ContinuationResponse.voucher]?.data.map { Array($0) },
+                of: PublisherProofs.Peer(
+                    system: self.offer.system,
+                    application: self.offer.application,
+                    isSameAccount: peer.authorizationKind == .sameUser
+                ),
+                about: self.offer.activity,
+                isOrigin: false
+            )
+        }
         guard let continuation = response[ContinuationResponse.continuation]?.uuid,
             let content = response[ContinuationResponse.payload]?.dictionary
         else {

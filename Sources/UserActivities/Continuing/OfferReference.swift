@@ -14,6 +14,8 @@ struct OfferReference: Sendable, Hashable {
     var application: String
     /// The connection token of the offering application, which leads to it without discovery.
     var token: String
+    /// Whether only the web address is wanted, for a browser.
+    var isWebpageOnly = false
 
     var message: ValueSet {
         [

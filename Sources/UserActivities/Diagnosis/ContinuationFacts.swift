@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystems
+internal import RemoteSystemsIdentity
 
 /// What a system knows about the continuation of an activity, as input for ``findings``. A value type without I/O.
 struct ContinuationFacts {
@@ -15,6 +16,8 @@ struct ContinuationFacts {
     var offers: [Offer]
     /// The offers of this system.
     var ownOffers: [Offer]
+    /// Whether a manifest of this system is signed.
+    var hasSignedManifests = false
     /// The applications of each system that continue activities, with their types. This system has no name.
     var handlers: [Handler]
 
@@ -23,6 +26,9 @@ struct ContinuationFacts {
         var type: String
         var system: String
         var hasWebpage = false
+        var application = ""
+        var publisher = ApplicationPublisher.unproven(nil)
+        var isSameAccount = true
     }
 
     struct Handler {
@@ -30,6 +36,7 @@ struct ContinuationFacts {
         /// The system's name; `nil` for this system.
         var system: String?
         var types: Set<String>
+        var publisher = ApplicationPublisher.unproven(nil)
     }
 
     /// The conditions in the order in which they depend on each other. Those after the first one that is not met are
@@ -41,12 +48,58 @@ struct ContinuationFacts {
             guard check.isMet else { return findings }
         }
         if let own = self.ownOffers.first(where: self.isWanted), !self.offers.contains(where: self.isWanted) {
-            return findings + [self.offeredHere(own), self.handledElsewhere(own)]
+            findings += [self.offeredHere(own), self.handledElsewhere(own)]
+            return findings + self.published(own, on: { $0 != nil })
         }
         guard let offer = self.offers.first(where: self.isWanted) else { return findings + [self.notOffered] }
-        return findings + [
+        findings += [
             ContinuationFinding(.offered, isMet: true, "\(offer.system) offers \(offer.type)."), self.handled(offer),
         ]
+        return findings + self.published(offer, on: { $0 == nil })
+    }
+
+    /// Compares the publisher of an offer with those of the applications that continue it. Empty if there is none.
+    ///
+    /// - Parameter isWanted: whether the applications of a system count.
+    private func published(_ offer: Offer, on isWanted: (String?) -> Bool) -> [ContinuationFinding] {
+        let accepts = self.settings?.acceptsUnsigned(hasSignedManifests: self.hasSignedManifests) ?? false
+        let handlers = self.handlers.filter { handler in
+            handler.types.contains(offer.type) && isWanted(handler.system)
+                && (handler.system != nil || self.settings?.permission(of: handler.application).receiving ?? false)
+        }.sorted { ($0.application, $0.system ?? "") < ($1.application, $1.system ?? "") }
+        var refused: ContinuationFinding?
+        for handler in handlers {
+            let isOwnOffer = handler.system != nil
+            let comparison = PublisherComparison(
+                own: isOwnOffer ? offer.publisher : handler.publisher,
+                other: isOwnOffer ? handler.publisher : offer.publisher,
+                acceptsUnsigned: accepts,
+                isSameAccount: offer.isSameAccount
+            )
+            guard let refusal = comparison.refusal else {
+                return [
+                    ContinuationFinding(
+                        .publisher,
+                        isMet: true,
+                        comparison.own.isProven && comparison.other.isProven
+                            ? "The applications have the same publisher."
+                            : "Developer mode is \(self.settings?.developerMode == .on ? "on" : "automatic"), so "
+                                + "unsigned applications take part on this system."
+                    )
+                ]
+            }
+            let receiver = "the application \(handler.application)" + (handler.system.map { " on \($0)" } ?? "")
+            let origin = "the offering application \(offer.application)"
+            let (message, advice) = comparison.explanation(
+                refusal,
+                own: isOwnOffer ? origin : receiver,
+                other: isOwnOffer ? receiver : origin
+            )
+            refused = refused ?? ContinuationFinding(.publisher, isMet: false, message, advice: advice)
+        }
+        guard let refused else { return [] }
+        guard offer.hasWebpage else { return [refused] }
+        return [ContinuationFinding(.publisher, isMet: true, "\(refused.message) The browser can show its address.")]
     }
 
     private func isWanted(_ offer: Offer) -> Bool {

@@ -17,6 +17,8 @@ public struct ContinuationFinding: Sendable, Hashable {
         public static let offered = Condition(description: "offered")
         /// An application, or the browser, continues it.
         public static let handled = Condition(description: "handled")
+        /// The applications have the same publisher, or developer mode accepts applications without one.
+        public static let publisher = Condition(description: "publisher")
     }
 
     /// The condition.

@@ -23,12 +23,18 @@ final class ActivityOrigin: Sendable {
     let topic = ApplicationTopic(ActivityDescriptor.topic)
     private let options: UserActivityHost.Options
     private let permissions: HandOffPermissions
+    let proofs: PublisherProofs
     private let clock: FeatureClock
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(_ configuration: RemoteSystemsConfiguration, _ options: UserActivityHost.Options) {
+    init(
+        _ configuration: RemoteSystemsConfiguration,
+        _ options: UserActivityHost.Options,
+        proofs: PublisherProofs? = nil
+    ) {
         self.options = options
+        self.proofs = proofs ?? PublisherProofs(configuration)
         self.permissions = HandOffPermissions(configuration, options)
         self.clock = FeatureClock(configuration)
         self.logger = configuration.logger
@@ -98,8 +104,37 @@ final class ActivityOrigin: Sendable {
 
     // MARK: Serving continuations
 
-    /// Returns the content of an activity to a system that wants to continue it.
-    func fetch(_ id: UUID, over link: ObjectIdentifier) async throws -> ValueSet {
+    /// Returns the content of an activity to an application of another system that wants to continue it, if both have
+    /// the same publisher.
+    func fetch(
+        _ id: UUID,
+        over link: ObjectIdentifier,
+        for caller: AppServiceCaller,
+        _ voucher: [UInt8]?
+    ) async throws -> ValueSet {
+        let own = await self.proofs.own(for: caller.systemID, about: id)
+        let peer = PublisherProofs.Peer(
+            system: caller.systemID,
+            application: caller.claimedApplicationID,
+            isSameAccount: caller.authorizationKind == .sameUser
+        )
+        try self.proofs.compare(own, with: voucher, of: peer, about: id, isOrigin: true)
+        var response = try await self.fetch(id, over: link)
+        response[ContinuationResponse.voucher] = own.map { .data(Data($0.bytes)) }
+        return response
+    }
+
+    /// Returns only the web address of an activity, for a browser. It has no publisher that could be compared.
+    func fetchWebpage(of id: UUID, over link: ObjectIdentifier) async throws -> ValueSet {
+        try await self.fetch(id, over: link, isWebpageOnly: true)
+    }
+
+    /// Returns the content of an activity, after publishers were compared.
+    func fetch(
+        _ id: UUID,
+        over link: ObjectIdentifier,
+        isWebpageOnly: Bool = false
+    ) async throws -> ValueSet {
         guard self.permissions.now.sending else { throw Self.disabled }
         let continuation = UUID()
         let activity = try self.state.withLock { state throws(ContinuationError) in
@@ -113,11 +148,17 @@ final class ActivityOrigin: Sendable {
         }
         let isSaved = await activity.save(within: self.options.saveTimeout, clock: self.clock)
         guard !activity.isInvalidated else { throw ContinuationError(.unknown) }
-        let payload = try ActivityPayload(
+        var payload = try ActivityPayload(
             activity,
             documents: self.options.documents ?? DocumentURLMapper.none,
             isStale: !isSaved
         )
+        if isWebpageOnly {
+            guard let part = payload.webpageOnly else {
+                throw ContinuationError(.payloadInvalid, "The activity has no web address.", side: .remote)
+            }
+            payload = part
+        }
         if payload.bytes > UserActivity.recommendedPayloadBytes {
             self.logger.warning(
                 "The content of an activity is large, so continuing it takes longer. Use a stream for more data",

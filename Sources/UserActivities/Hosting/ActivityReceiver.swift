@@ -17,6 +17,7 @@ final class ActivityReceiver: Sendable {
     private let handler: any ContinuationHandler
     private let options: UserActivityHost.Options
     private let permissions: HandOffPermissions
+    private let proofs: PublisherProofs
     private let clock: FeatureClock
     private let running = Mutex(0)
 
@@ -24,8 +25,10 @@ final class ActivityReceiver: Sendable {
         _ configuration: RemoteSystemsConfiguration,
         activityTypes: Set<String>,
         handler: any ContinuationHandler,
-        options: UserActivityHost.Options
+        options: UserActivityHost.Options,
+        proofs: PublisherProofs
     ) {
+        self.proofs = proofs
         self.configuration = configuration
         self.activityTypes = activityTypes
         self.handler = handler
@@ -41,7 +44,7 @@ final class ActivityReceiver: Sendable {
         guard !self.activityTypes.isEmpty, self.permissions.now.receiving else {
             return topic.remove(HandledTypes.key)
         }
-        try topic.put(HandledTypes.key, HandledTypes.record(self.activityTypes))
+        try topic.put(HandledTypes.key, HandledTypes.record(self.activityTypes, titles: self.options.activityTitles))
     }
 
     /// Continues an offer that the application itself or another program of this system has chosen.
@@ -96,6 +99,7 @@ final class ActivityReceiver: Sendable {
             target: target,
             handler: self.handler,
             options: self.options,
+            proofs: self.proofs,
             clock: self.clock
         ).run()
     }

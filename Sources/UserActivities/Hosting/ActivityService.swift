@@ -42,8 +42,9 @@ struct ActivityService: AppServiceProvider {
     private func response(to known: ContinuationRequest, _ request: AppServiceRequest) async throws -> ValueSet {
         let link = ObjectIdentifier(request.connection)
         switch known {
-        case .fetch(let activity):
-            return try await self.origin.fetch(activity, over: link)
+        case .fetch(let activity, let voucher, let isWebpageOnly):
+            guard !isWebpageOnly else { return try await self.origin.fetchWebpage(of: activity, over: link) }
+            return try await self.origin.fetch(activity, over: link, for: request.caller, voucher)
         case .confirm(let continuation):
             let receiver = UserActivityReceiver(request.caller)
             try self.origin.confirm(continuation, over: link, by: receiver)

@@ -1,8 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 internal import Logging
 public import RemoteSystems
+package import RemoteSystemsIdentity
 public import ServiceLifecycle
 internal import ValueSets
 
@@ -48,6 +50,12 @@ public final class UserActivityHost: Service {
         public var decisionTimeout = Duration.seconds(5)
         /// The time to wait for the content of an activity. Defaults to 15 s. Valid range: 0.1–300 s.
         public var contentTimeout = Duration.seconds(15)
+        /// Titles for which this application is chosen if several applications of a system continue the same type, by
+        /// activity type. A title matches if it is equal. Defaults to none: the user chooses. At most 64 titles, each
+        /// of at most 512 bytes of UTF-8.
+        public var activityTitles: [String: Set<String>] = [:]
+        /// Obtains vouchers in place of the host daemon. For staged systems, which have none.
+        package var voucher: (@Sendable (_ audience: SystemID, _ activity: UUID) async -> OwnVoucher?)?
 
         /// Creates options with the default values.
         public init() {}
@@ -57,6 +65,7 @@ public final class UserActivityHost: Service {
             try ArgumentCheck.check("saveTimeout", self.saveTimeout, in: .zero ... .seconds(60))
             try ArgumentCheck.check("decisionTimeout", self.decisionTimeout, in: .milliseconds(10) ... .seconds(60))
             try DocumentType.check(self.documentTypes)
+            try HandledTypes.check(titles: self.activityTitles)
             try ArgumentCheck.check("contentTimeout", self.contentTimeout, in: .milliseconds(100) ... .seconds(300))
         }
     }
@@ -106,12 +115,14 @@ public final class UserActivityHost: Service {
         options: Options = Options(),
         handler: any ContinuationHandler
     ) {
-        let origin = ActivityOrigin(configuration, options)
+        let proofs = PublisherProofs(configuration)
+        let origin = ActivityOrigin(configuration, options, proofs: proofs)
         let receiver = ActivityReceiver(
             configuration,
             activityTypes: Set(activityTypes).union(options.documentTypes.map(\.activityType)),
             handler: handler,
-            options: options
+            options: options,
+            proofs: proofs
         )
         var hostOptions = options.host
         hostOptions.features.append(
@@ -126,6 +137,7 @@ public final class UserActivityHost: Service {
             )
         )
         self.host = RemoteSystemHost(configuration, services: services, options: hostOptions)
+        proofs.use(self.host, source: options.voucher)
         self.options = options
         self.activityTypes = activityTypes
         self.origin = origin
@@ -139,6 +151,14 @@ public final class UserActivityHost: Service {
     /// - Throws: ``ContinuationError``.
     public func `continue`(_ offer: UserActivityOffer) async throws(ContinuationError) {
         try await self.receiver.receive(OfferReference(offer))
+    }
+
+    /// Continues only the web address of an activity, as a browser does. The publishers are not compared, and the
+    /// handler receives an activity without other content.
+    package func continueWebpage(of offer: UserActivityOffer) async throws(ContinuationError) {
+        var reference = try OfferReference(offer)
+        reference.isWebpageOnly = true
+        try await self.receiver.receive(reference)
     }
 
     /// Runs the host until its task is cancelled or a graceful shutdown is triggered, as `RemoteSystemHost.run()` does.

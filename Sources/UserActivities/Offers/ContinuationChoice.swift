@@ -16,16 +16,41 @@ public enum ContinuationChoice: Sendable, Hashable {
     /// Nothing on this system continues the activity.
     case none
 
-    /// Chooses among the applications that continue activities of the offer's type.
+    /// An application that continues activities of the offer's type.
+    struct Candidate: Sendable {
+        var application: RemoteSystemApplication
+        /// The titles for which the application is chosen among several.
+        var titles: Set<String> = []
+    }
+
+    /// Chooses among the applications that continue activities of the offer's type: those of the same publisher, then
+    /// the only one that names the offer's title.
     ///
-    /// - Parameter preferred: the id of the only application to consider. Defaults to `nil`: all are considered, and
-    ///   then the browser.
-    init(_ offer: UserActivityOffer, handlers: [RemoteSystemApplication], preferred: String? = nil) {
-        let candidates = handlers.filter { preferred == nil || $0.id == preferred }
-        switch candidates.count {
+    /// - Parameters:
+    ///   - acceptsUnsigned: whether applications without a proven publisher take part on this system.
+    ///   - preferred: the id of the only application to consider. Defaults to `nil`: all are considered, and then the
+    ///     browser.
+    init(
+        _ offer: UserActivityOffer,
+        handlers: [Candidate],
+        acceptsUnsigned: Bool,
+        preferred: String? = nil
+    ) {
+        let candidates = handlers.filter { candidate in
+            let comparison = PublisherComparison(
+                own: candidate.application.publisher,
+                other: offer.publisher,
+                acceptsUnsigned: acceptsUnsigned,
+                isSameAccount: offer.system.authorizationKind == .sameUser
+            )
+            return (preferred == nil || candidate.application.id == preferred) && comparison.refusal == nil
+        }
+        let titled = candidates.filter { candidate in offer.title.map(candidate.titles.contains) ?? false }
+        let chosen = (titled.count == 1 ? titled : candidates).map(\.application)
+        switch chosen.count {
         case 0: self = offer.hasWebpage && preferred == nil ? .browser : .none
-        case 1: self = .application(candidates[0])
-        default: self = .applications(candidates)
+        case 1: self = .application(chosen[0])
+        default: self = .applications(chosen)
         }
     }
 }

@@ -33,6 +33,8 @@ struct OfferTable {
     private var known: [Origin: [UUID: Known]] = [:]
     /// The activity types that each application continues.
     private var handled: [Origin: Set<String>] = [:]
+    /// The titles for which an application is chosen, by type.
+    private var titles: [Origin: [String: Set<String>]] = [:]
 
     /// The systems whose records have arrived.
     private var answered: Set<SystemID> = []
@@ -61,11 +63,23 @@ struct OfferTable {
     }
 
     /// The applications of this system that continue activities of a type, in alphabetical order.
-    func handlers(of type: String) -> [RemoteSystemApplication] {
+    func handlers(of type: String) -> [ContinuationChoice.Candidate] {
         self.handled.filter { $0.value.contains(type) }.keys.compactMap { origin in
-            guard let system = self.systems[origin.system], system.isLocal else { return nil }
-            return system.application(origin.application)
-        }.sorted { $0.id < $1.id }
+            guard let system = self.systems[origin.system], system.isLocal,
+                let application = system.application(origin.application)
+            else { return nil }
+            return ContinuationChoice.Candidate(
+                application: application,
+                titles: self.titles[origin]?[type] ?? []
+            )
+        }.sorted { $0.application.id < $1.application.id }
+    }
+
+    /// Whether a manifest of this system is signed, as far as its applications are listed.
+    var hasSignedManifests: Bool {
+        self.systems.values.contains { system in
+            system.isLocal && system.applications.contains { $0.publisher.id != nil }
+        }
     }
 
     /// The applications that continue activities, with the systems on which they are listed.
@@ -99,13 +113,17 @@ struct OfferTable {
         self.answered.insert(system)
         let before = self.known.filter { $0.key.system == system }
         for origin in before.keys { self.known[origin] = nil }
-        for origin in self.handled.keys where origin.system == system { self.handled[origin] = nil }
+        for origin in self.handled.keys where origin.system == system {
+            self.handled[origin] = nil
+            self.titles[origin] = nil
+        }
         for (application, records) in applications {
             let origin = Origin(system: system, application: application)
             var activities: [UUID: Known] = [:]
             for (key, record) in records.sorted(by: { $0.key < $1.key }) {
                 if key == HandledTypes.key {
                     self.handled[origin] = HandledTypes.types(in: record)
+                    self.titles[origin] = HandledTypes.titles(in: record)
                 } else if activities.count < Self.maxOfApplication,
                     let descriptor = ActivityDescriptor(key: key, record)
                 {
@@ -128,8 +146,44 @@ enum HandledTypes {
     /// The maximum number of types of one application.
     static let max = 256
 
-    static func record(_ types: Set<String>) -> ValueSet {
-        ["Types": .array(types.sorted().map { .string($0) })]
+    /// The maximum number of titles of one application.
+    static let maxTitles = 64
+
+    static func record(_ types: Set<String>, titles: [String: Set<String>] = [:]) -> ValueSet {
+        var record: ValueSet = ["Types": .array(types.sorted().map { .string($0) })]
+        let titles = titles.filter { types.contains($0.key) && !$0.value.isEmpty }
+        if !titles.isEmpty {
+            let lists = titles.map { ($0.key, Value.array($0.value.sorted().map { .string($0) })) }
+            record["Titles"] = .dictionary(ValueSet(lists) { $1 })
+        }
+        return record
+    }
+
+    static func titles(in record: ValueSet) -> [String: Set<String>] {
+        var titles: [String: Set<String>] = [:]
+        var count = 0
+        for (type, list) in record["Titles"]?.dictionary ?? [:] {
+            let texts = (list.array ?? []).prefix(Self.maxTitles - count).compactMap(\.string)
+                .filter { $0.utf8.count <= ActivityDescriptor.maxTitleBytes }
+            count += texts.count
+            if !texts.isEmpty { titles[type] = Set(texts) }
+        }
+        return titles
+    }
+
+    /// - Throws: `RemoteSystemError` with the code `invalidArgument`.
+    static func check(titles: [String: Set<String>]) throws(RemoteSystemError) {
+        let all = titles.values.flatMap(\.self)
+        guard all.count <= Self.maxTitles,
+            all.allSatisfy({ (1...ActivityDescriptor.maxTitleBytes).contains($0.utf8.count) })
+        else {
+            throw RemoteSystemError(
+                .invalidArgument,
+                "An application names at most \(Self.maxTitles) titles, each of 1 to "
+                    + "\(ActivityDescriptor.maxTitleBytes) bytes of UTF-8.",
+                side: .local
+            )
+        }
     }
 
     static func types(in record: ValueSet) -> Set<String> {

@@ -3,6 +3,7 @@
 
 public import FoundationEssentials
 public import RemoteSystems
+public import RemoteSystemsIdentity
 
 /// An activity that an application on another system offers for continuation.
 ///
@@ -18,6 +19,8 @@ public struct UserActivityOffer: Sendable, Identifiable {
     public let system: RemoteSystem
     /// The id of the application that offers the activity.
     public let applicationID: String
+    /// The publisher of the application that offers the activity, as the host daemon of its system vouches for it.
+    public let publisher: ApplicationPublisher
     /// Whether the application that continues the activity may open streams to the one that offers it.
     public let supportsContinuationStreams: Bool
     /// Whether a browser can continue the activity.
@@ -41,6 +44,7 @@ public struct UserActivityOffer: Sendable, Identifiable {
         self.title = descriptor.title
         self.system = system
         self.applicationID = application
+        self.publisher = system.application(application)?.publisher ?? .unproven(nil)
         self.supportsContinuationStreams = descriptor.supportsContinuationStreams
         self.hasWebpage = descriptor.hasWebpage
         self.payloadVersion = descriptor.payloadVersion

@@ -123,10 +123,13 @@ public final class UserActivityWatcher: Sendable {
         guard let settings = try? HandOffSettings.read(self.configuration), settings.everything.receiving else {
             return .none
         }
-        let handlers = self.state.withLock { $0.table.handlers(of: offer.activityType) }
+        let (handlers, hasSigned) = self.state.withLock { state in
+            (state.table.handlers(of: offer.activityType), state.table.hasSignedManifests)
+        }
         return ContinuationChoice(
             offer,
-            handlers: handlers.filter { settings.permission(of: $0.id).receiving },
+            handlers: handlers.filter { settings.permission(of: $0.application.id).receiving },
+            acceptsUnsigned: settings.acceptsUnsigned(hasSignedManifests: hasSigned),
             preferred: application
         )
     }
@@ -143,7 +146,10 @@ public final class UserActivityWatcher: Sendable {
                     id: $0.id.uuidString.lowercased(),
                     type: $0.activityType,
                     system: $0.system.displayName,
-                    hasWebpage: $0.hasWebpage
+                    hasWebpage: $0.hasWebpage,
+                    application: $0.applicationID,
+                    publisher: $0.publisher,
+                    isSameAccount: $0.system.authorizationKind == .sameUser
                 )
             }
         }
@@ -153,15 +159,20 @@ public final class UserActivityWatcher: Sendable {
             systems: self.systems.filter { !$0.isLocal }.map(\.displayName),
             offers: facts(self.offers),
             ownOffers: facts(self.ownOffers),
+            hasSignedManifests: self.hasSignedManifests,
             handlers: self.state.withLock { $0.table.handlers }.map { handler in
                 ContinuationFacts.Handler(
                     application: handler.application,
                     system: handler.system.isLocal ? nil : handler.system.displayName,
-                    types: handler.types
+                    types: handler.types,
+                    publisher: handler.system.application(handler.application)?.publisher ?? .unproven(nil)
                 )
             }
         ).findings
     }
+
+    /// Whether a manifest of this system is signed, as the host daemon of this system states. `false` without a daemon.
+    public var hasSignedManifests: Bool { self.state.withLock { $0.table.hasSignedManifests } }
 
     /// The systems that are listed now.
     package var systems: [RemoteSystem] { self.watcher.systems }

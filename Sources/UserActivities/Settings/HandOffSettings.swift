@@ -24,6 +24,16 @@ public struct HandOffSettings: Sendable, Hashable {
         }
     }
 
+    /// Whether applications without a proven publisher hand over, on systems of the same account.
+    public enum DeveloperMode: String, Sendable, Hashable, CaseIterable {
+        /// They do while no manifest of this system is signed.
+        case automatic
+        /// They do.
+        case on
+        /// They do not.
+        case off
+    }
+
     /// The maximum number of applications with settings of their own.
     public static let maxApplications = 1024
 
@@ -31,6 +41,12 @@ public struct HandOffSettings: Sendable, Hashable {
     public var everything = Permission()
     /// The permissions of single applications, by their ids. They can only restrict ``everything``.
     public var applications: [String: Permission] = [:]
+
+    /// Whether applications without a proven publisher hand over. Defaults to ``DeveloperMode/automatic``.
+    ///
+    /// It never lets applications of different publishers hand over to each other, and never applies to systems of
+    /// other accounts.
+    public var developerMode = DeveloperMode.automatic
 
     /// Creates settings that permit everything.
     public init() {}
@@ -42,6 +58,17 @@ public struct HandOffSettings: Sendable, Hashable {
             sending: self.everything.sending && own.sending,
             receiving: self.everything.receiving && own.receiving
         )
+    }
+
+    /// Whether applications without a proven publisher hand over on this system now.
+    ///
+    /// - Parameter hasSignedManifests: whether a manifest of this system is signed.
+    public func acceptsUnsigned(hasSignedManifests: Bool) -> Bool {
+        switch self.developerMode {
+        case .automatic: !hasSignedManifests
+        case .on: true
+        case .off: false
+        }
     }
 
     /// Reads the settings of this system.
@@ -104,6 +131,7 @@ extension HandOffSettings {
 
         var everything: Entry?
         var applications: [String: Entry]?
+        var developerMode: String?
     }
 
     /// Reads the file. Unknown keys are ignored.
@@ -124,6 +152,8 @@ extension HandOffSettings {
         }
         self.everything = file.everything?.permission ?? Permission()
         self.applications = (file.applications ?? [:]).mapValues(\.permission)
+        // A later version may have more modes. This one is then strict.
+        self.developerMode = file.developerMode.map { DeveloperMode(rawValue: $0) ?? .off } ?? .automatic
     }
 
     private func encoded(path: String) throws(RemoteSystemError) -> [UInt8] {
@@ -140,7 +170,8 @@ extension HandOffSettings {
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
         let file = File(
             everything: File.Entry(self.everything),
-            applications: self.applications.mapValues { File.Entry($0) }
+            applications: self.applications.mapValues { File.Entry($0) },
+            developerMode: self.developerMode.rawValue
         )
         do {
             return Array(try encoder.encode(file)) + [UInt8(ascii: "\n")]

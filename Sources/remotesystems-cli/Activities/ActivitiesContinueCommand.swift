@@ -115,7 +115,7 @@ struct ActivitiesContinueCommand: Subcommand {
             let unmet = watcher.findings(about: offer.shownID).first { !$0.isMet }
             let isPermitted = (try? HandOffSettings.read(configuration).everything.receiving) ?? false
             throw ContinuationError(
-                isPermitted ? .noHandler : .disabled,
+                unmet?.condition == .publisher ? .publisherMismatch : isPermitted ? .noHandler : .disabled,
                 [unmet?.message, unmet?.advice].compactMap(\.self).joined(separator: " "),
                 side: .local
             )

@@ -19,7 +19,10 @@ struct ActivitiesListCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let offers = try await self.search.offers(for: "activities", self.common) { $0.offers }
-        return try offers.report(output, none: "No activity is offered by another system.")
+        let isListed = try offers.report(output, none: "No activity is offered by another system.")
+        DeveloperModeState(try HandOffSettings.read(self.search.configuration(for: "activities", self.common)))
+            .remind(output)
+        return isListed
     }
 }
 

@@ -11,16 +11,30 @@ struct ActivitiesSettingsCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "settings",
         abstract: "Show and change what may be handed over.",
-        usage: "remotesystems activities settings [--application <id>] [--sending on|off] [--receiving on|off]",
+        usage: "remotesystems activities settings [--application <id>] [--sending on|off] [--receiving on|off] "
+            + "[--developer-mode automatic|on|off]",
         discussion: """
             Without --application, the settings apply to all applications of this system; those of one application can \
-            only restrict them further. Running applications apply a change within a second.
+            only restrict them further.
+
+            In developer mode, applications that are not signed hand over, too, on systems of the same account. It \
+            must be on on both systems. 'automatic', the default, means: on while no manifest of this system is \
+            signed. It never lets applications of different publishers hand over to each other.
+
+            Running applications apply a change within a second.
             """
     )
 
     /// Whether a direction is permitted.
     enum Choice: String, ExpressibleByArgument, CaseIterable {
         case on, off
+    }
+
+    /// When applications that are not signed hand over.
+    enum Mode: String, ExpressibleByArgument, CaseIterable {
+        case automatic, on, off
+
+        var setting: HandOffSettings.DeveloperMode? { HandOffSettings.DeveloperMode(rawValue: self.rawValue) }
     }
 
     @Option(help: ArgumentHelp("The application whose settings are changed.", valueName: "id"))
@@ -32,11 +46,20 @@ struct ActivitiesSettingsCommand: Subcommand {
     @Option(help: "Whether activities of other systems are continued.")
     var receiving: Choice?
 
+    @Option(
+        name: .customLong("developer-mode"),
+        help: "Whether applications that are not signed hand over: automatic, on or off."
+    )
+    var developerMode: Mode?
+
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
         guard let application else { return }
+        guard self.developerMode == nil else {
+            throw ValidationError("--developer-mode applies to all applications: omit --application.")
+        }
         guard application.isName else { throw ValidationError("--application takes \(String.nameForm).") }
         guard self.sending != nil || self.receiving != nil else {
             throw ValidationError("--application needs --sending or --receiving.")
@@ -50,15 +73,19 @@ struct ActivitiesSettingsCommand: Subcommand {
             logger: self.common.logger()
         )
         let settings: HandOffSettings
-        if self.sending == nil, self.receiving == nil {
+        if self.sending == nil, self.receiving == nil, self.developerMode == nil {
             settings = try HandOffSettings.read(configuration)
         } else {
             settings = try HandOffSettings.change(configuration) { settings in
+                if let mode = self.developerMode?.setting { settings.developerMode = mode }
                 guard let application = self.application else { return self.change(&settings.everything) }
                 self.change(&settings.applications[application, default: HandOffSettings.Permission()])
             }
         }
         try Self.show(nil, settings.everything, output)
+        let mode = DeveloperModeState(settings)
+        try output.json(mode)
+        try output.line(mode.line)
         for (application, permission) in settings.applications.sorted(by: { $0.key < $1.key }) {
             try Self.show(application, permission, output)
         }

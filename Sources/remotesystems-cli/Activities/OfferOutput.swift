@@ -15,6 +15,10 @@ struct OfferOutput: Encodable {
     var systemID: SystemID
     var system: String
     var application: String
+    /// The id of the publisher, if the offer's system states one.
+    var publisher: PublisherID?
+    /// Whether the publisher is proven.
+    var proof: String
     var streams: Bool
     var webpage: Bool
     var version: Int?
@@ -29,6 +33,8 @@ struct OfferOutput: Encodable {
         self.systemID = offer.system.id
         self.system = offer.system.displayName
         self.application = offer.applicationID
+        self.publisher = offer.publisher.id
+        self.proof = offer.publisher.proof
         self.streams = offer.supportsContinuationStreams
         self.webpage = offer.hasWebpage
         self.version = offer.payloadVersion
@@ -41,7 +47,9 @@ extension UserActivityOffer {
     /// The id as it is printed and typed.
     var shownID: String { self.id.uuidString.lowercased() }
 
-    static let heading = "\("ID".padded(to: 8)) \("SYSTEM".padded(to: 16)) \("TYPE".padded(to: 24)) TITLE"
+    static let heading =
+        "\("ID".padded(to: 8)) \("SYSTEM".padded(to: 16)) \("TYPE".padded(to: 24)) "
+        + "\("PUBLISHER".padded(to: 9)) TITLE"
 
     /// The offer in one line, under ``heading``.
     ///
@@ -50,7 +58,15 @@ extension UserActivityOffer {
         let start =
             "\(self.shownID.prefix(8)) \(self.system.displayName.printable.padded(to: 16)) "
             + "\(self.activityType.printable.padded(to: 24)) "
+            + "\(self.publisher.column.padded(to: 9)) "
         let title = (self.title ?? self.applicationDisplayName).printable
         return start + (width.map { title.cut(to: $0 - start.columns) } ?? title)
+    }
+}
+
+extension ApplicationPublisher {
+    /// The publisher in a column: the beginning of its id if it is proven.
+    fileprivate var column: String {
+        if case .proven(let id) = self { id.short } else { self.proof }
     }
 }

@@ -4,6 +4,7 @@
 import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
+import UserActivities
 
 /// The command `remotesystems doctor`.
 struct DoctorCommand: Subcommand {
@@ -53,8 +54,11 @@ struct DoctorCommand: Subcommand {
             self.port ?? RemoteSystemsDiagnosis.machinePort(configuration) ?? RemoteSystemHost.defaultPort
         let diagnosis = RemoteSystemsDiagnosis(configuration, port: port)
         guard let own = try await untilInterrupted({ await diagnosis.run() }) else { throw CancellationError() }
-        for finding in own { try FindingOutput.report(finding, output) }
         var findings = own
+        if let settings = try? HandOffSettings.read(configuration) {
+            findings.append(DeveloperModeState(settings).finding)
+        }
+        for finding in findings { try FindingOutput.report(finding, output) }
         if let system = self.system {
             // Only a usable account has a certificate. Without one, no system can be found by name.
             let hasAccount = own.contains { $0.code == .certificate }

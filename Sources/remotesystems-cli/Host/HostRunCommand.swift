@@ -87,7 +87,7 @@ struct HostRunCommand: Subcommand {
         )
         try await ServiceGroup(
             services: [registry, host, supervision, reload, bus]
-                + Self.desktopServices(settings, configuration, logger),
+                + Self.desktopServices(settings, configuration, registry, logger),
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()
@@ -99,9 +99,10 @@ struct HostRunCommand: Subcommand {
     private static func desktopServices(
         _ settings: HostSettings,
         _ configuration: RemoteSystemsConfiguration,
+        _ registry: ApplicationRegistry,
         _ logger: Logger
     ) -> [any Service] {
-        var services: [any Service] = [ActivityBus(configuration)]
+        var services: [any Service] = [ActivityBus(configuration, registry)]
         if settings.mediaPlayers {
             services.append(MediaPlayers(configuration, documents: settings.documents()))
         }

@@ -98,6 +98,12 @@ enum Topic: String, CaseIterable, Encodable {
                        array of strings, optional: the activities that it continues
           documentTypes
                        array, optional: the kinds of documents that it continues
+          executables  array of strings, optional: the absolute paths of the programs
+                       that are the application. The program of 'start' counts, too;
+                       an interpreter never does.
+          units        array of strings, optional: service units in which it runs
+          flatpaks     array of strings, optional: its Flatpak ids
+          publisher    object, optional: written by 'remotesystems app sign'
           requires     array of strings, optional: keys that the daemon must know. A
                        daemon that does not know one of them omits the application.
                        Other unknown keys are ignored.
@@ -154,6 +160,7 @@ enum Topic: String, CaseIterable, Encodable {
           other-accounts       the number of nearby systems of other accounts
           other-versions       nearby systems with another protocol version
           filters              filters that exclude reachable systems
+          developer-mode       whether applications that are not signed hand over
 
         With a system ('remotesystems doctor SYSTEM'):
 

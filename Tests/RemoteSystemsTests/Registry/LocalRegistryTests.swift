@@ -289,7 +289,8 @@ import Testing
                     }
                 },
                 advertising: ObservableValue(RemoteSystemHost.Advertising(isWanted: true, port: 4711)),
-                locator: locator
+                locator: locator,
+                current: RegistryConnection()
             ) { _ in }
             let running = Task { try await client.run() }
             await locator.requests.becomes { $0.count >= 2 }

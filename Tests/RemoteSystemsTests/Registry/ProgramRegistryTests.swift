@@ -18,7 +18,7 @@ import ValueSets
 
     @Test func `a program runs once it has described itself and stated its port, until it leaves`() throws {
         let registry = ProgramRegistry()
-        let number = try #require(registry.enter("test.one", pid: 4711))
+        let number = try #require(registry.enter("test.one", ProgramProcess(pid: 4711)))
         registry.register(number, Self.registration(port: 4000))
         #expect(registry.processes.isEmpty)
         #expect(registry.describe(number, Self.application("test.one")))
@@ -34,7 +34,7 @@ import ValueSets
 
     @Test func `a program describes its own application only`() throws {
         let registry = ProgramRegistry()
-        let number = try #require(registry.enter("test.one", pid: 4711))
+        let number = try #require(registry.enter("test.one", ProgramProcess(pid: 4711)))
         registry.register(number, Self.registration(port: 4000))
         #expect(!registry.describe(number, Self.application("test.two")))
         #expect(registry.processes.isEmpty)
@@ -42,12 +42,12 @@ import ValueSets
 
     @Test func `at most 256 programs register`() {
         let registry = ProgramRegistry()
-        let numbers = (0..<256).compactMap { registry.enter("test.\($0)", pid: 1) }
+        let numbers = (0..<256).compactMap { registry.enter("test.\($0)", ProgramProcess(pid: 1)) }
         #expect(Set(numbers).count == 256)
         #expect(!registry.hasCapacity)
-        #expect(registry.enter("test.more", pid: 1) == nil)
+        #expect(registry.enter("test.more", ProgramProcess(pid: 1)) == nil)
         registry.leave(numbers[0])
-        let next = registry.enter("test.more", pid: 1)
+        let next = registry.enter("test.more", ProgramProcess(pid: 1))
         // Watchers must not take the next program for the previous one.
         #expect(next != nil && !numbers.contains { $0 == next })
     }
@@ -55,7 +55,7 @@ import ValueSets
     @Test func `of several processes of an application the first is listed that the reader can reach`() throws {
         let registry = ProgramRegistry()
         for (port, isOnLoopback) in [(4000, true), (4001, false)] {
-            let number = try #require(registry.enter("test.one", pid: 1))
+            let number = try #require(registry.enter("test.one", ProgramProcess(pid: 1)))
             _ = registry.describe(number, Self.application("test.one"))
             registry.register(number, Self.registration(port: port, isOnLoopback: isOnLoopback))
         }
@@ -69,7 +69,7 @@ import ValueSets
         registry.expect(expected)
         #expect(registry.processes == expected)
         #expect(registry.programs(includesLoopback: true).isEmpty)
-        let number = try #require(registry.enter("test.one", pid: 1))
+        let number = try #require(registry.enter("test.one", ProgramProcess(pid: 1)))
         _ = registry.describe(number, Self.application("test.one"))
         #expect(registry.processes == expected)
         registry.register(number, Self.registration(port: 4001))
@@ -84,7 +84,7 @@ import ValueSets
 
     @Test func `a repeated registration changes nothing`() throws {
         let registry = ProgramRegistry()
-        let number = try #require(registry.enter("test.one", pid: 1))
+        let number = try #require(registry.enter("test.one", ProgramProcess(pid: 1)))
         registry.register(number, Self.registration(port: 4000))
         let version = registry.version
         registry.register(number, Self.registration(port: 4000))
@@ -95,7 +95,7 @@ import ValueSets
 
     @Test func `the start of an application ends when it registers`() async throws {
         let registry = ProgramRegistry()
-        let number = try #require(registry.enter("test.one", pid: 1))
+        let number = try #require(registry.enter("test.one", ProgramProcess(pid: 1)))
         async let port = registry.port(whenRegistered: "test.one")
         registry.register(number, Self.registration(port: 4000))
         _ = registry.describe(number, Self.application("test.one"))
