@@ -83,7 +83,8 @@ import Testing
         #expect(self.unmet(facts)?.condition == .handled)
         facts.handlers[0].system = "alpha"
         #expect(self.unmet(facts) == nil)
-        #expect(facts.findings.last?.message.contains("com.example.reader on alpha") == true)
+        let handled = facts.findings.first { $0.condition == .handled }
+        #expect(handled?.message.contains("com.example.reader on alpha") == true)
         facts.handlers = []
         facts.ownOffers[0].hasWebpage = true
         #expect(self.unmet(facts) == nil)

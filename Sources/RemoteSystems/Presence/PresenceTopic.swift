@@ -283,7 +283,7 @@ extension SystemDescription {
                 service.dictionary.map { (name, $0) }
             }
             var application = Application($0.key, $0.record, attributes: attributes, services: services)
-            application.publisher = ApplicationPublisher($0.record)
+            application.publisher = $0.record["Proof"] == nil ? nil : ApplicationPublisher($0.record)
             return application
         }
         let running = kinds.running.filter { $0.key.isName }.sorted { $0.key < $1.key }.prefix(Self.maxRunning)

@@ -77,9 +77,10 @@ package struct ApplicationVoucher: Sendable, Hashable {
             id: received["Publisher"]?.string,
             proof: received["Proof"]?.string
         )
-        // Encoded again from what was understood: a signature over anything else does not match.
         let message = Self.message(publisher, subject, key: Array(key))
-        guard let signed = try? message.encoded(), publicKey.isValidSignature(signature, for: Self.context + signed)
+        var stated = received
+        stated["Signature"] = nil
+        guard stated == message, let signed = try? message.encoded(), publicKey.isValidSignature(signature, for: Self.context + signed)
         else { return nil }
         self.subject = subject
         self.publisher = publisher
