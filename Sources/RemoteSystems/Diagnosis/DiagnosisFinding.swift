@@ -62,11 +62,15 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
         /// Whether the two systems run the same version.
         public static let peerVersion = Code(rawValue: "peer-version")
 
+        /// Whether applications that are not signed hand activities over. Only `remotesystems doctor` reports it.
+        public static let developerMode = Code(rawValue: "developer-mode")
+
         /// Every code that this version knows. `Docs/troubleshooting.md` has a line for each.
         public static let known: [Code] = [
             .clock, .account, .certificate, .interfaces, .multicast, .vpn, .firewall, .avahi, .avahiConfiguration,
             .avahiLimits, .discovery, .responders, .port, .systems, .otherAccounts, .otherVersions, .filters, .peer,
             .peerVersion, .peerClock, .peerConnectsBack, .peerMulticast,
+            .developerMode,
         ]
     }
 

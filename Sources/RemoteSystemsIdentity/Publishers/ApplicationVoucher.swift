@@ -80,7 +80,8 @@ package struct ApplicationVoucher: Sendable, Hashable {
         let message = Self.message(publisher, subject, key: Array(key))
         var stated = received
         stated["Signature"] = nil
-        guard stated == message, let signed = try? message.encoded(), publicKey.isValidSignature(signature, for: Self.context + signed)
+        guard stated == message, let signed = try? message.encoded(),
+            publicKey.isValidSignature(signature, for: Self.context + signed)
         else { return nil }
         self.subject = subject
         self.publisher = publisher

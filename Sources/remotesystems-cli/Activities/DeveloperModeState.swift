@@ -44,7 +44,7 @@ struct DeveloperModeState: Encodable {
     /// The state as a finding of `doctor`.
     var finding: DiagnosisFinding {
         DiagnosisFinding(
-            DiagnosisFinding.Code(rawValue: "developer-mode"),
+            .developerMode,
             self.isOn && self.publishers > 0 ? .warning : .ok,
             self.line,
             why: "Applications hand activities over only to applications of the same publisher. In developer mode, "

@@ -90,6 +90,13 @@ extension Topic {
                                  why-not
           settings               activities     application sending receiving
                                  settings
+          developer-mode         activities     setting isOn publishers
+                                 settings
+          key                    app keygen     publisher number file encrypted
+          wrote valid signed     app            application file publisher
+          registered
+          verified refused       app verify     application file publisher message
+          problem warning        app            file line message
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
                                                 byteOffset keyPath systemIDs
@@ -102,7 +109,7 @@ extension Topic {
         responseSchema, pushRequestSchema and pushResponseSchema.
 
         An offer has id, type, title, systemID, system, application, streams, webpage,
-        version, target and expires.
+        version, target, expires, publisher and proof.
 
         Values in messages keep their types: {"$date": 1.5}, {"$uuid": "…"},
         {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}. A key that

@@ -103,7 +103,8 @@ enum Topic: String, CaseIterable, Encodable {
                        an interpreter never does.
           units        array of strings, optional: service units in which it runs
           flatpaks     array of strings, optional: its Flatpak ids
-          publisher    object, optional: written by 'remotesystems app sign'
+          publisher    object, optional: id, keys and signature, as 'remotesystems app
+                       sign' writes them
           requires     array of strings, optional: keys that the daemon must know. A
                        daemon that does not know one of them omits the application.
                        Other unknown keys are ignored.
