@@ -20,6 +20,7 @@ let settings: [SwiftSetting] = [
 
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
@@ -146,17 +147,39 @@ let isFetched =
     || !FileManager.default.fileExists(atPath: Context.packageDirectory + "/Tests")
 
 if !isFetched {
-    package.products.append(.executable(name: "remotesystems", targets: ["remotesystems"]))
+    package.products += [
+        .executable(name: "remotesystems", targets: ["remotesystems"]),
+        // For the package of the fuzz targets.
+        .library(name: "WebAssociations", targets: ["WebAssociations"]),
+    ]
     package.dependencies += [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ]
     package.targets += [
+        // Which applications a site approves for its pages: reading, verifying and remembering. Independent of HTTP.
+        .target(
+            name: "WebAssociations",
+            dependencies: ["RemoteSystems", "RemoteSystemsDesktop", "UserActivities", crypto, x509, asn1, logging],
+            swiftSettings: settings
+        ),
+        // Fetches the association files of sites. Only the command uses it, so that users of the libraries do not
+        // resolve an HTTP client.
+        .target(
+            name: "WebAssociationsHTTP",
+            dependencies: [
+                "WebAssociations", "RemoteSystemsDiscovery", nioCore, nioHTTP1, nioSSL,
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+            ],
+            swiftSettings: settings
+        ),
         // The command: argument parsing, printing and wiring. Everything else is in the libraries.
         .executableTarget(
             name: "remotesystems",
             dependencies: [
                 "RemoteSystems", "RemoteSystemsDesktop", "UserActivities", "RemoteSystemsTransport",
+                "WebAssociations", "WebAssociationsHTTP",
                 logging, lifecycle, unixSignals,
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -222,6 +245,15 @@ if !isFetched {
             dependencies: ["RemoteSystemsTesting", "RemoteSystems", "RemoteSystemsTransport", nioCore, logging],
             swiftSettings: settings
         ),
+        // Association files, with servers on loopback.
+        .testTarget(
+            name: "WebAssociationsTests",
+            dependencies: [
+                "WebAssociations", "WebAssociationsHTTP", "RemoteSystems", "RemoteSystemsDesktop",
+                "UserActivities", "IntegrationSupport",
+            ],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "RemoteSystemsDesktopTests",
             dependencies: [
@@ -264,7 +296,10 @@ if !isFetched {
         // The command, run as a user runs it.
         .testTarget(
             name: "CommandTests",
-            dependencies: ["IntegrationSupport", "remotesystems", "RemoteSystems", "RemoteSystemsIdentity", crypto],
+            dependencies: [
+                "IntegrationSupport", "remotesystems", "RemoteSystems", "RemoteSystemsDesktop", "RemoteSystemsIdentity",
+                "UserActivities", "WebAssociations", "WebAssociationsHTTP", crypto,
+            ],
             swiftSettings: settings
         ),
         .executableTarget(

@@ -23,7 +23,7 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
         version: "remotesystems \(SoftwareVersion.current) (protocol 1.0)",
         subcommands: [
             WatchCommand.self, ListCommand.self, InfoCommand.self, AppsCommand.self, CallCommand.self,
-            LaunchCommand.self, ActivitiesCommand.self, AppCommand.self,
+            LaunchCommand.self, ActivitiesCommand.self, AppCommand.self, AssociationCommand.self,
             PingCommand.self, ServeCommand.self, HostCommand.self, ValuesCommand.self, AccountCommand.self,
             PairCommand.self, DoctorCommand.self, TopicCommand.self,
         ]

@@ -8,17 +8,6 @@ import Testing
 extension CommandTests {
     /// `remotesystems activities`, with the processes of two systems on the loopback interface.
     @Suite struct Activities {
-        /// Runs a body with a second system of the account, called `desk`.
-        private func withDesk(_ body: (Sandbox) async throws -> Void) async throws {
-            try await Sandbox.with { sandbox in
-                _ = try await Account.whileInviting(sandbox) { _, uri in
-                    let joined = try await sandbox.run("account", "join", uri, as: "desk")
-                    #expect(joined.status == 0, "\(joined)")
-                }
-                try await body(sandbox)
-            }
-        }
-
         private func offer(_ sandbox: Sandbox, _ arguments: String...) throws -> RunningCommand {
             try sandbox.start(["activities", "offer", "--loopback", "--json"] + arguments)
         }
@@ -36,7 +25,7 @@ extension CommandTests {
         @Test func `an activity is offered, listed on another system, and printed there (H-09, H-11, B-07)`()
             async throws
         {
-            try await self.withDesk { sandbox in
+            try await Sandbox.withDesk { sandbox in
                 let offering = try self.offer(
                     sandbox,
                     "com.example.reading",
@@ -90,7 +79,7 @@ extension CommandTests {
         }
 
         @Test func `an offer that is interrupted or over is withdrawn, with exit status 1`() async throws {
-            try await self.withDesk { sandbox in
+            try await Sandbox.withDesk { sandbox in
                 let short = try self.offer(sandbox, "com.example.reading", "--for", "1")
                 #expect(try await short.finish().status == 1)
                 let offering = try self.offer(sandbox, "com.example.reading")
@@ -105,7 +94,7 @@ extension CommandTests {
         @Test func `several offers need an id, and an activity without an application fails with a reason (B-14)`()
             async throws
         {
-            try await self.withDesk { sandbox in
+            try await Sandbox.withDesk { sandbox in
                 let one = try self.offer(sandbox, "com.example.reading")
                 let two = try self.offer(sandbox, "com.example.writing")
                 _ = try await self.listed(2, sandbox)
@@ -145,7 +134,7 @@ extension CommandTests {
         }
 
         @Test func `without an application, the default browser opens the address (H-79, B-01, B-15)`() async throws {
-            try await self.withDesk { sandbox in
+            try await Sandbox.withDesk { sandbox in
                 let (data, opened) = ("\(sandbox.directory)/data", "\(sandbox.directory)/opened")
                 let script = "\(sandbox.directory)/browser"
                 try "#!/bin/sh\necho \"$1\" > '\(opened)'\n".write(toFile: script, atomically: true, encoding: .utf8)
@@ -194,7 +183,7 @@ extension CommandTests {
         @Test func `what may be sent is a setting that a running offer follows, and why-not names it (X-14, H-97)`()
             async throws
         {
-            try await self.withDesk { sandbox in
+            try await Sandbox.withDesk { sandbox in
                 let offering = try self.offer(sandbox, "com.example.reading", "--application-id", "com.example.reader")
                 _ = try await offering.event("offering")
                 _ = try await self.listed(1, sandbox)

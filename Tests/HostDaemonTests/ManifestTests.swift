@@ -79,6 +79,42 @@ import Testing
         #expect(error.message.contains(text), "\(error)")
     }
 
+    @Test func `claimed domains are read, and the application can be started to show their pages (H-82)`() throws {
+        let manifest = try self.manifest(
+            """
+            {"id": "com.example.player", "start": {"exec": ["/usr/bin/player"]},
+             "associatedDomains": ["activitycontinuation:example.com", "activitycontinuation:*.example.org"]}
+            """
+        )
+        #expect(
+            Set(manifest.associatedDomains.map { "\($0)" })
+                == ["activitycontinuation:example.com", "activitycontinuation:*.example.org"]
+        )
+        #expect(manifest.application.topics.isEmpty)
+        #expect(manifest.application.services.map(\.name) == ["org.remotesystems.activities"])
+    }
+
+    @Test(arguments: [
+        (#"["activitycontinuation:example.com", "applinks:example.com"]"#, 3, "takes entries such as"),
+        (#"["activitycontinuation:https://example.com"]"#, 2, "a host only"),
+        (#"["activitycontinuation:192.0.2.1"]"#, 2, "no IP address"),
+        (#"["activitycontinuation:example.com","activitycontinuation:example.com"]"#, 2, "each once"),
+        (
+            "[" + (0...64).map { #""activitycontinuation:a\#($0).example""# }.joined(separator: ",") + "]", 2,
+            "at most 64"
+        ),
+    ])
+    func `an invalid claim is an error with its place (H-82)`(claims: String, line: Int, text: String) throws {
+        let error = try #require(throws: ConfigurationFileError.self) {
+            try self.manifest(
+                "{\"id\": \"com.example.player\", \"start\": {\"exec\": [\"/a\"]},\n\"associatedDomains\": "
+                    + claims.replacing(", ", with: ",\n") + "}"
+            )
+        }
+        #expect(error.message.contains(text) && error.message.contains("'associatedDomains'"), "\(error)")
+        #expect(error.line == line)
+    }
+
     @Test func `a schema is read as it is published`() throws {
         let schema = AllowedValueSchema.appService.valueSet
         let json = try schema.json()

@@ -9,13 +9,20 @@ internal import ServiceLifecycle
 package struct ActivityBus: Service {
     private let configuration: RemoteSystemsConfiguration
     private let registry: ApplicationRegistry
+    private let webpages: WebpageResolver?
 
     /// - Parameters:
     ///   - configuration: that of the host daemon.
     ///   - registry: vouches for the programs on the bus.
-    package init(_ configuration: RemoteSystemsConfiguration, _ registry: ApplicationRegistry) {
+    ///   - webpages: finds the applications that show web pages. Defaults to `nil`: only the browser does.
+    package init(
+        _ configuration: RemoteSystemsConfiguration,
+        _ registry: ApplicationRegistry,
+        webpages: WebpageResolver? = nil
+    ) {
         self.configuration = configuration
         self.registry = registry
+        self.webpages = webpages
     }
 
     /// Serves until cancelled, or until a graceful shutdown. Does nothing where no session bus is known.
@@ -29,7 +36,7 @@ package struct ActivityBus: Service {
         // The server limits the calls.
         let (events, feed) = AsyncStream.makeStream(of: ActivityBusServer.Event.self)
         let server = ActivityBusServer(feed)
-        let programs = ActivityBusPrograms(self.configuration, self.registry, server)
+        let programs = ActivityBusPrograms(self.configuration, self.registry, server, self.webpages)
         let result = await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await Self.follow(events, programs, server) }

@@ -27,6 +27,7 @@ actor ActivityBusPrograms {
     private let configuration: RemoteSystemsConfiguration
     private let registry: ApplicationRegistry
     private let server: ActivityBusServer
+    private let webpages: WebpageResolver?
     private var programs: [String: Program] = [:]
     /// The programs that are being registered.
     private var registering: Set<String> = []
@@ -37,11 +38,13 @@ actor ActivityBusPrograms {
     init(
         _ configuration: RemoteSystemsConfiguration,
         _ registry: ApplicationRegistry,
-        _ server: ActivityBusServer
+        _ server: ActivityBusServer,
+        _ webpages: WebpageResolver?
     ) {
         self.configuration = configuration
         self.registry = registry
         self.server = server
+        self.webpages = webpages
     }
 
     func respond(to call: ActivityBusCall, of sender: String) async throws(ActivityBusError) -> [MessageBus.Argument] {
@@ -81,7 +84,7 @@ actor ActivityBusPrograms {
             guard let offer = watcher.offers.first(where: { $0.id.uuidString.lowercased() == id.lowercased() }) else {
                 throw ContinuationError(.activityUnknown, "No other system offers this activity.", side: .local)
             }
-            let continued = try await OfferContinuation(watcher, self.configuration)
+            let continued = try await OfferContinuation(watcher, self.configuration, self.webpages)
                 .continue(offer, in: application.isEmpty ? nil : application)
             return [.string(continued ?? "")]
         }

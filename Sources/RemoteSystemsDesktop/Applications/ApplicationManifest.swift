@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 package import RemoteSystems
-internal import UserActivities
+package import UserActivities
 
 /// The manifest of an installed application: what it offers and how it is started (`Docs/host-daemon.md`).
 package struct ApplicationManifest: Sendable, Hashable {
@@ -13,6 +13,8 @@ package struct ApplicationManifest: Sendable, Hashable {
     package var programs = ManifestPrograms()
     /// The activity types that the application continues, with those of its documents.
     package var activityTypes: Set<String> = []
+    /// The domains whose web pages the application claims. A site must approve each.
+    package var associatedDomains: Set<AssociatedDomain>
     /// The unknown keys, each with its line. They are ignored.
     package var warnings: [ConfigurationFileError] = []
 
@@ -69,8 +71,8 @@ package struct ApplicationManifest: Sendable, Hashable {
 
 extension ApplicationManifest: Decodable {
     private enum Key: String, CodingKey, CaseIterable {
-        case id, displayName, attributes, services, schemes, activityTypes, documentTypes, start, requires
-        case executables, units, flatpaks, publisher
+        case id, displayName, attributes, services, schemes, activityTypes, documentTypes, associatedDomains
+        case start, requires, executables, units, flatpaks, publisher
     }
 
     static let keys = Set(Key.allCases.map(\.stringValue))
@@ -94,8 +96,9 @@ extension ApplicationManifest: Decodable {
         application.uriSchemes = try decoder.attempt([]) { try Self.schemes(container) }
         let activityTypes = try decoder.attempt([]) { try Self.activityTypes(container) }
         let documentTypes = try decoder.attempt([]) { try Self.documentTypes(container) }
+        self.associatedDomains = try decoder.attempt([]) { try Self.associatedDomains(container) }
         self.activityTypes = activityTypes.union(documentTypes.map(\.activityType))
-        application.continue(activityTypes: self.activityTypes)
+        application.continue(activityTypes: self.activityTypes, showsWebpages: !self.associatedDomains.isEmpty)
         self.application = application
         // Never used: a file with a problem is omitted.
         let none = ApplicationStart.exec([])
@@ -198,6 +201,33 @@ extension ApplicationManifest: Decodable {
             )
         }
         return types
+    }
+
+    private static func associatedDomains(_ container: KeyedDecodingContainer<Key>) throws -> Set<AssociatedDomain> {
+        let entries = try container.decodeIfPresent([String].self, forKey: .associatedDomains) ?? []
+        var domains: Set<AssociatedDomain> = []
+        for (index, entry) in entries.enumerated() {
+            let domain: AssociatedDomain
+            do throws(AssociatedDomain.Flaw) {
+                domain = try AssociatedDomain(entry)
+            } catch {
+                throw DecodingError.dataCorrupted(
+                    DecodingError.Context(
+                        codingPath: container.codingPath
+                            + [Key.associatedDomains, FileKey(stringValue: "\(index)")],
+                        debugDescription: "'associatedDomains' \(error.text)."
+                    )
+                )
+            }
+            domains.insert(domain)
+        }
+        guard entries.count <= AssociatedDomain.maxClaims, domains.count == entries.count else {
+            throw container.invalid(
+                .associatedDomains,
+                "takes at most \(AssociatedDomain.maxClaims) domains, each once"
+            )
+        }
+        return domains
     }
 
     /// The maximum number of activity types and of document types; together they are not too many to be published.

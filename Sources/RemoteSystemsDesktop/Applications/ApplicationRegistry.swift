@@ -159,6 +159,18 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     func endRepresenting(_ id: String) { self.state.withLock { $0.represented[id] = nil } }
 
+    /// The installed applications that claim domains.
+    package var claimants: [WebpageResolver.Claimant] {
+        self.state.withLock { $0.manifests.values }.compactMap { manifest in
+            guard !manifest.associatedDomains.isEmpty else { return nil }
+            return WebpageResolver.Claimant(
+                application: manifest.application.id,
+                entry: manifest.application.publisher.id.map { "\($0).\(manifest.application.id)" },
+                domains: manifest.associatedDomains
+            )
+        }
+    }
+
     // MARK: Reading
 
     /// Reads all manifests again, which blocks for the time of file access.

@@ -7,11 +7,11 @@ internal import UserActivities
 /// Continues offers where the user, or a program for the user, has chosen.
 struct OfferContinuation: Sendable {
     private let watcher: UserActivityWatcher
-    private let configuration: RemoteSystemsConfiguration
+    private let webpages: WebpageContinuation
 
-    init(_ watcher: UserActivityWatcher, _ configuration: RemoteSystemsConfiguration) {
+    init(_ watcher: UserActivityWatcher, _ configuration: RemoteSystemsConfiguration, _ resolver: WebpageResolver?) {
         self.watcher = watcher
-        self.configuration = configuration
+        self.webpages = WebpageContinuation(watcher, configuration, resolver)
     }
 
     /// - Parameter receiver: the id of the application; `nil` for the only one, or the browser if there is none.
@@ -22,7 +22,7 @@ struct OfferContinuation: Sendable {
             try await application.continue(offer)
             return application.id
         case .browser:
-            return try await BrowserContinuation(self.configuration).continue(offer)
+            return try await self.webpages.continue(offer)
         case .applications(let applications):
             throw ContinuationError(
                 .noHandler,

@@ -2,43 +2,99 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import Logging
 package import RemoteSystems
 internal import Synchronization
 package import UserActivities
 
-/// Continues an activity in the web browser of this desktop.
-package struct BrowserContinuation: Sendable {
+/// Continues an activity by its web address: in the application that claims the page's domain and that the site
+/// approves, otherwise in the default browser of this desktop.
+package struct WebpageContinuation: Sendable {
+    /// The time for an application to start and to show the page. After it, the browser shows the page.
+    static let applicationTimeout = Duration.seconds(15)
+
+    private let watcher: UserActivityWatcher
     private let configuration: RemoteSystemsConfiguration
+    private let resolver: WebpageResolver?
+    private let openInBrowser: @Sendable (LaunchURI) async -> LaunchURIDecision
 
-    /// - Parameter configuration: of the process that continues the activity.
-    package init(_ configuration: RemoteSystemsConfiguration) { self.configuration = configuration }
+    /// - Parameters:
+    ///   - watcher: lists the applications of this system.
+    ///   - configuration: that of the process that continues the activity.
+    ///   - resolver: finds the application for a page; `nil` if only the browser shows pages.
+    package init(
+        _ watcher: UserActivityWatcher,
+        _ configuration: RemoteSystemsConfiguration,
+        _ resolver: WebpageResolver?
+    ) {
+        self.init(watcher, configuration, resolver) { uri in
+            await DesktopURILauncher(stateDirectory: configuration.stateDirectory).openWebpage(uri)
+        }
+    }
 
-    /// Opens the activity's web address in the default browser. Returns when the browser has it.
+    /// - Parameter openInBrowser: opens an address in the browser.
+    package init(
+        _ watcher: UserActivityWatcher,
+        _ configuration: RemoteSystemsConfiguration,
+        _ resolver: WebpageResolver?,
+        openInBrowser: @escaping @Sendable (LaunchURI) async -> LaunchURIDecision
+    ) {
+        self.watcher = watcher
+        self.configuration = configuration
+        self.resolver = resolver
+        self.openInBrowser = openInBrowser
+    }
+
+    /// Opens the activity's web address. Returns when the application or the browser has it.
     ///
-    /// - Returns: the browser's id, if it is known.
+    /// - Returns: the id of the application or of the browser, if it is known.
     /// - Throws: ``ContinuationError``.
     package func `continue`(_ offer: UserActivityOffer) async throws -> String? {
-        let launcher = await DesktopURILauncher(stateDirectory: self.configuration.stateDirectory)
-        let browser = Mutex<String?>(nil)
+        let opened = Mutex<String?>(nil)
         let host = UserActivityHost(
             self.configuration,
             activityTypes: [offer.activityType],
             handler: .closure { activity in
-                guard let address = activity.webpageURL?.absoluteString else {
+                guard let page = activity.webpageURL else {
                     throw ContinuationError(.payloadInvalid, "The activity has no web address.", side: .remote)
                 }
-                let decision = await launcher.openWebpage(try LaunchURI(address))
-                guard decision.status == .success else {
-                    throw ContinuationError(
-                        .noHandler,
-                        decision.reason ?? "The web address was not opened.",
-                        side: .local
-                    )
-                }
-                browser.withLock { $0 = decision.applicationID }
+                let receiver = try await self.open(page, title: activity.title)
+                opened.withLock { $0 = receiver }
             }
         )
         try await host.continueWebpage(of: offer)
-        return browser.withLock { $0 }
+        return opened.withLock { $0 }
+    }
+
+    private func open(_ page: URL, title: String?) async throws -> String? {
+        if let application = await self.openInApplication(page, title: title) { return application }
+        let decision = await self.openInBrowser(try LaunchURI(page.absoluteString))
+        guard decision.status == .success else {
+            throw ContinuationError(.noHandler, decision.reason ?? "The web address was not opened.", side: .local)
+        }
+        return decision.applicationID
+    }
+
+    /// Lets the site's application show the page.
+    ///
+    /// - Returns: the application's id; `nil` if there is none or it did not show the page.
+    private func openInApplication(_ page: URL, title: String?) async -> String? {
+        guard let resolver, let settings = try? HandOffSettings.read(self.configuration) else { return nil }
+        guard
+            let id = await resolver.application(for: page, where: { settings.permission(of: $0).receiving })
+        else { return nil }
+        do {
+            guard let application = self.watcher.systems.first(where: \.isLocal)?.application(id) else {
+                throw ContinuationError(.noHandler, "The application is not listed on this system.", side: .local)
+            }
+            try await application.continue(webpage: page, title: title, timeout: Self.applicationTimeout)
+            return id
+        } catch {
+            self.configuration.logger.warning(
+                "An application did not show a page; the browser does",
+                metadata: ["application": "\(id)", "reason": "\(error)"]
+            )
+            return nil
+        }
     }
 }

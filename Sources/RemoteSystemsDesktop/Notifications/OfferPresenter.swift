@@ -11,6 +11,7 @@ package actor OfferPresenter: Service {
     private static let interval = Duration.milliseconds(500)
 
     private let configuration: RemoteSystemsConfiguration
+    private let webpages: WebpageResolver?
     private let watcher: UserActivityWatcher
     private let desktop: DesktopNotifications
     private let report: @Sendable (Continued) -> Void
@@ -25,9 +26,16 @@ package actor OfferPresenter: Service {
         package var failure: (any Error)?
     }
 
-    /// - Parameter report: called after each activity that the user has chosen.
-    package init(_ configuration: RemoteSystemsConfiguration, report: @escaping @Sendable (Continued) -> Void) {
+    /// - Parameters:
+    ///   - webpages: finds the applications that show web pages. Defaults to `nil`: only the browser does.
+    ///   - report: called after each activity that the user has chosen.
+    package init(
+        _ configuration: RemoteSystemsConfiguration,
+        webpages: WebpageResolver? = nil,
+        report: @escaping @Sendable (Continued) -> Void
+    ) {
         self.configuration = configuration
+        self.webpages = webpages
         self.watcher = UserActivityWatcher(configuration)
         self.desktop = DesktopNotifications(logger: configuration.logger)
         self.report = report
@@ -104,7 +112,7 @@ package actor OfferPresenter: Service {
     private func `continue`(_ offer: UserActivityOffer, _ key: String, in receiver: String?) async {
         var continued = Continued(offer: offer)
         do {
-            continued.application = try await OfferContinuation(self.watcher, self.configuration)
+            continued.application = try await OfferContinuation(self.watcher, self.configuration, self.webpages)
                 .continue(offer, in: receiver)
         } catch {
             continued.failure = error

@@ -11,6 +11,12 @@ package struct StateFile: Sendable, Hashable {
     /// The user's choices of what hand-off may do.
     package static let handOffSettings = StateFile(name: "hand-off.json")
 
+    /// The user's choices of how sites are asked for the applications that they approve.
+    package static let associationSettings = StateFile(name: "web-association-settings.json")
+
+    /// What sites have said about applications, until it expires.
+    package static let associations = StateFile(name: "web-associations.json")
+
     /// The activities that an application has saved.
     package static func savedActivities(of application: String) -> StateFile {
         // An id can be longer than a file name, and contain any character.

@@ -21,6 +21,9 @@ public import ValueSets
 /// All members may be used from any thread.
 public final class UserActivity: Sendable {
     /// The type of an activity that a browser offers: ``webpageURL`` is set and ``userInfo`` is empty.
+    ///
+    /// An application also receives activities of this type for the pages of sites that approve it
+    /// (`Docs/activities.md`), without declaring the type.
     public static let browsingWeb = "org.remotesystems.browsing-web"
     /// The length of the content above which continuing takes noticeably longer, in bytes: 3 KiB. The host logs a
     /// warning.
@@ -68,7 +71,7 @@ public final class UserActivity: Sendable {
     }
 
     /// Creates the activity that an application continues.
-    init(continuing payload: ActivityPayload, streams: ContinuationStreams) {
+    init(continuing payload: ActivityPayload, streams: ContinuationStreams?) {
         self.type = payload.type
         self.isStale = payload.isStale
         self.streams = streams

@@ -123,6 +123,15 @@ struct ActivityPayload: Sendable, Hashable {
         }
     }
 
+    /// Creates the content of an activity of a browser.
+    ///
+    /// - Throws: ``ContinuationError`` if the address breaks a rule.
+    init(webpage: URL, title: String?) throws(ContinuationError) {
+        let activity = UserActivity(type: UserActivity.browsingWeb, title: title)
+        activity.webpageURL = webpage
+        try self.init(activity, isStale: false)
+    }
+
     /// Creates the content of an activity that is saved on this system. URLs of files stay as they are.
     init(saving activity: UserActivity) throws(ContinuationError) {
         self.type = activity.type

@@ -12,7 +12,8 @@ public protocol ContinuationHandler: Sendable {
     /// Nothing of the activity's content has been requested yet, and nothing is if the method returns `false`. The
     /// default returns `true`.
     ///
-    /// - Parameter type: the type of the activity. It is one of the types that the application handles.
+    /// - Parameter type: the type of the activity: one of those that the application handles, or
+    ///   ``UserActivity/browsingWeb`` for a page of a site that its manifest claims.
     /// - Returns: whether to continue. A method that does not return within
     ///   ``UserActivityHost/Options/decisionTimeout`` counts as `false`.
     func willContinueUserActivity(type: String) async -> Bool

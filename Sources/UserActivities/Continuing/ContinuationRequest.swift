@@ -19,6 +19,9 @@ enum ContinuationRequest: Sendable, Hashable {
     case stream(continuation: UUID)
     /// Lets an application of the same system continue an activity. Only programs of the same system may send it.
     case receive(OfferReference)
+    /// Lets an application of the same system show a web page for which the site approves the application. Only
+    /// programs of the same system may send it.
+    case webpage(ActivityPayload)
 
     var message: ValueSet {
         switch self {
@@ -27,6 +30,7 @@ enum ContinuationRequest: Sendable, Hashable {
         case .confirm(let continuation): ["Request": "confirm", "Continuation": .uuid(continuation)]
         case .stream(let continuation): ["Request": "stream", "Continuation": .uuid(continuation)]
         case .receive(let offer): offer.message.merging(["Request": "receive"]) { $1 }
+        case .webpage(let page): ["Request": "webpage", "Payload": .dictionary(page.message)]
         }
     }
 
@@ -52,6 +56,11 @@ enum ContinuationRequest: Sendable, Hashable {
         case ("receive"?, _, _):
             guard let offer = OfferReference(message) else { return nil }
             self = .receive(offer)
+        case ("webpage"?, _, _):
+            guard let content = message["Payload"]?.dictionary,
+                let page = try? ActivityPayload(content, offeredAs: UserActivity.browsingWeb)
+            else { return nil }
+            self = .webpage(page)
         default: return nil
         }
     }

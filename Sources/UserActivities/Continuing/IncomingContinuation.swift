@@ -9,9 +9,23 @@ internal import ValueSets
 
 /// Continues one activity of another system in this application.
 struct IncomingContinuation: Sendable {
-    let offer: OfferReference
-    /// Leads to the application that offers the activity.
-    let target: RemoteSystemConnectionRequest
+    /// What is continued.
+    enum Source: Sendable {
+        /// An offer, and what leads to the application that offers it.
+        case offer(OfferReference, RemoteSystemConnectionRequest)
+        /// A web page, whose content another program of this system has fetched.
+        case webpage(ActivityPayload)
+
+        /// The type of the activity.
+        var type: String {
+            switch self {
+            case .offer(let offer, _): offer.type
+            case .webpage(let page): page.type
+            }
+        }
+    }
+
+    let source: Source
     let handler: any ContinuationHandler
     let options: UserActivityHost.Options
     let proofs: PublisherProofs
@@ -21,7 +35,7 @@ struct IncomingContinuation: Sendable {
     ///
     /// - Throws: ``ContinuationError``. The handler has received it before, unless it declined.
     func run() async throws(ContinuationError) {
-        let type = self.offer.type
+        let type = self.source.type
         let decision = await self.clock.first(within: self.options.decisionTimeout) { [handler] in
             await handler.willContinueUserActivity(type: type)
         }
@@ -44,7 +58,10 @@ struct IncomingContinuation: Sendable {
             )
         }
         do {
-            try await self.fetchAndContinue()
+            switch self.source {
+            case .offer(let offer, let target): try await self.fetchAndContinue(offer, target)
+            case .webpage(let page): try await self.continue(page, streams: nil)
+            }
         } catch let error as ContinuationError {
             throw await self.failed(error)
         } catch let error as RemoteSystemError {
@@ -66,20 +83,20 @@ struct IncomingContinuation: Sendable {
     }
 
     private func failed(_ error: ContinuationError) async -> ContinuationError {
-        await self.handler.didFailToContinueUserActivity(type: self.offer.type, error: error)
+        await self.handler.didFailToContinueUserActivity(type: self.source.type, error: error)
         return error
     }
 
-    private func fetchAndContinue() async throws {
+    private func fetchAndContinue(_ offer: OfferReference, _ target: RemoteSystemConnectionRequest) async throws {
         self.progress(.connecting)
         let connection = AppServiceConnection(
-            to: AppServiceDescription(name: ActivityDescriptor.topic, applicationID: self.offer.application)
+            to: AppServiceDescription(name: ActivityDescriptor.topic, applicationID: offer.application)
         )
-        let status = try await connection.open(self.target)
+        let status = try await connection.open(target)
         guard status == .success else {
             throw ContinuationError(status, connection.openError)
         }
-        guard let peer = connection.info?.peer, peer.systemID == self.offer.system else {
+        guard let peer = connection.info?.peer, peer.systemID == offer.system else {
             await connection.close()
             throw ContinuationError(
                 .originGone,
@@ -88,7 +105,7 @@ struct IncomingContinuation: Sendable {
             )
         }
         do {
-            try await self.fetchAndContinue(over: connection, peer)
+            try await self.fetchAndContinue(offer, over: connection, peer)
             await connection.close()
         } catch {
             await connection.close()
@@ -96,23 +113,27 @@ struct IncomingContinuation: Sendable {
         }
     }
 
-    private func fetchAndContinue(over connection: AppServiceConnection, _ peer: AppServiceCaller) async throws {
+    private func fetchAndContinue(
+        _ offer: OfferReference,
+        over connection: AppServiceConnection,
+        _ peer: AppServiceCaller
+    ) async throws {
         self.progress(.requesting)
-        let own = await self.proofs.own(for: self.offer.system, about: self.offer.activity)
+        let own = await self.proofs.own(for: offer.system, about: offer.activity)
         let response = try await self.send(
-            .fetch(activity: self.offer.activity, voucher: own?.bytes, isWebpageOnly: self.offer.isWebpageOnly),
+            .fetch(activity: offer.activity, voucher: own?.bytes, isWebpageOnly: offer.isWebpageOnly),
             over: connection
         )
-        if !self.offer.isWebpageOnly {
+        if !offer.isWebpageOnly {
             try self.proofs.compare(
                 own,
                 with: response[ContinuationResponse.voucher]?.data.map { Array($0) },
                 of: PublisherProofs.Peer(
-                    system: self.offer.system,
-                    application: self.offer.application,
+                    system: offer.system,
+                    application: offer.application,
                     isSameAccount: peer.authorizationKind == .sameUser
                 ),
-                about: self.offer.activity,
+                about: offer.activity,
                 isOrigin: false
             )
         }
@@ -127,7 +148,7 @@ struct IncomingContinuation: Sendable {
         }
         let payload = try ActivityPayload(
             content,
-            offeredAs: self.offer.type,
+            offeredAs: offer.type,
             documents: self.options.documents ?? DocumentURLMapper.none
         )
         self.progress(.received)
@@ -140,6 +161,11 @@ struct IncomingContinuation: Sendable {
             connection: connection
         )
         defer { streams.end() }
+        try await self.continue(payload, streams: streams)
+    }
+
+    /// Lets the application continue an activity whose content is here.
+    private func `continue`(_ payload: ActivityPayload, streams: ContinuationStreams?) async throws {
         let activity = UserActivity(continuing: payload, streams: streams)
         await self.handler.didUpdateUserActivity(activity)
         let isContinued = try await self.handler.continueUserActivity(activity) { objects in
@@ -159,7 +185,7 @@ struct IncomingContinuation: Sendable {
     }
 
     private func progress(_ step: ContinuationProgress.Step) {
-        self.handler.didProgress(ContinuationProgress(activityType: self.offer.type, step: step))
+        self.handler.didProgress(ContinuationProgress(activityType: self.source.type, step: step))
     }
 }
 

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 public import RemoteSystems
 
 extension RemoteSystemApplication {
@@ -12,10 +13,28 @@ extension RemoteSystemApplication {
     /// - Throws: ``ContinuationError``. With the code ``ContinuationError/Code/notAuthorized`` for an application of
     ///   another system.
     public func `continue`(_ offer: UserActivityOffer) async throws(ContinuationError) {
-        let request = ContinuationRequest.receive(try OfferReference(offer))
+        try await self.continue(.receive(try OfferReference(offer)), timeout: .seconds(60))
+    }
+
+    /// Lets an application of this system show a web page. The caller has verified that the page's site approves the
+    /// application.
+    ///
+    /// - Parameter timeout: the time for the application to start and to show the page.
+    package func `continue`(
+        webpage: URL,
+        title: String?,
+        timeout: Duration
+    ) async throws(ContinuationError) {
+        try await self.continue(.webpage(try ActivityPayload(webpage: webpage, title: title)), timeout: timeout)
+    }
+
+    private func `continue`(
+        _ request: ContinuationRequest,
+        timeout: Duration
+    ) async throws(ContinuationError) {
         do {
             try await self.withAppService(ActivityDescriptor.topic) { connection in
-                _ = try await request.send(over: connection, timeout: .seconds(60))
+                _ = try await request.send(over: connection, timeout: timeout)
             }
         } catch let error as ContinuationError {
             throw error

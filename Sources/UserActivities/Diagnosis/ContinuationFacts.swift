@@ -187,7 +187,10 @@ struct ContinuationFacts {
     }
 
     private func handled(_ offer: Offer) -> ContinuationFinding {
-        let own = self.handlers.filter { $0.system == nil && $0.types.contains(offer.type) }.map(\.application)
+        // A page is shown by an application of its site, or the browser.
+        let isPage = offer.type == UserActivity.browsingWeb
+        let own = self.handlers.filter { $0.system == nil && $0.types.contains(offer.type) && !isPage }
+            .map(\.application)
         let permitted = own.filter { self.settings?.permission(of: $0).receiving ?? false }
         if !permitted.isEmpty {
             return ContinuationFinding(

@@ -58,25 +58,26 @@ final class ActivityReceiver: Sendable {
         } catch {
             throw ContinuationError(error)
         }
-        try await self.run(offer, target)
-    }
-
-    private func run(
-        _ offer: OfferReference,
-        _ target: RemoteSystemConnectionRequest
-    ) async throws(ContinuationError) {
-        guard self.permissions.now.receiving else {
-            throw ContinuationError(
-                .disabled,
-                "This application's hand-off from other systems is switched off.",
-                side: .local
-            )
-        }
         guard self.activityTypes.contains(offer.type) else {
             throw ContinuationError(
                 .noHandler,
                 "The application \(self.configuration.applicationID) does not continue activities of the type "
                     + "\(offer.type).",
+                side: .local
+            )
+        }
+        try await self.run(.offer(offer, target))
+    }
+
+    /// Shows a web page, for which another program of this system has found this application. Its manifest claims the
+    /// page's domain, which includes the type.
+    func receive(_ page: ActivityPayload) async throws(ContinuationError) { try await self.run(.webpage(page)) }
+
+    private func run(_ source: IncomingContinuation.Source) async throws(ContinuationError) {
+        guard self.permissions.now.receiving else {
+            throw ContinuationError(
+                .disabled,
+                "This application's hand-off from other systems is switched off.",
                 side: .local
             )
         }
@@ -95,8 +96,7 @@ final class ActivityReceiver: Sendable {
         }
         defer { self.running.withLock { $0 -= 1 } }
         try await IncomingContinuation(
-            offer: offer,
-            target: target,
+            source: source,
             handler: self.handler,
             options: self.options,
             proofs: self.proofs,

@@ -52,15 +52,23 @@ struct ActivityService: AppServiceProvider {
         case .stream(let continuation):
             return try self.origin.stream(continuation, over: link, request.connection)
         case .receive(let offer):
-            guard request.caller.isLocal else {
-                throw ContinuationError(
-                    .notAuthorized,
-                    "Only programs of the same system choose what its applications continue.",
-                    side: .remote
-                )
-            }
+            try Self.checkIsLocal(request.caller)
             try await self.receiver.receive(offer)
             return [:]
+        case .webpage(let page):
+            try Self.checkIsLocal(request.caller)
+            try await self.receiver.receive(page)
+            return [:]
+        }
+    }
+
+    private static func checkIsLocal(_ caller: AppServiceCaller) throws(ContinuationError) {
+        guard caller.isLocal else {
+            throw ContinuationError(
+                .notAuthorized,
+                "Only programs of the same system choose what its applications continue.",
+                side: .remote
+            )
         }
     }
 

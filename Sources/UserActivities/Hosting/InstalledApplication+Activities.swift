@@ -12,10 +12,14 @@ extension InstalledApplication {
 
     /// Lets the application be listed as one that continues activities of some types, and be started for that.
     ///
-    /// - Parameter types: valid activity types, at most ``maxActivityTypes``.
-    package mutating func `continue`(activityTypes types: Set<String>) {
-        guard !types.isEmpty else { return }
-        self.topics[ActivityDescriptor.topic] = [HandledTypes.key: HandledTypes.record(types)]
+    /// - Parameters:
+    ///   - types: valid activity types, at most ``maxActivityTypes``.
+    ///   - showsWebpages: whether the application is also started to show web pages.
+    package mutating func `continue`(activityTypes types: Set<String>, showsWebpages: Bool = false) {
+        if !types.isEmpty {
+            self.topics[ActivityDescriptor.topic] = [HandledTypes.key: HandledTypes.record(types)]
+        }
+        guard !types.isEmpty || showsWebpages else { return }
         // Called by programs of this system only, so other systems cannot start the application by it.
         self.services.append(Service(ActivityDescriptor.topic))
     }

@@ -118,13 +118,16 @@ public final class UserActivityWatcher: Sendable {
     /// - Parameters:
     ///   - offer: an offer of another system.
     ///   - application: the id of the only application to consider. Defaults to `nil`: all are considered, and then the
-    ///     browser.
+    ///     browser. A page of a browser (``UserActivity/browsingWeb``) is then continued by its address only.
     public func choice(for offer: UserActivityOffer, in application: String? = nil) -> ContinuationChoice {
         guard let settings = try? HandOffSettings.read(self.configuration), settings.everything.receiving else {
             return .none
         }
+        // A page goes to an application of its site or to the browser. An application that only states that it shows
+        // pages would get those of all sites, so the user has to name it.
+        let isPage = offer.activityType == UserActivity.browsingWeb && application == nil
         let (handlers, hasSigned) = self.state.withLock { state in
-            (state.table.handlers(of: offer.activityType), state.table.hasSignedManifests)
+            (isPage ? [] : state.table.handlers(of: offer.activityType), state.table.hasSignedManifests)
         }
         return ContinuationChoice(
             offer,
@@ -173,6 +176,19 @@ public final class UserActivityWatcher: Sendable {
 
     /// Whether a manifest of this system is signed, as the host daemon of this system states. `false` without a daemon.
     public var hasSignedManifests: Bool { self.state.withLock { $0.table.hasSignedManifests } }
+
+    /// Whether an offered activity is continued here by its web address.
+    ///
+    /// - Parameter activity: the beginning of an activity's id, or its type; `nil` for any activity.
+    package func isContinuedByAddress(_ activity: String?) -> Bool {
+        let wanted = activity?.lowercased()
+        return self.offers.contains { offer in
+            let isWanted =
+                wanted.map { offer.id.uuidString.lowercased().hasPrefix($0) || offer.activityType.lowercased() == $0 }
+                ?? true
+            return isWanted && self.choice(for: offer) == .browser
+        }
+    }
 
     /// The systems that are listed now.
     package var systems: [RemoteSystem] { self.watcher.systems }

@@ -16,8 +16,9 @@ struct ActivitiesContinueCommand: Subcommand {
         usage: "remotesystems activities continue [<activity>] [<options>]",
         discussion: """
             An application of this system that handles activities of the type continues it; the host daemon starts it \
-            if it does not run. If there is none, the web browser shows the activity's address, if it has one. With \
-            --print, the command itself continues it and prints the content.
+            if it does not run. If there is none, the activity's web address is shown, if it has one: by an \
+            application that the site approves, otherwise by the web browser. With --print, the command itself \
+            continues it and prints the content.
 
             Exit status: 1 if no such activity is offered; 2 if it could not be continued.
             """
@@ -108,9 +109,10 @@ struct ActivitiesContinueCommand: Subcommand {
                     + "\(applications.map(\.id).joined(separator: ", ")). Choose one with --in."
             )
         case .browser:
-            let browser = try await BrowserContinuation(configuration).continue(offer)
-            try output.json(ContinuedHereOutput(id: offer.shownID, application: browser))
-            try output.line("Continued in \(browser.map { "the browser \($0)".printable } ?? "the browser").")
+            let receiver = try await WebpageContinuation(watcher, configuration, WebpageResolver(configuration))
+                .continue(offer)
+            try output.json(ContinuedHereOutput(id: offer.shownID, application: receiver))
+            try output.line("Continued in \(receiver?.printable ?? "the browser").")
         case .none where self.application == nil:
             let unmet = watcher.findings(about: offer.shownID).first { !$0.isMet }
             let isPermitted = (try? HandOffSettings.read(configuration).everything.receiving) ?? false

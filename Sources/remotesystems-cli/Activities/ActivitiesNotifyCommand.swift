@@ -39,7 +39,7 @@ struct ActivitiesNotifyCommand: Subcommand {
             self.state,
             logger: self.common.logger()
         )
-        let presenter = OfferPresenter(configuration) { continued in
+        let presenter = OfferPresenter(configuration, webpages: WebpageResolver(configuration)) { continued in
             try? Self.report(continued, output)
         }
         try output.json(NotifyingOutput())

@@ -17,6 +17,9 @@ struct ActivitiesWhyNotCommand: Subcommand {
             and an application or the browser continues it. Works on both systems: where the activity is offered, and \
             where it is to be continued.
 
+            If the activity is continued by its web address, each installed application that claims a site is listed \
+            with what the site says now; this does not change the exit status.
+
             Exit status: 0 if all conditions are met; 1 if one is not.
             """
     )
@@ -32,14 +35,21 @@ struct ActivitiesWhyNotCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let activity = self.activity
-        let findings = try await self.search.offers(for: "activities", self.common) { $0.findings(about: activity) }
-        for finding in findings {
-            try output.json(ConditionOutput(finding))
-            let mark = finding.isMet ? output.style(.green, "yes") : output.style(.red, "no ")
-            try output.line("\(mark)  \(finding.message.printable)")
-            if let advice = finding.advice { try output.line("     \(advice.printable)") }
+        let (findings, isPage) = try await self.search.offers(for: "activities", self.common) { watcher in
+            (watcher.findings(about: activity), watcher.isContinuedByAddress(activity))
         }
+        for finding in findings { try Self.show(ConditionOutput(finding), output) }
+        guard isPage else { return findings.allSatisfy(\.isMet) }
+        let configuration = self.search.configuration(for: "activities", self.common)
+        for claim in await WebpageClaims(configuration).findings() { try Self.show(ConditionOutput(claim), output) }
         return findings.allSatisfy(\.isMet)
+    }
+
+    private static func show(_ condition: ConditionOutput, _ output: Output) throws {
+        try output.json(condition)
+        let mark = condition.isMet ? output.style(.green, "yes") : output.style(.red, "no ")
+        try output.line("\(mark)  \(condition.message.printable)")
+        if let advice = condition.advice { try output.line("     \(advice.printable)") }
     }
 }
 
@@ -57,5 +67,12 @@ private struct ConditionOutput: Encodable {
         self.isMet = finding.isMet
         self.message = finding.message
         self.advice = finding.advice
+    }
+
+    init(_ claim: WebpageClaims.Finding) {
+        self.condition = "associated"
+        self.isMet = claim.isMet
+        self.message = claim.message
+        self.advice = claim.advice
     }
 }

@@ -5,6 +5,7 @@ import FoundationEssentials
 import RemoteSystems
 import RemoteSystemsDesktop
 import UserActivities
+import WebAssociations
 
 /// The reason why a subcommand failed, as it is printed.
 struct Failure: Error, Encodable {
@@ -47,6 +48,9 @@ struct Failure: Error, Encodable {
         case let error as ContinuationError:
             self.init("\(error.code)", error.message, canRetry: error.canRetry)
             self.side = error.side
+        case let error as AssociationFailure:
+            self.init("association", error.message, canRetry: [.unreachable, .timedOut].contains(error.code))
+            self.reason = error.code.rawValue
         case let error as IdentityError:
             self.init("\(RemoteSystemError.Code.identity)", error.message)
             self.reason = "\(error.code)"

@@ -16,6 +16,16 @@ enum Input {
         return try Self.readAll(STDIN_FILENO, limit: limit)
     }
 
+    /// Reads a file.
+    static func file(_ path: String, limit: Int) throws(Failure) -> [UInt8] {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw Failure("localResources", "\(path) cannot be read: \(unsafe String(cString: strerror(errno))).")
+        }
+        defer { close(descriptor) }
+        return try Self.readAll(descriptor, limit: limit)
+    }
+
     static func readAll(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)

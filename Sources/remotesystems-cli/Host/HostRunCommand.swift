@@ -102,7 +102,9 @@ struct HostRunCommand: Subcommand {
         _ registry: ApplicationRegistry,
         _ logger: Logger
     ) -> [any Service] {
-        var services: [any Service] = [ActivityBus(configuration, registry)]
+        var services: [any Service] = [
+            ActivityBus(configuration, registry, webpages: WebpageResolver(configuration, registry: registry))
+        ]
         if settings.mediaPlayers {
             services.append(MediaPlayers(configuration, documents: settings.documents()))
         }

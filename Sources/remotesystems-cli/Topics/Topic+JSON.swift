@@ -97,6 +97,14 @@ extension Topic {
           registered
           verified refused       app verify     application file publisher message
           problem warning        app            file line message
+          step                   association    host isMet message code application
+                                 verify
+          signed                 association    file bytes applications hosts
+                                 sign
+          association            association    host application isApproved code
+                                 show           message checked expires
+          association-settings   association    authorities privateSites
+                                 settings
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
                                                 byteOffset keyPath systemIDs

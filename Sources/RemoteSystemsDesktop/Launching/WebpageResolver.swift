@@ -1,0 +1,86 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import FoundationEssentials
+package import UserActivities
+
+/// Asks sites which applications may show their pages.
+package protocol SiteApproval: Sendable {
+    /// Returns those of the applications that the site approves. Returns within a few seconds.
+    ///
+    /// - Parameters:
+    ///   - applications: the applications, each as `publisher.application`.
+    ///   - host: the host of the site, in lower case.
+    func approved(_ applications: [String], by host: String) async -> Set<String>
+}
+
+/// Finds the installed application that shows a web page: its manifest claims the page's domain, and the site approves
+/// it.
+package struct WebpageResolver: Sendable {
+    /// An application that claims the pages of a host.
+    package struct Claimant: Sendable, Hashable {
+        /// The application's id.
+        package var application: String
+        /// The application as sites list it: `publisher.application`; `nil` if its manifest is not signed. Sites can
+        /// approve only signed ones.
+        package var entry: String?
+        package var domains: Set<AssociatedDomain>
+
+        package init(application: String, entry: String?, domains: Set<AssociatedDomain>) {
+            self.application = application
+            self.entry = entry
+            self.domains = domains
+        }
+    }
+
+    private let claimants: @Sendable () -> [Claimant]
+    private let sites: any SiteApproval
+
+    /// - Parameters:
+    ///   - claimants: returns the installed applications that claim domains.
+    ///   - sites: asks the sites.
+    package init(claimants: @escaping @Sendable () -> [Claimant], sites: any SiteApproval) {
+        self.claimants = claimants
+        self.sites = sites
+    }
+
+    /// Returns the application that shows a page; `nil` for the browser.
+    ///
+    /// Of several approved applications, the first by id is returned.
+    ///
+    /// - Parameter isPermitted: whether an application, by its id, may continue activities.
+    package func application(for page: URL, where isPermitted: (String) -> Bool) async -> String? {
+        guard let host = Self.host(of: page) else { return nil }
+        let entries = self.claimants().reduce(into: [String: String]()) { entries, claimant in
+            guard let entry = claimant.entry, claimant.domains.contains(where: { $0.claims(host) }),
+                isPermitted(claimant.application)
+            else { return }
+            entries[claimant.application] = entry
+        }
+        guard !entries.isEmpty else { return nil }
+        let approved = await self.sites.approved(entries.values.sorted(), by: host)
+        return entries.filter { approved.contains($0.value) }.keys.min()
+    }
+
+    /// The host of a page that an application may claim; `nil` for another port than the scheme's own, which may be
+    /// another site.
+    static func host(of page: URL) -> String? {
+        let isOwnPort =
+            switch page.scheme?.lowercased() {
+            case "https": page.port == nil || page.port == 443
+            case "http": page.port == nil || page.port == 80
+            default: false
+            }
+        guard isOwnPort, let host = page.host()?.lowercased(), AssociatedDomain.isHost(host) else { return nil }
+        return host
+    }
+}
+
+extension WebpageResolver {
+    /// Creates a resolver for the applications that have a manifest on this machine.
+    ///
+    /// - Parameter registry: the manifests.
+    package init(_ registry: ApplicationRegistry, sites: any SiteApproval) {
+        self.init(claimants: { registry.claimants }, sites: sites)
+    }
+}
