@@ -7,6 +7,7 @@
 A seed's file is named after the hash of its content, so running this again changes nothing but new seeds.
 """
 
+import base64
 import hashlib
 import json
 import pathlib
@@ -390,6 +391,48 @@ def files() -> None:
     write("configuration", b"*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp -m tcp --dport 1:99 -j ACCEPT\nCOMMIT\n")
 
 
+# Association files that openssl has signed, without and with signed attributes.
+SIGNED = (
+    "MIICqgYJKoZIhvcNAQcCoIICmzCCApcCAQExDzANBglghkgBZQMEAgEFADBNBgkqhkiG9w0BBwGgQAQ+eyJhY3Rpdml0eWNvbnRpbnVhdGlvbi"
+    "I6IHsiYXBwcyI6IFsiS0VZLmNvbS5leGFtcGxlLnJlYWRlciJdfX2gggGWMIIBkjCCATmgAwIBAgIUQhJ2DTP4Nu9d0ZYaeth/mPvz6kMwCgYI"
+    "KoZIzj0EAwIwFDESMBAGA1UEAwwJYS5leGFtcGxlMB4XDTI2MTEyNTAyNTgyM1oXDTM2MTEyMjAyNTgyM1owFDESMBAGA1UEAwwJYS5leGFtcG"
+    "xlMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE3LF7fWWpBNH/VlmsJhbJS7WnMX1QMkTnyHrrFP033wK0t08q6wgCBWjnlht/YDjwSN3nxDxy"
+    "fPoWO+jGYMVZIKNpMGcwHQYDVR0OBBYEFLWtKORpVj71OjHUCtzuok0MKoYSMB8GA1UdIwQYMBaAFLWtKORpVj71OjHUCtzuok0MKoYSMA8GA1"
+    "UdEwEB/wQFMAMBAf8wFAYDVR0RBA0wC4IJYS5leGFtcGxlMAoGCCqGSM49BAMCA0cAMEQCIH473wU/nFgDVBR8yQQMncGcejKrDojiUoNDRDa2"
+    "uew6AiBllbvxo/Vjb/9dgqunl0xFnXzApQOM/cUBcIE5JMifIzGBlzCBlAIBATAsMBQxEjAQBgNVBAMMCWEuZXhhbXBsZQIUQhJ2DTP4Nu9d0Z"
+    "Yaeth/mPvz6kMwDQYJYIZIAWUDBAIBBQAwCgYIKoZIzj0EAwIERjBEAiB7jTdOx6Ttb+iqzP6k/fJsCgzLPqYeMLe/TVUuoxHrxgIgQ4V69aGV"
+    "hvesRXyDVqAEdA/ZVwDUjIviea0QERm56Lo="
+)
+SIGNED_WITH_ATTRIBUTES = (
+    "MIIDkwYJKoZIhvcNAQcCoIIDhDCCA4ACAQExDzANBglghkgBZQMEAgEFADBNBgkqhkiG9w0BBwGgQAQ+eyJhY3Rpdml0eWNvbnRpbnVhdGlvbi"
+    "I6IHsiYXBwcyI6IFsiS0VZLmNvbS5leGFtcGxlLnJlYWRlciJdfX2gggGWMIIBkjCCATmgAwIBAgIUQhJ2DTP4Nu9d0ZYaeth/mPvz6kMwCgYI"
+    "KoZIzj0EAwIwFDESMBAGA1UEAwwJYS5leGFtcGxlMB4XDTI2MTEyNTAyNTgyM1oXDTM2MTEyMjAyNTgyM1owFDESMBAGA1UEAwwJYS5leGFtcG"
+    "xlMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE3LF7fWWpBNH/VlmsJhbJS7WnMX1QMkTnyHrrFP033wK0t08q6wgCBWjnlht/YDjwSN3nxDxy"
+    "fPoWO+jGYMVZIKNpMGcwHQYDVR0OBBYEFLWtKORpVj71OjHUCtzuok0MKoYSMB8GA1UdIwQYMBaAFLWtKORpVj71OjHUCtzuok0MKoYSMA8GA1"
+    "UdEwEB/wQFMAMBAf8wFAYDVR0RBA0wC4IJYS5leGFtcGxlMAoGCCqGSM49BAMCA0cAMEQCIH473wU/nFgDVBR8yQQMncGcejKrDojiUoNDRDa2"
+    "uew6AiBllbvxo/Vjb/9dgqunl0xFnXzApQOM/cUBcIE5JMifIzGCAX8wggF7AgEBMCwwFDESMBAGA1UEAwwJYS5leGFtcGxlAhRCEnYNM/g271"
+    "3Rlhp62H+Y+/PqQzANBglghkgBZQMEAgEFAKCB5DAYBgkqhkiG9w0BCQMxCwYJKoZIhvcNAQcBMBwGCSqGSIb3DQEJBTEPFw0yNjExMjUwMjU4"
+    "MjNaMC8GCSqGSIb3DQEJBDEiBCA1H8BuYm0MwwYHR+uv8O1nwWrBIm6kW0IDkHG2yuCKCTB5BgkqhkiG9w0BCQ8xbDBqMAsGCWCGSAFlAwQBKj"
+    "ALBglghkgBZQMEARYwCwYJYIZIAWUDBAECMAoGCCqGSIb3DQMHMA4GCCqGSIb3DQMCAgIAgDANBggqhkiG9w0DAgIBQDAHBgUrDgMCBzANBggq"
+    "hkiG9w0DAgIBKDAKBggqhkjOPQQDAgRGMEQCIBkftJi+hzkUWeRBJ7LdaOaNgSk9jIk7Qmorc3yHYrr1AiA943OB7H21XwClYJKwrMUjyEQ+2o"
+    "8uBvp32ttoYsV6SQ=="
+)
+
+
+def associations() -> None:
+    apps = {"apps": ["KEY.com.example.reader", "KEY2.com.example.writer"]}
+    for content in (
+        {"activitycontinuation": apps}, {"activitycontinuation": {"apps": []}}, {"applinks": apps},
+        {"applinks": {"details": [{"appIDs": ["KEY.a"], "components": [{"/": "/a/*"}]}]}, "activitycontinuation": apps},
+        {"activitycontinuation": {"apps": [1]}}, {"activitycontinuation": {"apps": ["*"]}},
+    ):
+        write("association", json.dumps(content).encode())
+    write("association", b'{"activitycontinuation": {"apps": []}, "activitycontinuation": {"apps": ["KEY.a"]}}')
+    write("association", b'{"a": ' + b"[" * 17 + b"]" * 17 + b"}")
+    for signed in (SIGNED, SIGNED_WITH_ATTRIBUTES):
+        write("association", base64.b64decode(signed))
+
+
 def dictionary(name: str, words: set[bytes]) -> None:
     folder = HERE / "Dictionaries"
     folder.mkdir(exist_ok=True)
@@ -438,6 +481,6 @@ def dictionaries() -> None:
 if __name__ == "__main__":
     for make in (
         values, frames, connections, streams, state, descriptions, discovery, joining, pairing, texts, trust, links, files,
-        dictionaries,
+        associations, dictionaries,
     ):
         make()

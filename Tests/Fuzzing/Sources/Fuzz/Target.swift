@@ -44,5 +44,6 @@ struct Target: Sendable {
         Target(name: "exec-line", run: fuzzExecLine),
         Target(name: "launch-uri", run: fuzzLaunchURI),
         Target(name: "configuration", baseBytes: 8 << 20, bytesPerByte: 4096, run: fuzzConfiguration),
+        Target(name: "association", baseBytes: 8 << 20, bytesPerByte: 4096, run: fuzzAssociation),
     ]
 }
