@@ -249,8 +249,8 @@ if !isFetched {
         .testTarget(
             name: "WebAssociationsTests",
             dependencies: [
-                "WebAssociations", "WebAssociationsHTTP", "RemoteSystems", "RemoteSystemsDesktop",
-                "UserActivities", "IntegrationSupport",
+                "WebAssociations", "WebAssociationsHTTP", "RemoteSystems", "UserActivities",
+                "IntegrationSupport",
             ],
             swiftSettings: settings
         ),

@@ -292,8 +292,9 @@ import Testing
         )
         #expect(
             manifest.warnings.map { "\($0.line ?? 0) \($0.message)" } == [
-                "3 'icon' is not known here and is ignored. Known are: activityTypes, attributes, displayName, "
-                    + "documentTypes, executables, flatpaks, id, publisher, requires, schemes, services, start, units.",
+                "3 'icon' is not known here and is ignored. Known are: activityTypes, associatedDomains, attributes, "
+                    + "displayName, documentTypes, executables, flatpaks, id, publisher, requires, schemes, services, "
+                    + "start, units.",
                 "6 'suportsRemote' is not known here and is ignored. Did you mean 'supportsRemote'?",
                 "9 'range' is not known here and is ignored. Known are: required, type.",
                 "12 'environment' is not known here and is ignored. Known are: dbus, desktop, exec, systemd.",

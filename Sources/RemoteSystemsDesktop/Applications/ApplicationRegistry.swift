@@ -165,7 +165,9 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             guard !manifest.associatedDomains.isEmpty else { return nil }
             return WebpageResolver.Claimant(
                 application: manifest.application.id,
-                entry: manifest.application.publisher.id.map { "\($0).\(manifest.application.id)" },
+                entry: manifest.application.publisher.id.flatMap {
+                    PublishedApplicationID(publisher: $0, application: manifest.application.id)?.description
+                },
                 domains: manifest.associatedDomains
             )
         }

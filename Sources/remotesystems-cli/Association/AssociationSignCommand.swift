@@ -13,8 +13,8 @@ struct AssociationSignCommand: Subcommand {
         usage: "remotesystems association sign <file> --key <file> --certificate <file> --output <file>",
         discussion: """
             Writes the file in a PKCS#7 signature (DER), which a site serves as application/pkcs7-mime. The \
-            certificate is one of the site's server. 'openssl smime -verify' accepts the result. A site that serves the file \
-            without a signature serves it as application/json.
+            certificate is one of the site's server. 'openssl smime -verify' accepts the result. A site that serves \
+            the file without a signature serves it as application/json.
             """
     )
 
