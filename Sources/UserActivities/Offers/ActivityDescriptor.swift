@@ -89,6 +89,6 @@ struct ActivityDescriptor: Sendable, Hashable {
     static func shown(_ title: String) -> String? {
         var shown = title.withoutControlCharacters
         while shown.utf8.count > Self.maxTitleBytes { shown.removeLast() }
-        return shown.isEmpty ? nil : shown
+        return shown.allSatisfy(\.isWhitespace) ? nil : shown
     }
 }

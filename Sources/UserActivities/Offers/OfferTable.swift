@@ -28,9 +28,18 @@ struct OfferTable {
     /// The maximum number of activities of one application that are listed. An application has one current activity;
     /// more are possible while one replaces another.
     static let maxOfApplication = 4
+    /// The maximum number of activities of one system that are listed. A person works with a few applications at once.
+    static let maxOfSystem = 64
+    /// The maximum number of activities that are listed.
+    static let maxInAll = 4096
 
     private var systems: [SystemID: RemoteSystem] = [:]
     private var known: [Origin: [UUID: Known]] = [:]
+    /// The application of each known activity. Another application that states the same id is not listed: the first one
+    /// keeps it, so that a second one cannot be continued in its place.
+    private var owners: [UUID: Origin] = [:]
+    /// The number of valid descriptors of each system that are not listed: they exceed a limit, or repeat an id.
+    private var omitted: [SystemID: Int] = [:]
     /// The activity types that each application continues.
     private var handled: [Origin: Set<String>] = [:]
     /// The titles for which an application is chosen, by type.
@@ -89,13 +98,21 @@ struct OfferTable {
         }
     }
 
+    /// The number of activities of other systems that are not listed: they exceed a limit, or repeat an id.
+    var omittedCount: Int {
+        self.omitted.reduce(0) { sum, entry in
+            self.systems[entry.key].map { $0.isLocal } == false ? sum + entry.value : sum
+        }
+    }
+
     /// The time at which the next offer ends; `nil` if there is none.
     var nextEnd: Instant? { self.known.values.flatMap { $0.values.map(\.ends) }.min() }
 
     /// Removes the offers that have ended.
     mutating func expire(now: Instant) {
-        for (origin, activities) in self.known {
+        for (origin, activities) in self.known where activities.values.contains(where: { $0.ends <= now }) {
             let left = activities.filter { $0.value.ends > now }
+            for id in activities.keys where left[id] == nil { self.owners[id] = nil }
             self.known[origin] = left.isEmpty ? nil : left
         }
     }
@@ -105,6 +122,7 @@ struct OfferTable {
     mutating func removed(_ system: SystemID) {
         self.systems[system] = nil
         self.answered.remove(system)
+        self.omitted[system] = nil
     }
 
     /// Replaces the records of a system. A descriptor that did not change keeps the end of its offer, so that a peer
@@ -112,31 +130,42 @@ struct OfferTable {
     mutating func published(_ applications: [String: [String: ValueSet]], by system: SystemID, now: Instant) {
         self.answered.insert(system)
         let before = self.known.filter { $0.key.system == system }
-        for origin in before.keys { self.known[origin] = nil }
+        for (origin, activities) in before {
+            self.known[origin] = nil
+            for id in activities.keys { self.owners[id] = nil }
+        }
         for origin in self.handled.keys where origin.system == system {
             self.handled[origin] = nil
             self.titles[origin] = nil
         }
-        for (application, records) in applications {
+        let limit = min(Self.maxOfSystem, Self.maxInAll - self.owners.count)
+        var (count, omitted) = (0, 0)
+        for (application, records) in applications.sorted(by: { $0.key < $1.key }) {
             let origin = Origin(system: system, application: application)
             var activities: [UUID: Known] = [:]
             for (key, record) in records.sorted(by: { $0.key < $1.key }) {
                 if key == HandledTypes.key {
                     self.handled[origin] = HandledTypes.types(in: record)
                     self.titles[origin] = HandledTypes.titles(in: record)
-                } else if activities.count < Self.maxOfApplication,
-                    let descriptor = ActivityDescriptor(key: key, record)
-                {
+                } else if let descriptor = ActivityDescriptor(key: key, record) {
+                    guard activities.count < Self.maxOfApplication, count < limit, self.owners[descriptor.id] == nil
+                    else {
+                        omitted += 1
+                        continue
+                    }
                     let old = before[origin]?[descriptor.id]
                     let ends = old?.descriptor == descriptor ? old?.ends : nil
                     activities[descriptor.id] = Known(
                         descriptor: descriptor,
                         ends: ends ?? now + descriptor.lifetime
                     )
+                    self.owners[descriptor.id] = origin
+                    count += 1
                 }
             }
             self.known[origin] = activities.isEmpty ? nil : activities
         }
+        self.omitted[system] = omitted == 0 ? nil : omitted
     }
 }
 

@@ -102,6 +102,10 @@ public final class UserActivityWatcher: Sendable {
         return self.state.withLock { $0.table.offers(ofThisSystem: true, now: now) }
     }
 
+    /// The number of activities of other systems that are not in ``offers``. At most 4 of one application, 64 of one
+    /// system and 4096 in all are listed, and an id is listed once: for the application from which it came first.
+    public var omittedOfferCount: Int { self.state.withLock { $0.table.omittedCount } }
+
     /// Waits until the present systems were found and have sent their offers.
     ///
     /// - Parameter limit: the maximum time to wait.
@@ -229,8 +233,10 @@ public final class UserActivityWatcher: Sendable {
         self.state.withLock { state in
             change(&state.table, now)
             state.table.expire(now: now)
-            let offers = state.table.offers(now: now)
-            for reader in state.readers.values { reader.yield(offers) }
+            if !state.readers.isEmpty {
+                let offers = state.table.offers(now: now)
+                for reader in state.readers.values { reader.yield(offers) }
+            }
             guard let next = state.table.nextEnd, next != state.expiry?.time else { return }
             state.expiry?.task.cancel()
             let task = clock.task { [weak self] in

@@ -11,14 +11,21 @@ struct ActivitiesListCommand: Subcommand {
         commandName: "list",
         abstract: "List the activities that other systems offer now.",
         usage: "remotesystems activities list [<options>]",
-        discussion: "Exit status: 1 if there is none."
+        discussion: """
+            At most 4 activities of one application, 64 of one system and 4096 in all are listed.
+
+            Exit status: 1 if there is none.
+            """
     )
 
     @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let offers = try await self.search.offers(for: "activities", self.common) { $0.offers }
+        let (offers, omitted) = try await self.search.offers(for: "activities", self.common) {
+            ($0.offers, $0.omittedOfferCount)
+        }
+        if omitted > 0 { output.note("\(omitted) more activities are offered than one list holds.") }
         let isListed = try offers.report(output, none: "No activity is offered by another system.")
         DeveloperModeState(try HandOffSettings.read(self.search.configuration(for: "activities", self.common)))
             .remind(output)

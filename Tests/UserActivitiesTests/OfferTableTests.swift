@@ -1,0 +1,183 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystemsIdentity
+import RemoteSystemsTesting
+import Testing
+import ValueSets
+
+@testable import RemoteSystems
+@testable import UserActivities
+
+/// The list of offers, filled by systems that publish more than they should.
+@Suite(.timeLimit(.minutes(2))) struct OfferTableTests {
+    private static let now = ContinuousClock.now
+
+    private static func record(_ number: Int = 0, lifetime: Int64 = 600) -> ValueSet {
+        [
+            "Type": "com.example.editing", "Title": .string("Text \(number)"), "Expires": .date(secondsSince1970: 0),
+            "Lifetime": .integer(lifetime),
+        ]
+    }
+
+    /// The records of applications with so many activities each.
+    private static func applications(_ count: Int, activities: Int) -> [String: [String: ValueSet]] {
+        Dictionary(
+            uniqueKeysWithValues: (0..<count).map { application in
+                let records = (0..<activities).map { (UUID().uuidString.lowercased(), Self.record($0)) }
+                return ("com.example.a\(application)", Dictionary(uniqueKeysWithValues: records))
+            }
+        )
+    }
+
+    /// Runs a body with systems of a stage, which a table lists.
+    private func with(_ count: Int, _ body: @escaping @Sendable (OfferTable, [RemoteSystem]) throws -> Void)
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            for number in 0..<count {
+                try await stage.appears(try stage.system("System \(number)", applications: [StagedApplication("a.b")]))
+            }
+            let watcher = stage.watcher()
+            try await watcher.start()
+            try await stage.eventually("all are listed") { watcher.systems.count == count }
+            var table = OfferTable()
+            for system in watcher.systems { table.listed(system) }
+            try body(table, watcher.systems)
+            await watcher.stop()
+        }
+    }
+
+    @Test func `of ten thousand descriptors a bounded number is listed, and the others are counted`() async throws {
+        try await self.with(3) { table, systems in
+            var table = table
+            // One system with many applications, one with many activities, one as it should be.
+            table.published(Self.applications(2500, activities: 2), by: systems[0].id, now: Self.now)
+            table.published(Self.applications(1, activities: 5000), by: systems[1].id, now: Self.now)
+            table.published(Self.applications(3, activities: 1), by: systems[2].id, now: Self.now)
+            let offers = table.offers(now: Self.now)
+            let counts = systems.map { system in offers.count { $0.system.id == system.id } }
+            #expect(counts == [OfferTable.maxOfSystem, OfferTable.maxOfApplication, 3])
+            #expect(table.omittedCount == 10_003 - offers.count)
+            table.published([:], by: systems[0].id, now: Self.now)
+            #expect(table.offers(now: Self.now).count == OfferTable.maxOfApplication + 3)
+            table.removed(systems[1].id)
+            #expect(table.omittedCount == 0)
+        }
+    }
+
+    @Test func `all systems together cannot fill more than the list holds`() async throws {
+        try await self.with(2) { table, systems in
+            var table = table
+            // Systems that are not listed yet, or no longer, count too.
+            for _ in 0..<(OfferTable.maxInAll / OfferTable.maxOfSystem) {
+                let stranger = try Self.randomID()
+                table.published(Self.applications(100, activities: 1), by: stranger, now: Self.now)
+            }
+            table.published(Self.applications(3, activities: 1), by: systems[0].id, now: Self.now)
+            #expect(table.offers(now: Self.now).isEmpty && table.omittedCount == 3)
+            // What has expired makes room.
+            let later = Self.now + .seconds(601)
+            table.expire(now: later)
+            table.published(Self.applications(3, activities: 1), by: systems[0].id, now: later)
+            #expect(table.offers(now: later).count == 3 && table.omittedCount == 0)
+        }
+    }
+
+    private static func randomID() throws -> SystemID {
+        try #require(SystemID(bytes: (0..<32).map { _ in UInt8.random(in: 0...255) }))
+    }
+
+    @Test func `the first application that states an id keeps it`() async throws {
+        try await self.with(2) { table, systems in
+            var table = table
+            let id = UUID()
+            let records = [id.uuidString.lowercased(): Self.record()]
+            table.published(["com.example.first": records], by: systems[0].id, now: Self.now)
+            table.published(["com.example.second": records], by: systems[1].id, now: Self.now)
+            // In capital letters it is the same id.
+            let twice = records.merging([id.uuidString: Self.record(1)]) { $1 }
+            table.published(
+                ["com.example.first": twice, "com.example.third": records],
+                by: systems[0].id,
+                now: Self.now
+            )
+            #expect(table.offers(now: Self.now).map(\.applicationID) == ["com.example.first"])
+            #expect(table.offers(now: Self.now).map(\.id) == [id])
+            table.published([:], by: systems[0].id, now: Self.now)
+            table.published(["com.example.second": records], by: systems[1].id, now: Self.now)
+            #expect(table.offers(now: Self.now).map(\.applicationID) == ["com.example.second"])
+        }
+    }
+
+    @Test(arguments: [0, -1, 86_401, .min, .max] as [Int64])
+    func `a descriptor with a lifetime outside its range is ignored`(seconds: Int64) {
+        let record = Self.record(lifetime: seconds)
+        #expect(ActivityDescriptor(key: UUID().uuidString, record) == nil)
+    }
+
+    @Test func `a descriptor that is not one is ignored, and an expiry in the past is for display only`() throws {
+        let good = Self.record()
+        #expect(ActivityDescriptor(key: "no id", good) == nil)
+        for key in ["Type", "Expires", "Lifetime"] {
+            var damaged = good
+            damaged[key] = nil
+            #expect(ActivityDescriptor(key: UUID().uuidString, damaged) == nil, "\(key)")
+            damaged[key] = ["nested": 1]
+            #expect(ActivityDescriptor(key: UUID().uuidString, damaged) == nil, "\(key)")
+        }
+        for type in ["editing", "com.exa\u{1B}[2Jmple", "", "com.example." + String(repeating: "x", count: 300)] {
+            var damaged = good
+            damaged["Type"] = .string(type)
+            #expect(ActivityDescriptor(key: UUID().uuidString, damaged) == nil, "\(type.debugDescription)")
+        }
+        #expect(ActivityDescriptor(key: UUID().uuidString, good)?.expirationDate == Date(timeIntervalSince1970: 0))
+    }
+
+    @Test func `a title cannot steer a terminal, and is cut off`() throws {
+        for title in ["\u{1B}]0;owned\u{7}Text", "\u{9B}31mText", "Te\r\nxt", "T\u{202E}ext", "\u{0}Text\u{200B}"] {
+            var record = Self.record()
+            record["Title"] = .string(title)
+            let shown = try #require(ActivityDescriptor(key: UUID().uuidString, record)?.title)
+            #expect(shown.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "\(shown)")
+            #expect(!shown.contains("\u{202E}") && !shown.contains("\u{9B}"))
+            let activity = UserActivity(type: "com.example.editing", title: title)
+            #expect(try ActivityPayload(activity, isStale: false).attributes.title == shown)
+        }
+        var record = Self.record()
+        record["Title"] = .string(String(repeating: "é", count: 1000))
+        #expect(ActivityDescriptor(key: UUID().uuidString, record)?.title?.utf8.count == 512)
+        record["Title"] = "\u{1B}\u{7}"
+        #expect(ActivityDescriptor(key: UUID().uuidString, record)?.title == nil)
+    }
+
+    @Test func `1 000 offers from 100 systems are all listed, by system and application`() async throws {
+        try await self.with(1) { table, systems in
+            var table = table
+            let names = (0..<100).map { "System \($0 < 10 ? "0" : "")\($0)" }
+            for name in names.shuffled() {
+                let system = RemoteSystem(
+                    id: try Self.randomID(),
+                    displayName: name,
+                    kind: systems[0].kind,
+                    status: systems[0].status,
+                    platform: systems[0].platform,
+                    discoveryType: systems[0].discoveryType,
+                    authorizationKind: systems[0].authorizationKind,
+                    isLocal: false,
+                    applications: [],
+                    accountID: nil,
+                    accountName: nil,
+                    origin: systems[0].origin
+                )
+                table.listed(system)
+                table.published(Self.applications(10, activities: 1), by: system.id, now: Self.now)
+            }
+            let offers = table.offers(now: Self.now)
+            #expect(offers.map(\.system.displayName) == names.flatMap { Array(repeating: $0, count: 10) })
+            #expect(offers.prefix(10).map(\.applicationID) == (0..<10).map { "com.example.a\($0)" })
+            #expect(table.omittedCount == 0)
+        }
+    }
+}
