@@ -84,9 +84,9 @@ actor ActivityBusPrograms {
             guard let offer = watcher.offers.first(where: { $0.id.uuidString.lowercased() == id.lowercased() }) else {
                 throw ContinuationError(.activityUnknown, "No other system offers this activity.", side: .local)
             }
-            let continued = try await OfferContinuation(watcher, self.configuration, self.webpages)
-                .continue(offer, in: application.isEmpty ? nil : application)
-            return [.string(continued ?? "")]
+            let continuation = OfferContinuation(watcher, self.configuration, self.webpages) { await self.host(of: $0) }
+            let continued = try await continuation.continue(offer, in: application.isEmpty ? nil : application)
+            return [.string(continued.id ?? "")]
         }
     }
 
@@ -140,6 +140,11 @@ actor ActivityBusPrograms {
         }
         self.programs[sender] = Program(application: application, host: host, running: running)
         isRegistered = true
+    }
+
+    /// The host of an application that a program on the bus has registered.
+    private func host(of application: String) -> UserActivityHost? {
+        self.programs.values.first { $0.application == application }?.host
     }
 
     /// The process of a program. A sandboxed one is the application that its sandbox names, and no other one.

@@ -168,15 +168,8 @@ final class ActivityBusServer: Sendable {
 
     /// The process id of a program on the bus.
     func processID(of program: String) async -> Int32? {
-        await BlockingCalls.run(atMost: .seconds(5)) { cancellable in
-            var id: UInt32?
-            unsafe try? MessageBus.session.withConnection(cancellable) { connection throws(MessageBus.Failure) in
-                let call = MessageBus.Call.bus("GetConnectionUnixProcessID", [.string(program)])
-                unsafe try MessageBus.send(call, over: connection, cancellable) { response, _ in
-                    id = unsafe BusSignal.number(of: response)
-                }
-            }
-            return id.flatMap { Int32(exactly: $0) }
-        }
+        let call = MessageBus.Call.bus("GetConnectionUnixProcessID", [.string(program)])
+        let id = try? await self.loop.call(call, within: .seconds(5)) { unsafe BusSignal.number(of: $0.pointer) }
+        return id.flatMap { $0 }.flatMap { Int32(exactly: $0) }
     }
 }

@@ -1,37 +1,95 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import RemoteSystems
-internal import UserActivities
+internal import FoundationEssentials
+package import RemoteSystems
+package import UserActivities
 
 /// Continues offers where the user, or a program for the user, has chosen.
-struct OfferContinuation: Sendable {
-    private let watcher: UserActivityWatcher
-    private let webpages: WebpageContinuation
+package struct OfferContinuation: Sendable {
+    /// Where an offer was continued.
+    package enum Receiver: Sendable, Hashable {
+        case application(RemoteSystemApplication)
+        /// The browser, or the application of the page's site, and its id if it is known.
+        case browser(id: String?)
 
-    init(_ watcher: UserActivityWatcher, _ configuration: RemoteSystemsConfiguration, _ resolver: WebpageResolver?) {
-        self.watcher = watcher
-        self.webpages = WebpageContinuation(watcher, configuration, resolver)
+        /// The id of the application or of the browser; `nil` for a browser whose id is not known.
+        package var id: String? {
+            switch self {
+            case .application(let application): application.id
+            case .browser(let id): id
+            }
+        }
     }
 
+    private let watcher: UserActivityWatcher
+    private let configuration: RemoteSystemsConfiguration
+    private let webpages: WebpageContinuation
+    private let host: @Sendable (_ application: String) async -> UserActivityHost?
+
+    /// - Parameters:
+    ///   - watcher: a watcher that lists the offers.
+    ///   - configuration: of the process that continues them.
+    ///   - resolver: finds the application of a web page's site; `nil` if only the browser shows pages.
+    ///   - host: returns the host of an application that runs in this process, which then continues an offer without a
+    ///     connection to it. Defaults to none.
+    package init(
+        _ watcher: UserActivityWatcher,
+        _ configuration: RemoteSystemsConfiguration,
+        _ resolver: WebpageResolver?,
+        host: @escaping @Sendable (_ application: String) async -> UserActivityHost? = { _ in nil }
+    ) {
+        self.watcher = watcher
+        self.configuration = configuration
+        self.webpages = WebpageContinuation(watcher, configuration, resolver)
+        self.host = host
+    }
+
+    /// Lets an application of this system continue the offer, or the browser.
+    ///
     /// - Parameter receiver: the id of the application; `nil` for the only one, or the browser if there is none.
-    /// - Returns: the application that has continued it, or the browser, if it is known.
-    func `continue`(_ offer: UserActivityOffer, in receiver: String?) async throws -> String? {
+    /// - Throws: ``ContinuationError``.
+    package func `continue`(_ offer: UserActivityOffer, in receiver: String?) async throws -> Receiver {
         switch self.watcher.choice(for: offer, in: receiver) {
         case .application(let application):
-            try await application.continue(offer)
-            return application.id
+            if let host = await self.host(application.id) {
+                try await host.continue(offer)
+            } else {
+                try await application.continue(offer)
+            }
+            return .application(application)
         case .browser:
-            return try await self.webpages.continue(offer)
+            return .browser(id: try await self.webpages.continue(offer))
         case .applications(let applications):
             throw ContinuationError(
                 .noHandler,
-                "Several applications continue this activity: \(applications.map(\.id).joined(separator: ", ")). "
-                    + "Choose one.",
+                "Several applications continue activities of this type: "
+                    + "\(applications.map(\.id).joined(separator: ", ")). State which one.",
                 side: .local
             )
         case .none:
-            throw ContinuationError(.noHandler, "Nothing on this system continues this activity now.", side: .local)
+            throw self.refusal(of: offer, in: receiver)
         }
+    }
+
+    /// The reason why nothing on this system continues the offer.
+    private func refusal(of offer: UserActivityOffer, in receiver: String?) -> ContinuationError {
+        if let receiver {
+            return ContinuationError(
+                .noHandler,
+                "The application \(receiver) is not installed here and does not run here, or does not continue "
+                    + "activities of the type \(offer.activityType), or its hand-off is switched off. "
+                    + "'remotesystems activities why-not' checks the conditions.",
+                side: .local
+            )
+        }
+        let unmet = self.watcher.findings(about: offer.id.uuidString).first { !$0.isMet }
+        let isPermitted = (try? HandOffSettings.read(self.configuration).everything.receiving) ?? false
+        return ContinuationError(
+            unmet?.condition == .publisher ? .publisherMismatch : isPermitted ? .noHandler : .disabled,
+            [unmet?.message ?? "Nothing on this system continues this activity now.", unmet?.advice]
+                .compactMap(\.self).joined(separator: " "),
+            side: .local
+        )
     }
 }

@@ -113,7 +113,7 @@ package actor OfferPresenter: Service {
         var continued = Continued(offer: offer)
         do {
             continued.application = try await OfferContinuation(self.watcher, self.configuration, self.webpages)
-                .continue(offer, in: receiver)
+                .continue(offer, in: receiver).id
         } catch {
             continued.failure = error
         }

@@ -97,38 +97,14 @@ struct ActivitiesContinueCommand: Subcommand {
         _ configuration: RemoteSystemsConfiguration,
         _ output: Output
     ) async throws {
-        switch watcher.choice(for: offer, in: self.application) {
+        let receiver = try await OfferContinuation(watcher, configuration, WebpageResolver(configuration))
+            .continue(offer, in: self.application)
+        try output.json(ContinuedHereOutput(id: offer.shownID, application: receiver.id))
+        switch receiver {
         case .application(let application):
-            try await application.continue(offer)
-            try output.json(ContinuedHereOutput(id: offer.shownID, application: application.id))
             try output.line("Continued in \(application.displayName.printable).")
-        case .applications(let applications):
-            throw Failure(
-                "\(RemoteSystemError.Code.invalidArgument)",
-                "Several applications continue activities of this type: "
-                    + "\(applications.map(\.id).joined(separator: ", ")). Choose one with --in."
-            )
-        case .browser:
-            let receiver = try await WebpageContinuation(watcher, configuration, WebpageResolver(configuration))
-                .continue(offer)
-            try output.json(ContinuedHereOutput(id: offer.shownID, application: receiver))
-            try output.line("Continued in \(receiver?.printable ?? "the browser").")
-        case .none where self.application == nil:
-            let unmet = watcher.findings(about: offer.shownID).first { !$0.isMet }
-            let isPermitted = (try? HandOffSettings.read(configuration).everything.receiving) ?? false
-            throw ContinuationError(
-                unmet?.condition == .publisher ? .publisherMismatch : isPermitted ? .noHandler : .disabled,
-                [unmet?.message, unmet?.advice].compactMap(\.self).joined(separator: " "),
-                side: .local
-            )
-        case .none:
-            throw ContinuationError(
-                .noHandler,
-                "The application \(self.application ?? "") is not installed here and does not run here, or does not "
-                    + "continue activities of the type \(offer.activityType), or its hand-off is switched off. "
-                    + "'remotesystems activities why-not' checks the conditions.",
-                side: .local
-            )
+        case .browser(let id):
+            try output.line("Continued in \(id?.printable ?? "the browser").")
         }
     }
 
