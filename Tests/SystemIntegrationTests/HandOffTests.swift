@@ -12,19 +12,25 @@ extension SystemTests {
         private static let type = "com.example.writing"
         private static let restored = "restore An unfinished sentence, \(1 << 20)"
 
-        @Test func `an activity goes to another machine and another one back, with streams (H-01, H-16, H-36)`()
+        @Test
+        func `an activity goes to another machine and another one back, with streams (H-01, H-16, H-36, H-53)`()
             async throws
         {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 for (origin, receiver) in [(machines[0], machines[1]), (machines[1], machines[0])] {
+                    // A system nearby learns of the activity without asking.
+                    let watching = try receiver.command(["activities", "watch"])
                     let offering = try origin.application("test.author", offering: Self.type)
                     let receiving = try receiver.application("test.reader", continuing: Self.type)
                     try await offering.reached("offering")
+                    try await watching.reported("offered", within: .seconds(60))
                     let began = Date()
                     let continued = try await receiver.continueActivity(Self.type)
                     #expect(continued.code == 0, "\(continued.lines)")
                     report("searching for an activity and continuing it", [Date().timeIntervalSince(began)])
+                    try await watching.reported("withdrawn", within: .seconds(60))
+                    await watching.stop()
                     // The content was saved for this continuation, and the streams have carried 1 MiB.
                     try await receiving.reached(Self.restored)
                     #expect(offering.steps.contains("save"))
@@ -39,26 +45,35 @@ extension SystemTests {
             }
         }
 
+        /// Also H-64 and H-66: the type of a kind of document need not be stated again.
         @Test
-        func `an application that does not run is started by its host daemon and continues (H-12, H-13, H-64, H-66)`()
+        func
+            `an application that two systems need is started once by its host daemon, and continues both (H-12, H-13)`()
             async throws
         {
             try await SimulatedNetwork.with { network in
-                let machines = try await network.addMachines("alpha", "beta")
-                let (a, b) = (machines[0], machines[1])
+                let machines = try await network.addMachines("alpha", "beta", "gamma")
+                let (a, b, c) = (machines[0], machines[1], machines[2])
                 // The origin's daemon speaks for the application that offers.
                 let originDaemon = try await a.startDaemon(data: "\(a.host.directory)/data")
-                let offering = try a.application("test.author", offering: Self.type)
-                try await offering.reached("offering")
+                let sketching = "com.example.sketching"
+                let offering = [
+                    try a.application("test.author", offering: Self.type),
+                    try c.application("test.author", offering: sketching),
+                ]
+                for application in offering { try await application.reached("offering") }
                 let data = "\(b.host.directory)/data"
                 let reader = Application(file: "\(b.host.directory)/test.reader")
                 try b.install(
                     "test.reader",
                     [
-                        try builtProgram("activity-probe"), "test.reader", reader.file, "eth0", Self.type,
+                        try builtProgram("activity-probe"), "test.reader", reader.file, "eth0",
+                        "\(Self.type),\(sketching)",
                     ],
-                    // The type of a kind of document need not be stated again.
-                    #""documentTypes": [{"mediaTypes": ["text/plain"], "activityType": "\#(Self.type)"}]"#,
+                    #"""
+                    "documentTypes": [{"mediaTypes": ["text/plain"], "activityType": "\#(Self.type)"}],
+                    "activityTypes": ["\#(sketching)"]
+                    """#,
                     in: data
                 )
                 let daemon = try await b.startDaemon(data: data)
@@ -66,9 +81,15 @@ extension SystemTests {
                 let foreign = try await a.failedCall(b.address, "org.remotesystems.activities", "test.reader")
                 #expect(foreign.contains("offers no service"), "\(foreign)")
                 #expect(reader.steps.isEmpty)
-                let continued = try await b.continueActivity(Self.type)
-                #expect(continued.code == 0, "\(continued.lines)")
-                #expect(reader.steps == ["started", "decide \(Self.type)", "received", Self.restored])
+                async let one = b.continueActivity(Self.type)
+                async let other = b.continueActivity(sketching)
+                for continued in try await [one, other] { #expect(continued.code == 0, "\(continued.lines)") }
+                let steps = reader.steps
+                #expect(steps.count { $0 == "started" } == 1, "\(steps)")
+                #expect(
+                    Set(steps.filter { $0.hasPrefix("decide") }) == ["decide \(Self.type)", "decide \(sketching)"]
+                )
+                #expect(steps.count { $0 == Self.restored } == 2, "\(steps)")
                 await daemon.stop()
                 await originDaemon.stop()
             }
@@ -134,120 +155,236 @@ extension SystemTests {
             }
         }
 
-        @Test(arguments: ["", "save", "stream"])
-        func `an origin that is killed ends the offer, and the receiver learns why (H-60)`(step: String) async throws {
+        /// The pairs of applications of a test: one pair for each step, with an activity type of its own.
+        private static func type(_ step: String) -> String { "com.example.\(step.isEmpty ? "waiting" : step)" }
+
+        @Test func `an origin that is killed at any step ends the offer, and the receiver learns why (H-60)`()
+            async throws
+        {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
-                let offering = try a.application("test.author", offering: Self.type, stop: step)
-                let receiving = try b.application("test.reader", continuing: Self.type)
-                try await offering.reached("offering")
-                if step.isEmpty {
-                    offering.kill()
-                    let gone = try await b.continueActivity(Self.type)
-                    #expect(gone.code == 1, "\(gone.lines)")
-                    #expect(receiving.steps == ["started"])
-                    return
+                var pairs: [String: (origin: Application, receiver: Application)] = [:]
+                for step in ["waiting", "save", "received", "stream"] {
+                    let isReceivers = step == "received"
+                    pairs[step] = (
+                        try a.application(
+                            "test.author.\(step)",
+                            offering: Self.type(step),
+                            stop: isReceivers ? "" : step
+                        ),
+                        try b.application(
+                            "test.reader.\(step)",
+                            continuing: Self.type(step),
+                            hold: isReceivers ? step : ""
+                        )
+                    )
                 }
-                let continuing = try b.command(["activities", "continue", Self.type])
-                try await offering.reached(step)
-                offering.kill()
-                try await receiving.letsFail(continuing)
-                try await receiving.reached("failed originGone")
-                #expect(!receiving.steps.contains { $0.hasPrefix("restore") })
+                for pair in pairs.values { try await pair.origin.reached("offering") }
+                for (step, pair) in pairs where step != "waiting" {
+                    let continuing = try b.command(["activities", "continue", Self.type(step)])
+                    try await (step == "received" ? pair.receiver : pair.origin).reached(step)
+                    pair.origin.kill()
+                    pair.receiver.release()
+                    try await pair.receiver.letsFail(continuing)
+                    try await pair.receiver.reached("failed originGone")
+                    #expect(!pair.receiver.steps.contains { $0.hasPrefix("restore") })
+                }
+                let waiting = try #require(pairs["waiting"])
+                waiting.origin.kill()
+                let gone = try await b.continueActivity(Self.type("waiting"))
+                #expect(gone.code == 1, "\(gone.lines)")
+                #expect(waiting.receiver.steps == ["started"])
             }
         }
 
-        @Test(arguments: ["decide", "received", "restore"])
-        func `a receiver that is killed before it acknowledged takes nothing from the origin (H-35, H-36)`(
-            step: String
-        ) async throws {
+        @Test func `a receiver that is killed before it acknowledged takes nothing from the origin (H-35, H-36)`()
+            async throws
+        {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta", "gamma")
                 let (a, b, c) = (machines[0], machines[1], machines[2])
-                let offering = try a.application("test.author", offering: Self.type)
-                let receiving = try b.application("test.reader", continuing: Self.type, stop: step)
-                let other = try c.application("test.reader", continuing: Self.type)
-                try await offering.reached("offering")
-                let continuing = try b.command(["activities", "continue", Self.type])
-                try await receiving.reached(step)
-                receiving.kill()
-                #expect(try await continuing.exit(within: .seconds(90)) == 2)
-                let second = try await c.continueActivity(Self.type)
-                if step == "restore" {
-                    // It was acknowledged: the origin has given it up.
-                    try await offering.reached("handed-over test.reader")
-                    #expect(second.code == 1, "\(second.lines)")
-                    #expect(other.steps == ["started"])
-                } else {
-                    #expect(second.code == 0, "\(second.lines)")
-                    try await other.reached(Self.restored)
-                    #expect(offering.steps.count { $0.hasPrefix("handed-over") } == 1)
+                let steps = ["decide", "received", "streaming", "restore"]
+                let applications = try steps.map { step in
+                    (
+                        origin: try a.application("test.author.\(step)", offering: Self.type(step)),
+                        killed: try b.application("test.reader.\(step)", continuing: Self.type(step), stop: step),
+                        other: try c.application("test.reader.\(step)", continuing: Self.type(step))
+                    )
+                }
+                for application in applications { try await application.origin.reached("offering") }
+                for (step, application) in zip(steps, applications) {
+                    let continuing = try b.command(["activities", "continue", Self.type(step)])
+                    try await application.killed.reached(step)
+                    application.killed.kill()
+                    #expect(try await continuing.exit(within: .seconds(90)) == 2)
+                    let second = try await c.continueActivity(Self.type(step))
+                    if ["streaming", "restore"].contains(step) {
+                        // It was acknowledged: the origin has given it up.
+                        try await application.origin.reached("handed-over test.reader.\(step)")
+                        #expect(second.code == 1, "\(second.lines)")
+                        #expect(application.other.steps == ["started"])
+                    } else {
+                        #expect(second.code == 0, "\(second.lines)")
+                        try await application.other.reached(Self.restored)
+                        #expect(application.origin.steps.count { $0.hasPrefix("handed-over") } == 1)
+                    }
                 }
             }
         }
 
-        @Test(.timeLimit(.minutes(3)))
-        func `a cable that is cut is reported on both sides, and the offer remains (H-60)`() async throws {
+        @Test(.timeLimit(.minutes(4)))
+        func `a cable that is cut at any step is reported, and what was not acknowledged stays offered (H-36, H-60)`()
+            async throws
+        {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
-                let offering = try a.application("test.author", offering: Self.type)
-                let receiving = try b.application("test.reader", continuing: Self.type, stop: "decide")
-                try await offering.reached("offering")
-                let continuing = try b.command(["activities", "continue", Self.type])
-                try await receiving.reached("decide \(Self.type)")
-                try await a.host.setCable(plugged: false)
-                receiving.kill()
-                #expect(try await continuing.exit(within: .seconds(90)) == 2)
-                let gone = try await b.continueActivity(Self.type)
-                #expect(gone.code != 0, "\(gone.lines)")
-                try await a.host.setCable(plugged: true)
-                let reader = try b.application("test.second", continuing: Self.type)
-                _ = try await eventually("the continuation", within: .seconds(60), every: .seconds(1)) {
-                    try await b.continueActivity(Self.type).code == 0 ? true : nil
+                let steps = ["decide", "save", "received", "stream"]
+                let pairs = try steps.map { step in
+                    let isOrigins = step == "save" || step == "stream"
+                    return (
+                        origin: try a.application(
+                            "test.author.\(step)",
+                            offering: Self.type(step),
+                            hold: isOrigins ? step : "",
+                            dead: 6
+                        ),
+                        receiver: try b.application(
+                            "test.reader.\(step)",
+                            continuing: Self.type(step),
+                            hold: isOrigins ? "" : step,
+                            dead: 6
+                        )
+                    )
                 }
-                try await reader.reached(Self.restored)
+                for pair in pairs { try await pair.origin.reached("offering") }
+                let continuing = try steps.map { try b.command(["activities", "continue", Self.type($0)]) }
+                for (step, pair) in zip(steps, pairs) {
+                    try await (step == "save" || step == "stream" ? pair.origin : pair.receiver).reached(step)
+                }
+                try await a.host.setCable(plugged: false)
+                for pair in pairs {
+                    pair.origin.release()
+                    pair.receiver.release()
+                }
+                for (command, pair) in zip(continuing, pairs) {
+                    try await pair.receiver.letsFail(command)
+                    try await pair.receiver.reached("failed originGone")
+                    #expect(!pair.receiver.steps.contains { $0.hasPrefix("restore") })
+                }
+                try await pairs[3].origin.reached("stream-failed")
+                try await a.host.setCable(plugged: true)
+                for (step, pair) in zip(steps, pairs).dropLast() {
+                    _ = try await eventually("the continuation", within: .seconds(60), every: .seconds(1)) {
+                        try await b.continueActivity(Self.type(step)).code == 0 ? true : nil
+                    }
+                    try await pair.receiver.reached(Self.restored)
+                    #expect(pair.origin.steps.count { $0.hasPrefix("handed-over") } == 1)
+                }
+                // The last one was acknowledged before.
+                #expect(pairs[3].origin.steps.count { $0.hasPrefix("handed-over") } == 1)
             }
         }
 
-        @Test func `of two receivers at the same time one continues, and the other is refused (H-36)`() async throws {
+        @Test func `of two receivers that have the content one continues, and the other is refused (H-36)`()
+            async throws
+        {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta", "gamma")
                 let offering = try machines[0].application("test.author", offering: Self.type)
                 try await offering.reached("offering")
                 let receivers = try machines.dropFirst().map {
-                    try $0.application("test.reader", continuing: Self.type)
+                    try $0.application("test.reader", continuing: Self.type, hold: "received")
                 }
-                let results = try await withThrowingTaskGroup(of: Int32.self) { group in
-                    for machine in machines.dropFirst() {
-                        group.addTask { try await machine.continueActivity(Self.type).code }
-                    }
-                    return try await group.reduce(into: []) { $0.append($1) }
-                }
-                #expect(results.count { $0 == 0 } == 1, "\(results)")
+                let commands = try machines.dropFirst().map { try $0.command(["activities", "continue", Self.type]) }
+                for receiver in receivers { try await receiver.reached("received") }
+                for receiver in receivers { receiver.release() }
+                var codes: [Int32] = []
+                for command in commands { codes.append(try await command.exit(within: .seconds(60))) }
+                #expect(codes.sorted() == [0, 2], "\(commands.map(\.lines))")
                 #expect(receivers.count { $0.steps.contains(Self.restored) } == 1, "\(receivers.map(\.steps))")
                 #expect(offering.steps.count { $0.hasPrefix("handed-over") } == 1, "\(offering.steps)")
-                let refused = receivers.flatMap(\.steps).filter { $0.hasPrefix("failed") }
-                // A receiver that searched after the decision found no offer any more.
-                #expect(refused.isEmpty || refused == ["failed alreadyContinued"], "\(refused)")
+                #expect(receivers.flatMap(\.steps).filter { $0.hasPrefix("failed") } == ["failed alreadyContinued"])
             }
         }
 
         @Test(.enabled(if: OtherClock.isThere, "libfaketime is not installed"))
-        func `a machine whose clock is wrong by a day hands over like another`() async throws {
+        func `machines whose clocks are wrong by most of a day hand over like others`() async throws {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
-                let (a, b) = (machines[0], machines[1])
                 // Within the validity of certificates, which begins a day before.
-                let offering = try a.application(
-                    "test.author",
-                    offering: Self.type,
-                    around: OtherClock.off(byHours: 20)
-                )
-                let receiving = try b.application("test.reader", continuing: Self.type)
+                let clocks = [OtherClock.off(byHours: 20), OtherClock.off(byHours: -20)]
+                for (number, (origin, receiver)) in [(0, 1), (1, 0)].enumerated() {
+                    let type = "\(Self.type)-\(number)"
+                    let offering = try machines[origin].application(
+                        "test.author",
+                        offering: type,
+                        around: clocks[origin]
+                    )
+                    let receiving = try machines[receiver].application(
+                        "test.reader",
+                        continuing: type,
+                        around: clocks[receiver]
+                    )
+                    try await offering.reached("offering")
+                    let continued = try await machines[receiver].continueActivity(type)
+                    #expect(continued.code == 0, "\(continued.lines)")
+                    try await receiving.reached(Self.restored)
+                    await offering.process?.stop()
+                    await receiving.process?.stop()
+                }
+            }
+        }
+
+        @Test func `a service of another user is a system of its own on the same machine, and uses no other one`()
+            async throws
+        {
+            try await SimulatedNetwork.with { network in
+                let states = try await Accounts.shared.states(2)
+                let user = try await network.addMachine("alpha", state: states[0])
+                let state = "\(user.host.directory)/state"
+                try await run(["cp", "--recursive", states[1], state])
+                try await run(["chown", "--recursive", "65534:65534", state])
+                let program = try await user.host.programForEverybody()
+                let unprivileged = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + program
+                let service = Machine(host: user.host, name: "alpha", state: state, launch: unprivileged)
+                for (origin, receiver) in [(service, user), (user, service)] {
+                    let offering = try origin.command(["activities", "offer", "com.example.backup", "Step:=3"])
+                    try await offering.reported("offering", within: .seconds(30))
+                    let printing = try receiver.command(["activities", "continue", "com.example.backup", "--print"])
+                    #expect(try await printing.exit(within: .seconds(60)) == 0, "\(printing.lines)")
+                    #expect(printing.lines.contains { $0.contains(#""Step":3"#) }, "\(printing.lines)")
+                    let continued = try await offering.reported("continued", within: .seconds(30))
+                    let account = try receiver.command(["account", "show"])
+                    _ = try await account.exit()
+                    #expect(account.reported.contains { $0.systemID == continued.systemID }, "\(account.lines)")
+                }
+                // The service cannot act as the user's system.
+                let intruder = Machine(host: user.host, name: "alpha", state: states[0], launch: unprivileged)
+                let refused = try intruder.command(["activities", "list"])
+                #expect(try await refused.exit(within: .seconds(60)) > 1, "\(refused.lines)")
+            }
+        }
+
+        @Test func `ten thousand descriptors of one machine do not hide the activity of another one`() async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta", "gamma")
+                let (a, b, c) = (machines[0], machines[1], machines[2])
+                let crowd = try a.application("test.crowd", crowd: 10)
+                let offering = try b.application("test.author", offering: Self.type)
+                let receiving = try c.application("test.reader", continuing: Self.type)
+                try await crowd.reached("offering")
                 try await offering.reached("offering")
-                let continued = try await b.continueActivity(Self.type)
+                // Four of each of the ten applications, and the one.
+                let events = try await eventually("the offers in the list", within: .seconds(60)) {
+                    let list = try c.command(["activities", "list"])
+                    _ = try await list.exit(within: .seconds(60))
+                    let events = list.reported.filter { $0.event == "activity" }
+                    return events.count == 41 ? events : nil
+                }
+                #expect(events.count { $0.title?.hasPrefix("Text") == true } == 40)
+                let continued = try await c.continueActivity(Self.type)
                 #expect(continued.code == 0, "\(continued.lines)")
                 try await receiving.reached(Self.restored)
             }
@@ -292,6 +429,9 @@ private struct Application {
         }
     }
 
+    /// Lets an application go on that waits at a step.
+    func release() { _ = FileManager.default.createFile(atPath: "\(self.file).go", contents: nil) }
+
     func kill() {
         if let process { Glibc.kill(process.id, SIGKILL) }
     }
@@ -304,6 +444,9 @@ extension Machine {
         offering type: String? = nil,
         continuing types: String = "-",
         stop step: String = "",
+        hold heldStep: String = "",
+        dead seconds: Int? = nil,
+        crowd count: Int? = nil,
         around: [String] = []
     ) throws -> Application {
         let file = "\(self.host.directory)/\(id)"
@@ -312,6 +455,9 @@ extension Machine {
         ]
         if let type { arguments.append("offer=\(type)") }
         if !step.isEmpty { arguments.append("stop=\(step)") }
+        if !heldStep.isEmpty { arguments.append("hold=\(heldStep)") }
+        if let seconds { arguments.append("dead=\(seconds)") }
+        if let count { arguments.append("crowd=\(count)") }
         return Application(file: file, process: try self.host.start(around + arguments, readsErrors: true))
     }
 

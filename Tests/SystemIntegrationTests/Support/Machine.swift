@@ -29,6 +29,7 @@ struct ReportedEvent: Sendable, Decodable {
     let sent: Int?
     let answered: Int?
     let lost: Int?
+    let title: String?
 
     /// The seconds from a time to this event.
     func seconds(since start: Date) -> Double { (time ?? .distantFuture).timeIntervalSince(start) }
