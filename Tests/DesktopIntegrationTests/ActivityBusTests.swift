@@ -62,6 +62,71 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a continuation over the bus is measured beside one in the process`() async throws {
+            try await TwoBuses.with { first, second in
+                let offering = try first.start(["/usr/bin/python3", "-c", Self.measured, "offer"])
+                let receiving = try second.start(["/usr/bin/python3", "-c", Self.measured, "continue", "11"])
+                #expect(try await receiving.exit(within: .seconds(90)) == 0, "\(receiving.lines)")
+                let probe = try second.start([
+                    try builtProgram("activity-probe"), "org.example.probe", "\(second.desktop.directory)/probe", "lo",
+                    "org.example.measured", "measure=11",
+                ])
+                #expect(try await probe.exit(within: .seconds(90)) == 0, "\(probe.lines)")
+                let bus = try #require(receiving.lines.last.flatMap(Double.init))
+                let process = try #require(probe.lines.last.flatMap(Double.init))
+                print("MEASURED: continue to handler: \(bus) ms over the bus, \(process) ms in the process")
+                await offering.stop()
+            }
+        }
+
+        /// Offers an activity again as soon as it was continued, or continues so many and prints the median of the
+        /// times until the handler had the content, in milliseconds.
+        private static let measured = """
+            import statistics, sys, time
+            from gi.repository import Gio, GLib
+            NAME, PATH = "org.remotesystems.Activities1", "/org/remotesystems/Activities1"
+            KIND, loop, bus = "org.example.measured", GLib.MainLoop(), Gio.bus_get_sync(Gio.BusType.SESSION)
+            activities = Gio.DBusProxy.new_sync(bus, Gio.DBusProxyFlags.NONE, None, NAME, PATH, NAME)
+            if sys.argv[1] == "offer":
+                def offer(*signal):
+                    if len(signal) > 2 and signal[2] != "Continued":
+                        return
+                    content = {"Text": GLib.Variant("s", "x" * 3000)}
+                    activities.Offer("(ssa{sv}a{sv})", KIND, "Measured", content, {})
+                activities.connect("g-signal", offer)
+                activities.Register("(sas)", "org.example.source", [])
+                offer()
+            else:
+                times, start, seen = [], [0], set()
+                def handle(_connection, _sender, _path, _interface, _method, arguments, invocation):
+                    times.append((time.monotonic() - start[0]) * 1000)
+                    invocation.return_value(GLib.Variant("(b)", (True,)))
+                def poll():
+                    for offer in activities.List():
+                        if offer["type"] == KIND and offer["id"] not in seen:
+                            seen.add(offer["id"])
+                            start[0] = time.monotonic()
+                            arguments = GLib.Variant("(ss)", (offer["id"], "org.example.sink"))
+                            activities.call("Continue", arguments, 0, 30000, None, ended)
+                            return False
+                    return True
+                def ended(proxy, result):
+                    proxy.call_finish(result)
+                    if len(times) == int(sys.argv[2]):
+                        print(statistics.median(times))
+                        loop.quit()
+                    else:
+                        GLib.timeout_add(10, poll)
+                handler = ("<node><interface name='org.remotesystems.ActivityHandler1'><method name='Continue'>"
+                    + "".join(f"<arg type='{kind}' direction='in'/>" for kind in ("s", "s", "a{sv}", "a{sv}"))
+                    + "<arg type='b' direction='out'/></method></interface></node>")
+                bus.register_object("/org/remotesystems/ActivityHandler1",
+                    Gio.DBusNodeInfo.new_for_xml(handler).interfaces[0], handle)
+                activities.Register("(sas)", "org.example.sink", [KIND])
+                GLib.timeout_add(10, poll)
+            loop.run()
+            """
+
         /// Calls the daemon, and prints the last part of each error's name.
         private static let caller = """
             import os, sys
