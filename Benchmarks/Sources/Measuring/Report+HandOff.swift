@@ -15,9 +15,30 @@ extension Report {
         /// Messages of 1 MiB over TLS, in the same rounds.
         package var rawTLS = Series(subject: ContestantName.rawTLSStreamed.rawValue)
 
+        /// The figures of a list with the offers of many systems.
+        package var crowd: Crowd?
+
+        package struct Crowd: Codable, Sendable {
+            package var offers: Int
+            package var systems: Int
+            /// The times from another activity becoming current until it is in the list.
+            package var listed: Series
+            /// The times of reading the list.
+            package var list: Series
+
+            package init(offers: Int, systems: Int) {
+                self.offers = offers
+                self.systems = systems
+                self.listed = Series(subject: "current to listed, among \(offers) offers of \(systems) systems")
+                self.list = Series(subject: "list of \(offers) offers")
+            }
+        }
+
         package init() {}
 
         package mutating func seal() {
+            self.crowd?.listed.seal()
+            self.crowd?.list.seal()
             self.listed.seal()
             self.continued.seal()
             self.streamed.seal()
@@ -32,6 +53,14 @@ extension Report {
             Goal("activity current to listed", .atMost, 20, "ms", figure: milliseconds(self.handOff?.listed)),
             Goal("continue to handler", .atMost, 10, "ms", figure: milliseconds(self.handOff?.continued)),
             Goal(
+                "current to listed, among 1000",
+                .atMost,
+                100,
+                "ms",
+                figure: milliseconds(self.handOff?.crowd?.listed)
+            ),
+            Goal("list of 1000 offers", .atMost, 100, "ms", figure: milliseconds(self.handOff?.crowd?.list)),
+            Goal(
                 "continuation stream to a raw TLS stream",
                 .atLeast,
                 0.95,
@@ -43,7 +72,8 @@ extension Report {
 
     var handOffTable: Table {
         var table = Table(title: "Hand-off", header: ["", "median ms", "p99 ms"])
-        for series in [self.handOff?.listed, self.handOff?.continued].compactMap(\.self) {
+        let crowd = self.handOff?.crowd
+        for series in [self.handOff?.listed, self.handOff?.continued, crowd?.listed, crowd?.list].compactMap(\.self) {
             table.append([
                 series.subject, series.median(\.median).map { $0 / 1e6 }.formatted,
                 (series.pooled?.p99).map { $0 / 1e6 }.formatted,

@@ -39,6 +39,7 @@ extension Driver {
                     try handOver(megabytes: megabytes, .file, from: offering, to: continuing).continued
                 )
             }
+            figures.crowd = try measureCrowd()
             figures.seal()
             report.handOff = figures
         } catch {
@@ -46,10 +47,40 @@ extension Driver {
         }
     }
 
-    private func handOffWorker(_ system: Int) throws -> Worker {
+    /// Measures a list of the offers of many systems.
+    private func measureCrowd() throws -> Report.HandOff.Crowd {
+        let systems = 20_100..<(20_100 + plan.crowdSystems)
+        let count = plan.crowdSystems * plan.crowdApplications
+        progress("\(count) offers of \(plan.crowdSystems) systems")
+        // The last one lists.
+        try createSystems(systems.lowerBound..<(systems.upperBound + 1))
+        let crowd = try Worker(["hand-off"], setup: Setup(credentials: credentials, directory: plan.directory))
+        defer { crowd.stop() }
+        try crowd.order(
+            .startCrowd(systems, applications: plan.crowdApplications, folder: "crowd"),
+            within: 300
+        )
+        let listing = try handOffWorker(systems.upperBound, folder: "crowd")
+        defer { listing.stop() }
+        try listing.order(.watchOffers)
+        try listing.order(.awaitOffers(count, seconds: 120), within: 130)
+        var figures = Report.HandOff.Crowd(offers: count, systems: plan.crowdSystems)
+        for _ in 0..<plan.handOffs {
+            let offer = try crowd.order(.offerActivity(megabytes: 0))
+            guard let began = offer.number, let id = offer.address,
+                let end = try listing.order(.awaitOffer(id, seconds: 20)).number,
+                let time = try listing.order(.listOffers).number
+            else { throw BenchError("A worker did not report an offer or a list.") }
+            figures.listed.append(Measurement(nanoseconds: [end - began], elapsedNanoseconds: max(end - began, 1)))
+            figures.list.append(Measurement(nanoseconds: [time], elapsedNanoseconds: max(time, 1)))
+        }
+        return figures
+    }
+
+    private func handOffWorker(_ system: Int, folder: String = "handed-over") throws -> Worker {
         let worker = try Worker(["hand-off"], setup: Setup(credentials: credentials, directory: plan.directory))
         do {
-            try worker.order(.startHandOff(system, folder: "handed-over"))
+            try worker.order(.startHandOff(system, folder: folder))
         } catch {
             worker.stop()
             throw error

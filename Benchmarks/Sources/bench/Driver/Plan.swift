@@ -27,6 +27,9 @@ struct Plan {
     var handOffs: Int { quick ? 5 : 50 }
     /// What a continuation stream transfers, in MiB.
     var handOffMegabytes: Int { quick ? 20 : 200 }
+    /// The systems that offer activities to one that lists them all, and the applications of each.
+    var crowdSystems: Int { quick ? 10 : 100 }
+    var crowdApplications: Int { quick ? 2 : 10 }
     var attackRounds: Int { quick ? 1 : 5 }
     var pacedMessages: Int { quick ? 300 : 2000 }
     /// The time for which an attack runs before anything is measured, in microseconds.

@@ -13,6 +13,8 @@ final class HandOffSystem: Sendable {
     private struct State {
         /// When each activity was first listed.
         var listed: [UUID: Int64] = [:]
+        /// When the list first had so many offers.
+        var counted: [Int: Int64] = [:]
         var offers: [UserActivityOffer] = []
         /// When the handler received the content, and when the stream had ended.
         var continued: Int64 = 0
@@ -72,6 +74,7 @@ final class HandOffSystem: Sendable {
                     let now = monotonicNanoseconds()
                     state.content.withLock { content in
                         content.offers = offers
+                        if content.counted[offers.count] == nil { content.counted[offers.count] = now }
                         for offer in offers where content.listed[offer.id] == nil { content.listed[offer.id] = now }
                     }
                 }
@@ -150,6 +153,25 @@ final class HandOffSystem: Sendable {
             try await Task.sleep(for: .milliseconds(2))
         }
         throw BenchError("The activity was not listed within \(seconds) s.")
+    }
+
+    /// Waits until so many activities are listed, and returns when they were.
+    func listed(count: Int, within seconds: Double) async throws -> Int64 {
+        let deadline = monotonicNanoseconds() + Int64(seconds * 1e9)
+        while monotonicNanoseconds() < deadline {
+            if let time = self.state.content.withLock({ $0.counted[count] }) { return time }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        let present = self.state.content.withLock { $0.offers.count }
+        throw BenchError("\(present) of \(count) activities were listed within \(seconds) s.")
+    }
+
+    /// Lists all offers, and returns the time that it took.
+    func list() -> Int64 {
+        let start = monotonicNanoseconds()
+        let count = self.watcher.offers.count
+        let end = monotonicNanoseconds()
+        return count > 0 ? end - start : 0
     }
 
     /// Continues an activity that is listed.

@@ -13,12 +13,28 @@ struct HandOff: ParsableCommand {
     )
 
     func run() throws {
+        WorkerConversation.raiseDescriptorLimit()
         let setup = try WorkerConversation.setup()
         let systems = PackedSystems(directory: setup.directory)
         var system: HandOffSystem?
+        var crowd: OfferingCrowd?
         try WorkerConversation.response(Response())
         try WorkerConversation.run { order in
             switch (order, system) {
+            case (.startCrowd(let numbers, let applications, let folder), nil):
+                let folder = "\(setup.directory)/\(folder)"
+                crowd = try blocking {
+                    try await OfferingCrowd(numbers, applications: applications, of: systems, folder: folder)
+                }
+                return Response()
+            case (.offerActivity, nil):
+                guard let crowd else { break }
+                let (id, time) = try blocking { try await crowd.offer() }
+                return Response(number: time, address: id.uuidString)
+            case (.awaitOffers(let count, let seconds), let system?):
+                return Response(number: try blocking { try await system.listed(count: count, within: seconds) })
+            case (.listOffers, let system?):
+                return Response(number: system.list())
             case (.startHandOff(let number, let folder), nil):
                 let folder = "\(setup.directory)/\(folder)"
                 system = try blocking { try await HandOffSystem(number, of: systems, setup.directory, folder: folder) }

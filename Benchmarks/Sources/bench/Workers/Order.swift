@@ -45,6 +45,12 @@ enum Order: Codable, Sendable {
     case offerActivity(megabytes: Int, StreamForm)
     /// Wait at most so many seconds until an activity is listed, and report the time.
     case awaitOffer(String, seconds: Double)
+    /// Run so many applications on each of these systems, advertised in this folder. Each offers an activity.
+    case startCrowd(Range<Int>, applications: Int, folder: String)
+    /// Wait at most so many seconds until so many activities are listed, and report the time.
+    case awaitOffers(Int, seconds: Double)
+    /// List all offers, and report the time that it took.
+    case listOffers
     /// Continue an activity, and report the time until its content or its stream had arrived.
     case continueActivity(String)
 
