@@ -13,7 +13,7 @@ def main() -> int:
     sources = [root / "Snippets", root / "Samples"]
     compiled = [path.read_text() for source in sources for path in sorted(source.rglob("*.swift")) if ".build" not in path.parts]
     failures = 0
-    pages = [page for product in ("RemoteSystems", "RemoteSystemsTesting") for page in (root / f"Sources/{product}").glob("*.docc/*.md")]
+    pages = [page for product in ("RemoteSystems", "RemoteSystemsTesting", "UserActivities") for page in (root / f"Sources/{product}").glob("*.docc/*.md")]
     for page in sorted(pages):
         for block in re.findall(r"```swift\n(.*?)```", page.read_text(), re.S):
             if not any(block.strip() in text for text in compiled):

@@ -36,7 +36,7 @@ public protocol ContinuationHandler: Sendable {
     /// - Returns: whether the application continued the activity.
     func continueUserActivity(
         _ activity: UserActivity,
-        restore: @escaping @Sendable ([any ActivityRestoring]) async -> Void
+        restore: @escaping ActivityRestoration
     ) async throws -> Bool
 
     /// Reports that a continuation that ``willContinueUserActivity(type:)`` accepted has failed. The default does
@@ -47,6 +47,9 @@ public protocol ContinuationHandler: Sendable {
     ///   - error: the reason. Its message can be shown to the user.
     func didFailToContinueUserActivity(type: String, error: ContinuationError) async
 }
+
+/// Calls ``ActivityRestoring/restoreUserActivityState(_:)`` of each object in the given order, one after the other.
+public typealias ActivityRestoration = @Sendable ([any ActivityRestoring]) async -> Void
 
 extension ContinuationHandler {
     /// The default implementation, which returns `true`.
