@@ -221,6 +221,23 @@ import ValueSets
         }
     }
 
+    @Test func `systems nearby learn of an offer on their own, and a filter leaves out those that are not near (H-53)`()
+        async throws
+    {
+        try await Desk.with(Log()) { desk in
+            let watchers = [.proximal, .cloud].map { type in
+                UserActivityWatcher(desk.stage.configuration, filters: [.discoveryType(type)])
+            }
+            for watcher in watchers { try await watcher.start() }
+            // The one that watches asks for nothing.
+            let offer = try await desk.offer(UserActivity(type: Self.editing))
+            #expect(offer.system.isAvailableByProximity)
+            try await desk.stage.eventually("it is near") { watchers[0].offers.map(\.id) == [offer.id] }
+            #expect(watchers[1].offers.isEmpty)
+            for watcher in watchers { await watcher.stop() }
+        }
+    }
+
     @Test func `an offer ends with its process, and with its time (X-04)`() async throws {
         try await Desk.with(Log()) { desk in
             let activity = UserActivity(type: Self.editing)

@@ -127,6 +127,25 @@ import ValueSets
         #expect(payload.attributes.targetContentIdentifier == "window-2" && payload.attributes.payloadVersion == 3)
     }
 
+    @Test func `the target picks the window that shows it, after a continuation too (X-13)`() async throws {
+        let windows = [("front", Set(["letter-1"])), ("middle", ["letter-2", "letter-3"]), ("back", ["letter-3"])]
+        let chosen = Mutex<[String?]>([])
+        let handler = ClosureContinuationHandler { activity in
+            let window = activity.window(among: windows) { $0.1 }?.0
+            chosen.withLock { $0.append(window) }
+        }
+        try await ContinuationTests.Desk.with(handler) { desk in
+            for target in ["letter-3", "letter-9", nil] {
+                let activity = UserActivity(type: ContinuationTests.editing)
+                activity.targetContentIdentifier = target
+                let offer = try await desk.offer(activity)
+                #expect(offer.targetContentIdentifier == target)
+                try await desk.continue(offer)
+            }
+            #expect(chosen.withLock { $0 } == ["middle", nil, nil])
+        }
+    }
+
     @Test(arguments: [
         "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "https:///path",
         "https://me:secret@example.com/",
@@ -180,7 +199,17 @@ import ValueSets
         }
     }
 
-    @Test func `types are reverse-DNS names, and each is named once (H-47, H-48, H-49)`() async throws {
+    @Test func `the application's id and types are reverse-DNS names, and each type is named once (H-47, H-48, H-49)`()
+        async throws
+    {
+        for id in [
+            "editor", "", "com.", "com.example.my editor", "com.example.\u{1B}[2J",
+            "a." + String(repeating: "b", count: 255),
+        ] {
+            let host = UserActivityHost(application: id, activityTypes: ["com.example.editing"])
+            let error = await #expect(throws: RemoteSystemError.self, "\(id)") { try await host.run() }
+            #expect(error?.code == .invalidArgument && error?.message.contains("\u{1B}") == false)
+        }
         for types in [["editing"], ["com.example."], ["com..a"], ["com.exa mple"], ["a.b", "a.b"], [""]] {
             let host = UserActivityHost(application: "com.example.editor", activityTypes: types)
             let error = await #expect(throws: RemoteSystemError.self, "\(types)") { try await host.run() }

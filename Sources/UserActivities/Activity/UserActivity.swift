@@ -176,7 +176,7 @@ public final class UserActivity: Sendable {
         set { self.change { $0.webpageURL = newValue } }
     }
 
-    /// The address from which the user came. Defaults to `nil`.
+    /// The address from which the user came. Defaults to `nil`. It must not contain a user name or a password.
     public var referrerURL: URL? {
         get { self.attributes.referrerURL }
         set { self.change { $0.referrerURL = newValue } }
@@ -291,11 +291,19 @@ public final class UserActivity: Sendable {
     /// - Parameter host: the application's host, which must be running. Defaults to `nil`: the only one that runs in
     ///   this process.
     /// - Throws: `RemoteSystemError` with the code `misuse` when the activity was invalidated, when no host runs or
-    ///   several run, or hand-off is switched off; with the code `invalidArgument` when the type, the web address or an
-    ///   identifier is not valid; with the code `localResources` when too much is published.
+    ///   several run, or hand-off is switched off; with the code `invalidArgument` when the type, an address or an
+    ///   identifier is not valid, or ``expirationDate`` has passed; with the code `localResources` when too much is
+    ///   published.
     public func becomeCurrent(at host: UserActivityHost? = nil) async throws {
         try ActivityTypeName.check(self.type)
         try self.attributes.check()
+        guard self.expirationDate.map({ $0.timeIntervalSinceNow > 0 }) ?? true else {
+            throw RemoteSystemError(
+                .invalidArgument,
+                "The expiration date of the activity has passed. Set a later one, or nil.",
+                side: .local
+            )
+        }
         let publisher = try host?.origin ?? ActivityPublishers.shared.only()
         let isPossible = self.state.withLock { state in
             guard state.machine.becomeCurrent() else { return false }

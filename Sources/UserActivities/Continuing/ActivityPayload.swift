@@ -199,9 +199,9 @@ extension ActivityAttributes {
             guard scheme == "http" || scheme == "https", url.host()?.isEmpty == false else {
                 throw invalid("The web address of an activity begins with http:// or https:// and has a host.")
             }
-            guard url.user() == nil, url.password() == nil else {
-                throw invalid("The web address of an activity must not contain a user name or a password.")
-            }
+        }
+        guard [self.webpageURL, self.referrerURL].allSatisfy({ $0?.user() == nil && $0?.password() == nil }) else {
+            throw invalid("An address of an activity must not contain a user name or a password.")
         }
         let texts = [
             self.webpageURL?.absoluteString, self.referrerURL?.absoluteString, self.targetContentIdentifier,

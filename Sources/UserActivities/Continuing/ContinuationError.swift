@@ -128,7 +128,10 @@ extension ContinuationError {
         case .messageTooLarge: self.init(.payloadTooLarge, error.message, side: error.side, cause: error)
         case .protocolViolation, .serviceFailed, .invalidMessage:
             self.init(.payloadInvalid, error.message, side: error.side, canRetry: error.canRetry, cause: error)
-        default: self.init(.originGone, error.message, side: error.side, canRetry: error.canRetry, cause: error)
+        default:
+            // A retry opens another connection.
+            let canRetry = error.canRetry || error.code == .connectionLost || error.code == .connectionClosed
+            self.init(.originGone, error.message, side: error.side, canRetry: canRetry, cause: error)
         }
     }
 }

@@ -89,6 +89,33 @@ struct IncomingContinuation: Sendable {
 
     private func fetchAndContinue(_ offer: OfferReference, _ target: RemoteSystemConnectionRequest) async throws {
         self.progress(.connecting)
+        let (connection, peer) = try await self.connect(offer, target)
+        do {
+            let (payload, continuation) = try await self.fetch(offer, over: connection, peer)
+            // Confirmed before anything is restored: if several systems continue the activity at the same time, only
+            // one of them shows it.
+            let confirmed = try await self.confirm(continuation, over: connection) {
+                try await self.connect(offer, target).connection
+            }
+            do {
+                try await self.restore(payload, continuation, over: confirmed)
+                await confirmed.close()
+            } catch {
+                await confirmed.close()
+                throw error
+            }
+            await connection.close()
+        } catch {
+            await connection.close()
+            throw error
+        }
+    }
+
+    /// Opens a connection to the application that offers the activity.
+    private func connect(
+        _ offer: OfferReference,
+        _ target: RemoteSystemConnectionRequest
+    ) async throws -> (connection: AppServiceConnection, peer: AppServiceCaller) {
         let connection = AppServiceConnection(
             to: AppServiceDescription(name: ActivityDescriptor.topic, applicationID: offer.application)
         )
@@ -104,20 +131,14 @@ struct IncomingContinuation: Sendable {
                 side: .remote
             )
         }
-        do {
-            try await self.fetchAndContinue(offer, over: connection, peer)
-            await connection.close()
-        } catch {
-            await connection.close()
-            throw error
-        }
+        return (connection, peer)
     }
 
-    private func fetchAndContinue(
+    private func fetch(
         _ offer: OfferReference,
         over connection: AppServiceConnection,
         _ peer: AppServiceCaller
-    ) async throws {
+    ) async throws -> (ActivityPayload, UUID) {
         self.progress(.requesting)
         let own = await self.proofs.own(for: offer.system, about: offer.activity)
         let response = try await self.send(
@@ -152,9 +173,38 @@ struct IncomingContinuation: Sendable {
             documents: self.options.documents ?? DocumentURLMapper.none
         )
         self.progress(.received)
-        // Confirmed before anything is restored: if several systems continue the activity at the same time, only one
-        // of them shows it.
-        _ = try await self.send(.confirm(continuation: continuation), over: connection)
+        return (payload, continuation)
+    }
+
+    /// Confirms that the content has arrived. If the connection is lost before the outcome is known, it is confirmed
+    /// once more over another one: the origin may have handed the activity over, and neither side would have it.
+    ///
+    /// - Parameter reconnect: opens another connection.
+    /// - Returns: the connection over which the continuation goes on.
+    private func confirm(
+        _ continuation: UUID,
+        over connection: AppServiceConnection,
+        reconnect: () async throws -> AppServiceConnection
+    ) async throws -> AppServiceConnection {
+        let request = ContinuationRequest.confirm(continuation: continuation)
+        do {
+            _ = try await self.send(request, over: connection)
+            return connection
+        } catch let error as ContinuationError where error.isOutcomeUnknown {
+            guard let second = try? await reconnect() else { throw error }
+            guard (try? await self.send(request, over: second)) != nil else {
+                await second.close()
+                throw error
+            }
+            return second
+        }
+    }
+
+    private func restore(
+        _ payload: ActivityPayload,
+        _ continuation: UUID,
+        over connection: AppServiceConnection
+    ) async throws {
         let streams = ContinuationStreams(
             isSupported: payload.attributes.supportsContinuationStreams,
             continuation: continuation,
@@ -199,6 +249,12 @@ extension ContinuationRequest {
 }
 
 extension ContinuationError {
+    /// Whether the request may have been executed: the connection was lost, or no response arrived in time.
+    fileprivate var isOutcomeUnknown: Bool {
+        let code = (self.cause as? RemoteSystemError)?.code
+        return code == .connectionLost || code == .deadlineExceeded
+    }
+
     fileprivate init(_ status: AppServiceConnectionStatus, _ error: RemoteSystemError?) {
         let message = error?.message ?? "The offering application cannot be reached (\(status))."
         let code: Code =

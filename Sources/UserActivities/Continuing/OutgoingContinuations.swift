@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import RemoteSystemsIdentity
 
 /// The continuations of this application's activities that other systems have begun.
 ///
@@ -33,15 +34,22 @@ struct OutgoingContinuations {
     /// The number of continued activities that are remembered, to say so to receivers that are late.
     static let maxContinued = 64
 
+    /// An activity that was continued.
+    private struct Continued {
+        let activity: UUID
+        let continuation: UUID
+        let receiver: SystemID
+    }
+
     private var offered: Set<UUID> = []
     /// Newest last.
-    private var continued: [UUID] = []
+    private var continued: [Continued] = []
     private var continuations: [UUID: Continuation] = [:]
 
     /// Offers an activity, even one that was continued before.
     mutating func offer(_ activity: UUID) {
         self.offered.insert(activity)
-        self.continued.removeAll { $0 == activity }
+        self.continued.removeAll { $0.activity == activity }
     }
 
     /// Ends an offer. Continuations that have begun cannot be confirmed any more; confirmed ones keep their streams.
@@ -52,7 +60,7 @@ struct OutgoingContinuations {
 
     /// Begins a continuation.
     mutating func begin(_ activity: UUID, id: UUID, over link: Link) throws(Refusal) {
-        guard !self.continued.contains(activity) else { throw .alreadyContinued }
+        guard !self.isContinued(activity) else { throw .alreadyContinued }
         guard self.offered.contains(activity) else { throw .unknown }
         guard self.continuations.count < Self.maxInAll,
             self.continuations.values.count(where: { $0.link == link }) < Self.maxOnLink
@@ -60,13 +68,21 @@ struct OutgoingContinuations {
         self.continuations[id] = Continuation(activity: activity, link: link)
     }
 
+    private func isContinued(_ activity: UUID) -> Bool { self.continued.contains { $0.activity == activity } }
+
     /// Decides a continuation. The activity is no longer offered.
     ///
+    /// A receiver that lost its connection before it knew the outcome confirms again over another one, to which the
+    /// continuation then belongs.
+    ///
     /// - Returns: the activity, which was continued now; `nil` if this was confirmed before.
-    mutating func confirm(_ id: UUID, over link: Link) throws(Refusal) -> UUID? {
+    mutating func confirm(_ id: UUID, over link: Link, by receiver: SystemID) throws(Refusal) -> UUID? {
+        if let before = self.continued.last(where: { $0.continuation == id && $0.receiver == receiver }) {
+            self.continuations[id] = Continuation(activity: before.activity, link: link, isConfirmed: true)
+            return nil
+        }
         guard let continuation = self.continuations[id], continuation.link == link else { throw .unknown }
-        guard !continuation.isConfirmed else { return nil }
-        guard !self.continued.contains(continuation.activity) else {
+        guard !self.isContinued(continuation.activity) else {
             self.continuations[id] = nil
             throw .alreadyContinued
         }
@@ -75,7 +91,7 @@ struct OutgoingContinuations {
             throw .unknown
         }
         self.continuations[id]?.isConfirmed = true
-        self.continued.append(continuation.activity)
+        self.continued.append(Continued(activity: continuation.activity, continuation: id, receiver: receiver))
         if self.continued.count > Self.maxContinued { self.continued.removeFirst() }
         return continuation.activity
     }
@@ -92,5 +108,4 @@ struct OutgoingContinuations {
     mutating func ended(_ link: Link) {
         self.continuations = self.continuations.filter { $0.value.link != link }
     }
-
 }

@@ -18,6 +18,17 @@ final class ActivityOrigin: Sendable {
         var isRunning = false
         /// Withdraws or refreshes the current offer at its time.
         var timer: Task<Void, Never>?
+
+        /// Gives up the activities that are not needed any more. One is needed as long as it is current, or a receiver
+        /// may open streams to it.
+        ///
+        /// - Returns: the activities that were given up. The caller releases them outside the lock.
+        mutating func releaseActivities() -> [UserActivity] {
+            let needed = self.continuations.activities.union(self.current.map { [$0.id] } ?? [])
+            let released = self.activities.filter { !needed.contains($0.key) }
+            for id in released.keys { self.activities[id] = nil }
+            return Array(released.values)
+        }
     }
 
     let topic = ApplicationTopic(ActivityDescriptor.topic)
@@ -65,15 +76,17 @@ final class ActivityOrigin: Sendable {
             return
         }
         let now = Date()
-        let end = min(activity.expirationDate ?? .distantFuture, now + TimeInterval(self.lifetime))
-        let left = Int((end.timeIntervalSince(now)).rounded(.up))
-        guard left > 0 else {
+        let own = activity.expirationDate?.timeIntervalSince(now)
+        // Also false for a date that is not a number.
+        guard own.map({ $0 > 0 }) ?? true else {
             self.withdraw(activity)
             return
         }
+        let seconds = min(own ?? .infinity, TimeInterval(self.lifetime))
+        let (end, left) = (now + seconds, Int(seconds.rounded(.up)))
         let descriptor = ActivityDescriptor(activity, expirationDate: end, lifetime: .seconds(left))
         try self.topic.put(Self.key(activity.id), descriptor.record)
-        let isFinal = activity.expirationDate.map { $0 <= end } ?? false
+        let isFinal = own.map { $0 <= seconds } ?? false
         // A current activity without a date of its own is offered as long as it is current.
         let pause = isFinal ? Duration.seconds(left) : .seconds(max(left / 2, 1))
         let timer = self.clock.task { [weak self, weak activity] in
@@ -176,7 +189,7 @@ final class ActivityOrigin: Sendable {
         let activity = try self.state.withLock { state throws(ContinuationError) -> UserActivity? in
             let id: UUID?
             do throws(OutgoingContinuations.Refusal) {
-                id = try state.continuations.confirm(continuation, over: link)
+                id = try state.continuations.confirm(continuation, over: link, by: receiver.systemID)
             } catch {
                 throw ContinuationError(error)
             }
@@ -225,12 +238,11 @@ final class ActivityOrigin: Sendable {
 
     /// Forgets what a connection has begun.
     func ended(_ link: ObjectIdentifier) {
-        self.state.withLock { state in
+        let released = self.state.withLock { state in
             state.continuations.ended(link)
-            // An activity stays referenced as long as it is current or a receiver may open streams to it.
-            let needed = state.continuations.activities.union(state.current.map { [$0.id] } ?? [])
-            state.activities = state.activities.filter { needed.contains($0.key) }
+            return state.releaseActivities()
         }
+        withExtendedLifetime(released) {}
     }
 
     private static let disabled = ContinuationError(
@@ -245,7 +257,7 @@ extension ActivityOrigin: ActivityPublisher {
         guard self.options.allowsSending else {
             throw RemoteSystemError(.misuse, "Hand-off from this application is switched off.", side: .local)
         }
-        let former = try self.state.withLock { state throws(RemoteSystemError) -> UserActivity? in
+        let (former, released) = try self.state.withLock { state throws(RemoteSystemError) in
             guard state.isRunning else {
                 throw RemoteSystemError(
                     .misuse,
@@ -258,8 +270,9 @@ extension ActivityOrigin: ActivityPublisher {
             state.activities[activity.id] = activity
             state.continuations.offer(activity.id)
             if let former, former !== activity { state.continuations.withdraw(former.id) }
-            return former === activity ? nil : former
+            return (former === activity ? nil : former, state.releaseActivities())
         }
+        withExtendedLifetime(released) {}
         do {
             try self.publish(activity)
         } catch {
@@ -273,15 +286,15 @@ extension ActivityOrigin: ActivityPublisher {
     }
 
     func withdraw(_ activity: UserActivity) {
-        let isWithdrawn = self.state.withLock { state in
-            guard state.current === activity else { return false }
+        let released = self.state.withLock { state -> [UserActivity]? in
+            guard state.current === activity else { return nil }
             state.current = nil
             state.timer?.cancel()
             state.timer = nil
             state.continuations.withdraw(activity.id)
-            return true
+            return state.releaseActivities()
         }
-        guard isWithdrawn else { return }
+        guard released != nil else { return }
         self.topic.remove(Self.key(activity.id))
         activity.lostCurrency()
     }

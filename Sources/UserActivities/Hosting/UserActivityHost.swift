@@ -73,6 +73,7 @@ public final class UserActivityHost: Service {
     /// The host of the application. It runs while this object runs.
     public let host: RemoteSystemHost
     private let options: Options
+    private let application: String
     private let activityTypes: [String]
     let origin: ActivityOrigin
     private let receiver: ActivityReceiver
@@ -139,6 +140,7 @@ public final class UserActivityHost: Service {
         self.host = RemoteSystemHost(configuration, services: services, options: hostOptions)
         proofs.use(self.host, source: options.voucher)
         self.options = options
+        self.application = configuration.applicationID
         self.activityTypes = activityTypes
         self.origin = origin
         self.receiver = receiver
@@ -163,8 +165,9 @@ public final class UserActivityHost: Service {
 
     /// Runs the host until its task is cancelled or a graceful shutdown is triggered, as `RemoteSystemHost.run()` does.
     ///
-    /// - Throws: `RemoteSystemError` as `RemoteSystemHost.run()` does, and with the code `invalidArgument` when an
-    ///   activity type is not valid or named twice, or an option is outside its range.
+    /// - Throws: `RemoteSystemError` as `RemoteSystemHost.run()` does, and with the code `invalidArgument` when the
+    ///   application's id or an activity type is no reversed domain name, a type is named twice, or an option is
+    ///   outside its range.
     public func run() async throws { try await self.run(isStaged: false) }
 
     package func run(isStaged: Bool) async throws {
@@ -181,6 +184,16 @@ public final class UserActivityHost: Service {
 
     private func validate() throws(RemoteSystemError) {
         try self.options.validate()
+        guard ActivityTypeName.isValid(self.application) else {
+            throw RemoteSystemError(
+                .invalidArgument,
+                """
+                The application id \(self.application.debugDescription.prefix(80)) is not valid for hand-off. Use a \
+                reversed domain name such as com.example.editor, of at most 256 letters, digits, '-', '_' and '.'.
+                """,
+                side: .local
+            )
+        }
         for type in self.activityTypes { try ActivityTypeName.check(type) }
         guard Set(self.activityTypes).count == self.activityTypes.count,
             self.receiver.activityTypes.count <= HandledTypes.max

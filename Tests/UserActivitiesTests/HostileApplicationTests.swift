@@ -1,0 +1,246 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import UserActivities
+
+/// Applications that respond wrongly, hang or fail, on either side. Nothing is lost at the origin.
+@Suite(.timeLimit(.minutes(2))) struct HostileApplicationTests {
+    typealias Desk = ContinuationTests.Desk
+
+    /// Runs a body with an origin that responds as it likes to the requests of a continuation.
+    private func with(
+        _ response: @escaping @Sendable (ValueSet) async throws -> ValueSet,
+        _ body:
+            @escaping @Sendable (_ offer: UserActivityOffer, _ desktop: StagedSystem, _ stage: DiscoveryStage)
+            async throws -> Void
+    ) async throws {
+        try await DiscoveryStage.with { stage in
+            let service = AppService(ActivityDescriptor.topic, requestSchema: .full, responseSchema: .full) {
+                try await response($0.message)
+            }
+            var editor = StagedApplication("com.example.editor")
+            editor.activities = .init(types: [ContinuationTests.editing], handler: RestoringHandler(objects: []))
+            let laptop = try stage.system("Laptop", application: "com.example.editor", services: [service])
+            let desktop = try stage.system("Desktop", applications: [editor])
+            for system in [laptop, desktop] { try await stage.appears(system) }
+            let watcher = stage.watcher()
+            try await watcher.start()
+            try await stage.eventually("both are listed") { watcher.systems.count == 2 }
+            let system = try #require(watcher.systems.first { $0.id == laptop.id })
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let descriptor = ActivityDescriptor(activity, expirationDate: .distantFuture, lifetime: .seconds(60))
+            try await body(
+                UserActivityOffer(descriptor, application: "com.example.editor", on: system),
+                desktop,
+                stage
+            )
+            await watcher.stop()
+        }
+    }
+
+    /// Continues an offer, and returns why it could not be.
+    private static func failure(of offer: UserActivityOffer, _ host: UserActivityHost) async -> ContinuationError? {
+        do throws(ContinuationError) {
+            try await host.continue(offer)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private static let payload: ValueSet = ["Type": .string(ContinuationTests.editing), "UserInfo": ["Caret": 1]]
+
+    @Test(
+        arguments: [
+            [:], ["Continuation": "text", "Payload": [:]], ["Continuation": .uuid(UUID())],
+            ["Continuation": .uuid(UUID()), "Payload": "text"], ["Continuation": .uuid(UUID()), "Payload": [:]],
+            ["Continuation": .uuid(UUID()), "Payload": ["Type": "com.example.other", "UserInfo": [:]]],
+            ["Continuation": .uuid(UUID()), "Payload": ["Type": "com.example.editing", "UserInfo": "text"]],
+            [
+                "Continuation": .uuid(UUID()),
+                "Payload": ["Type": "com.example.editing", "UserInfo": ["A": .uuid(UUID())]],
+            ],
+        ] as [ValueSet]
+    )
+    func `content of another form is refused, and not confirmed`(response: ValueSet) async throws {
+        let requests = Mutex<[String]>([])
+        try await self.with { message in
+            requests.withLock { $0.append(message["Request"]?.string ?? "") }
+            return response
+        } _: { offer, desktop, _ in
+            let host = try await desktop.activityHost()
+            let error = await #expect(throws: ContinuationError.self) { try await host.continue(offer) }
+            #expect(error?.code == .payloadInvalid && error?.message.isEmpty == false)
+            #expect(requests.withLock { $0 } == ["fetch"])
+        }
+    }
+
+    @Test func `an origin that responds to nothing ends in a time-out`() async throws {
+        try await self.with { _ in
+            try await Task.sleep(for: .seconds(3600))
+            return [:]
+        } _: { offer, desktop, stage in
+            let host = try await desktop.activityHost()
+            async let failure = Self.failure(of: offer, host)
+            try await stage.settle()
+            try await stage.advance(by: .seconds(20))
+            let code = await failure?.code
+            #expect(code == .timedOut)
+        }
+    }
+
+    @Test func `an origin that fails to confirm is not continued`() async throws {
+        try await self.with { message in
+            guard message["Request"] == "fetch" else { throw AppServiceFailure("No.", code: "com.example.no") }
+            return ["Continuation": .uuid(UUID()), "Payload": .dictionary(Self.payload)]
+        } _: { offer, desktop, _ in
+            let host = try await desktop.activityHost()
+            let error = await #expect(throws: ContinuationError.self) { try await host.continue(offer) }
+            #expect(error?.code == .payloadInvalid)
+        }
+    }
+
+    /// Hangs or fails at a stated step.
+    private final class Faulty: ContinuationHandler {
+        enum Fault { case decides, fails, hangs }
+        struct Failure: Error {}
+
+        let fault: Fault
+        let log = Mutex<[String]>([])
+
+        init(_ fault: Fault) { self.fault = fault }
+
+        private func hang() async {
+            // Does not even notice that it is cancelled.
+            await withCheckedContinuation { (waiting: CheckedContinuation<Void, Never>) in
+                Self.waiting.withLock { $0.append(waiting) }
+            }
+        }
+
+        private static let waiting = Mutex<[CheckedContinuation<Void, Never>]>([])
+
+        func willContinueUserActivity(type: String) async -> Bool {
+            self.log.withLock { $0.append("will") }
+            if self.fault == .decides { await self.hang() }
+            return true
+        }
+
+        func continueUserActivity(
+            _ activity: UserActivity,
+            restore: @escaping @Sendable ([any ActivityRestoring]) async -> Void
+        ) async throws -> Bool {
+            self.log.withLock { $0.append("continue") }
+            if self.fault == .fails { throw Failure() }
+            if self.fault == .hangs { await self.hang() }
+            return true
+        }
+
+        func didFailToContinueUserActivity(type: String, error: ContinuationError) async {
+            self.log.withLock { $0.append("failed \(error.code)") }
+        }
+    }
+
+    @Test func `a handler that throws is a failure with its error as the cause (H-61)`() async throws {
+        let handler = Faulty(.fails)
+        try await Desk.with(handler) { desk in
+            let offer = try await desk.offer(UserActivity(type: ContinuationTests.editing))
+            let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
+            #expect(error?.code == .handlerFailed && error?.cause is Faulty.Failure)
+            #expect(handler.log.withLock { $0 } == ["will", "continue", "failed handlerFailed"])
+        }
+    }
+
+    @Test func `a handler that never decides is given up, and the offer stays (H-55)`() async throws {
+        let handler = Faulty(.decides)
+        try await Desk.with(handler) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let offer = try await desk.offer(activity)
+            let host = try await desk.desktop.activityHost()
+            async let failure = Self.failure(of: offer, host)
+            try await desk.stage.eventually("it is asked") { handler.log.withLock { $0 } == ["will"] }
+            try await desk.stage.advance(by: .seconds(6))
+            let code = await failure?.code
+            #expect(code == .timedOut)
+            #expect(handler.log.withLock { $0 } == ["will", "failed timedOut"])
+            #expect(activity.isCurrent && desk.watcher.offers.map(\.id) == [activity.id])
+        }
+    }
+
+    @Test func `handlers that never return keep a bounded number of places`() async throws {
+        let handler = Faulty(.hangs)
+        try await Desk.with(handler) { desk in
+            for _ in 0..<ActivityReceiver.maxRunning {
+                let offer = try await desk.offer(UserActivity(type: ContinuationTests.editing))
+                let host = try await desk.desktop.activityHost()
+                _ = Task(executorPreference: desk.stage.taskExecutor) { try? await host.continue(offer) }
+                try await desk.stage.eventually("the origin has handed it over") {
+                    !desk.watcher.offers.contains { $0.id == offer.id }
+                }
+            }
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let offer = try await desk.offer(activity)
+            let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
+            #expect(error?.code == .handlerFailed && error?.canRetry == true)
+            #expect(error?.message.contains("8 other activities") == true)
+            #expect(activity.isCurrent)
+        }
+    }
+
+    @Test(arguments: [-1, .nan, -.infinity] as [Double])
+    func `an activity whose time is over cannot become current, and one that expires is withdrawn (X-04)`(
+        seconds: Double
+    ) async throws {
+        try await Desk.with(RestoringHandler(objects: [])) { desk in
+            let host = try await desk.laptop.activityHost()
+            let activity = UserActivity(type: ContinuationTests.editing)
+            activity.expirationDate = Date(timeIntervalSinceNow: seconds)
+            let error = await #expect(throws: RemoteSystemError.self) { try await activity.becomeCurrent(at: host) }
+            #expect(error?.code == .invalidArgument && error?.message.contains("expiration date") == true)
+            #expect(!activity.isCurrent)
+            activity.expirationDate = .distantFuture
+            let offer = try await desk.offer(activity)
+            // However late the date is, an offer that is not refreshed lasts 10 minutes.
+            #expect(offer.expirationDate.timeIntervalSinceNow <= 600)
+            activity.expirationDate = Date(timeIntervalSinceNow: seconds)
+            #expect(!activity.isCurrent)
+            try await desk.stage.eventually("it is withdrawn") { desk.watcher.offers.isEmpty }
+        }
+    }
+
+    @Test func `a password does not leave with the address from which the user came`() async throws {
+        try await Desk.with(RestoringHandler(objects: [])) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            activity.referrerURL = URL(string: "https://me:secret@example.com/")
+            let host = try await desk.laptop.activityHost()
+            let error = await #expect(throws: RemoteSystemError.self) { try await activity.becomeCurrent(at: host) }
+            #expect(error?.code == .invalidArgument && error?.message.contains("secret") == false)
+        }
+    }
+
+    @Test func `activities that are not offered any more are released (H-30)`() async throws {
+        try await Desk.with(RestoringHandler(objects: [])) { desk in
+            let host = try await desk.laptop.activityHost()
+            weak var former: UserActivity?
+            do {
+                let activity = UserActivity(type: ContinuationTests.editing)
+                former = activity
+                try await activity.becomeCurrent(at: host)
+            }
+            // The host keeps the current activity.
+            let isKept = former != nil
+            #expect(isKept)
+            let next = UserActivity(type: ContinuationTests.editing)
+            try await next.becomeCurrent(at: host)
+            try await desk.stage.advance(by: .seconds(301))
+            let isReleased = former == nil
+            #expect(isReleased)
+        }
+    }
+}
