@@ -242,7 +242,9 @@ if !isFetched {
         ),
         .testTarget(
             name: "RemoteSystemsTestingTests",
-            dependencies: ["RemoteSystemsTesting", "RemoteSystems", "RemoteSystemsTransport", nioCore, logging],
+            dependencies: [
+                "RemoteSystemsTesting", "RemoteSystems", "RemoteSystemsTransport", "UserActivities", nioCore, logging,
+            ],
             swiftSettings: settings
         ),
         // Association files, with servers on loopback.
