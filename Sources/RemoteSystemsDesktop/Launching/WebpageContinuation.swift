@@ -68,11 +68,31 @@ package struct WebpageContinuation: Sendable {
 
     private func open(_ page: URL, title: String?) async throws -> String? {
         if let application = await self.openInApplication(page, title: title) { return application }
+        if let browser = await self.openInRunningBrowser(page, title: title) { return browser }
         let decision = await self.openInBrowser(try LaunchURI(page.absoluteString))
         guard decision.status == .success else {
             throw ContinuationError(.noHandler, decision.reason ?? "The web address was not opened.", side: .local)
         }
         return decision.applicationID
+    }
+
+    /// Lets a running browser with the extension show the page.
+    ///
+    /// - Returns: the id of its application; `nil` if there is none or it did not show the page.
+    private func openInRunningBrowser(_ page: URL, title: String?) async -> String? {
+        let running = self.watcher.systems.first(where: \.isLocal)?.applications
+            .first { BuiltInApplication.isWebBrowser($0.id) }
+        guard let running else { return nil }
+        do {
+            try await running.continue(webpage: page, title: title, timeout: Self.applicationTimeout)
+            return running.id
+        } catch {
+            self.configuration.logger.warning(
+                "The browser's extension did not show a page; the default browser does",
+                metadata: ["application": "\(running.id)", "reason": "\(error)"]
+            )
+            return nil
+        }
     }
 
     /// Lets the site's application show the page.

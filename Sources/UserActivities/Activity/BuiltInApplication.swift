@@ -13,8 +13,6 @@ package enum BuiltInApplication {
     /// The web browsers with the extension. Each has an application of its own, whose id begins with this one.
     package static let webBrowser = "org.remotesystems.web-browser"
 
-    /// Whether an application is one of the system's own.
-    package static func contains(_ application: String) -> Bool {
-        application == Self.mediaPlayers || application.hasPrefix(Self.webBrowser + ".")
-    }
+    /// Whether an application is a browser with the extension.
+    package static func isWebBrowser(_ application: String) -> Bool { application.hasPrefix(Self.webBrowser + ".") }
 }

@@ -98,6 +98,8 @@ enum Topic: String, CaseIterable, Encodable {
                        array of strings, optional: the activities that it continues
           documentTypes
                        array, optional: the kinds of documents that it continues
+          associatedDomains
+                       array of strings, optional: the sites whose pages it shows
           executables  array of strings, optional: the absolute paths of the programs
                        that are the application. The program of 'start' counts, too;
                        an interpreter never does.
