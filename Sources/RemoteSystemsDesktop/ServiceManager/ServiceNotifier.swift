@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+// In some builds the compiler attributes the members of `timespec` to this module, which includes the same header.
+internal import CRemoteSystemsGIO
 #if canImport(Glibc)
     internal import Glibc
 #elseif canImport(Musl)
