@@ -250,9 +250,13 @@ extension TwoBuses {
     }
 
     fileprivate func isNotOffered() async throws {
-        _ = try await eventually("the end of the offer", within: .seconds(60), every: .milliseconds(200)) {
-            try await self.command("activities", "list", "--wait", "2").count <= 1 ? true : nil
-        }
+        var last: [String] = []
+        do {
+            _ = try await eventually("the end of the offer", within: .seconds(60), every: .milliseconds(200)) {
+                last = try await self.command("activities", "list", "--wait", "2")
+                return last.contains("No activity is offered by another system.") ? true : nil
+            }
+        } catch { throw IntegrationError("\(error): \(last)") }
     }
 
     /// Lets this machine continue what the other one plays.

@@ -67,6 +67,17 @@ import ValueSets
         #expect(table.offered(now: self.start + .seconds(2)) != nil)
     }
 
+    @Test func `a player that has continued is offered again, although it was not seen playing`() throws {
+        var table = self.table("one")
+        table.reported("one", .playing, try self.media("a"), now: self.start)
+        table.handedOver("one")
+        table.reported("one", .paused, try self.media("a"), now: self.start)
+        table.continued("one")
+        // The user pauses it at once.
+        table.reported("one", .paused, try self.media("a"), now: self.start + .seconds(1))
+        #expect(table.offered(now: self.start + .seconds(1)) != nil)
+    }
+
     @Test func `a player is offered again when the other system fails, or says nothing for a minute`() throws {
         var table = self.table("one")
         table.reported("one", .playing, try self.media("a"), now: self.start)

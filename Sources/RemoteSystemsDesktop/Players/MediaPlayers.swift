@@ -282,11 +282,13 @@ package actor MediaPlayers: Service {
                 canRetry: true
             )
         }
-        try await PlayerContinuation(
+        let player = try await PlayerContinuation(
             bus: bus,
             launcher: launcher,
             clock: FeatureClock(self.configuration),
             logger: self.logger
         ).run(activity)
+        self.table.continued(player)
+        await self.refresh()
     }
 }

@@ -27,8 +27,9 @@ struct PlayerContinuation: Sendable {
 
     /// Continues an activity. Returns when the media plays here and the other player was paused.
     ///
+    /// - Returns: the player.
     /// - Throws: ``ContinuationError``. The other player then goes on.
-    func run(_ activity: UserActivity) async throws {
+    func run(_ activity: UserActivity) async throws -> String {
         let began = ContinuousClock.now
         let media: PlayedMedia
         do throws(PlayedMedia.Refusal) {
@@ -38,7 +39,7 @@ struct PlayerContinuation: Sendable {
         }
         // Opened at once: its end shows the other system that this one has failed.
         let requests = StreamRequests(try await activity.continuationStreams())
-        let name = try await self.start(media, began: began, requests)
+        let (player, name) = try await self.start(media, began: began, requests)
         guard await self.response(to: PlayerMessage.started, requests) != nil else {
             self.logger.notice("The other player was not paused")
             throw ContinuationError(
@@ -48,6 +49,7 @@ struct PlayerContinuation: Sendable {
             )
         }
         try? await requests.finish()
+        return player
     }
 
     private func response(to request: ValueSet, _ requests: StreamRequests) async -> ValueSet? {
@@ -60,7 +62,7 @@ struct PlayerContinuation: Sendable {
         _ media: PlayedMedia,
         began: ContinuousClock.Instant,
         _ requests: StreamRequests
-    ) async throws(ContinuationError) -> String {
+    ) async throws(ContinuationError) -> (player: String, name: String) {
         let deadline = began + Self.startTime
         let player = try await self.opened(media, deadline: deadline)
         let name = await self.bus.abilities(of: player)?.identity ?? "The player"
@@ -91,7 +93,7 @@ struct PlayerContinuation: Sendable {
                 case .play: try await self.bus.play(player)
                 case .pause: try await self.bus.pause(player)
                 case .seek(let second, let track): try await self.bus.seek(player, to: second, track: track)
-                case .started: return name
+                case .started: return (player, name)
                 case .fail(let problem):
                     // It must not begin to play later.
                     try? await self.bus.pause(player)

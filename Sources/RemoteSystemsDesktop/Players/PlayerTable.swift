@@ -86,6 +86,11 @@ struct PlayerTable: Sendable {
         self.players[player]?.handOver = .none
     }
 
+    /// This player has continued what another system played, and is offered again.
+    ///
+    /// Its reports alone could not show that: the user may pause it before the next look at it.
+    mutating func continued(_ player: String) { self.players[player]?.handOver = .none }
+
     // MARK: Offering
 
     /// What is offered: the media of the player that plays, of several the one that began last; otherwise of the one

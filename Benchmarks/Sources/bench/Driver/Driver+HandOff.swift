@@ -66,7 +66,7 @@ extension Driver {
         try listing.order(.awaitOffers(count, seconds: 120), within: 130)
         var figures = Report.HandOff.Crowd(offers: count, systems: plan.crowdSystems)
         for _ in 0..<plan.handOffs {
-            let offer = try crowd.order(.offerActivity(megabytes: 0))
+            let offer = try crowd.order(.offerActivity(megabytes: 0, .parts))
             guard let began = offer.number, let id = offer.address,
                 let end = try listing.order(.awaitOffer(id, seconds: 20)).number,
                 let time = try listing.order(.listOffers).number
