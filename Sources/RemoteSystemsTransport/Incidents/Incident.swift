@@ -27,6 +27,9 @@ package enum Incident: String, CaseIterable, Sendable {
     case responseNotSent = "response-not-sent"
     /// A peer was refused what it wanted to use. The name is that of the audit event.
     case accessRefused = "access.refused"
+    /// An activity was not handed over because of the publishers of the applications. The name is that of the audit
+    /// event.
+    case activityRefused = "activity.refused"
     /// A handler or an interceptor of the application failed while it handled a request.
     case handlerFailed = "handler-failed"
     /// The application failed while it opened a URI for a peer.
@@ -38,7 +41,7 @@ package enum Incident: String, CaseIterable, Sendable {
     var level: Logger.Level {
         switch self {
         case .handshakeFailed: .info
-        case .closedByPeer, .accessRefused: .notice
+        case .closedByPeer, .accessRefused, .activityRefused: .notice
         default: .warning
         }
     }
@@ -47,7 +50,7 @@ package enum Incident: String, CaseIterable, Sendable {
     /// account for each refusal, so more of them are logged.
     var limits: (total: Int, perPeer: Int) {
         switch self {
-        case .accessRefused: (20, 10)
+        case .accessRefused, .activityRefused: (20, 10)
         default: (10, 3)
         }
     }
@@ -65,6 +68,7 @@ package enum Incident: String, CaseIterable, Sendable {
         case .closedByPeer: "The other system closes the connection"
         case .responseNotSent: "A response could not be sent"
         case .accessRefused: "A peer was refused"
+        case .activityRefused: "An activity was not handed over because of the applications' publishers"
         case .handlerFailed: "A handler failed"
         case .launchFailed: "A launch failed"
         case .applicationNotStarted: "An application was not started"

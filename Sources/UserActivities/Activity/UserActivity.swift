@@ -304,7 +304,10 @@ public final class UserActivity: Sendable {
                 side: .local
             )
         }
-        let publisher = try host?.origin ?? ActivityPublishers.shared.only()
+        try await self.becomeCurrent(with: try host?.origin ?? ActivityPublishers.shared.only())
+    }
+
+    func becomeCurrent(with publisher: any ActivityPublisher) async throws {
         let isPossible = self.state.withLock { state in
             guard state.machine.becomeCurrent() else { return false }
             state.publisher = publisher
@@ -324,6 +327,8 @@ public final class UserActivity: Sendable {
             self.lostCurrency()
             throw error
         }
+        // It may have been resigned or invalidated meanwhile, when the publisher did not have it yet.
+        guard self.isCurrent else { return publisher.withdraw(self) }
         self.changed()
     }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-internal import Logging
 internal import RemoteSystems
 internal import RemoteSystemsIdentity
 internal import Synchronization
@@ -22,13 +21,13 @@ final class PublisherProofs: Sendable {
 
     private let account: RemoteSystemsAccount
     private let application: String
-    private let logger: Logger
+    private let refusals: RefusalLog
     private let host = Mutex<(source: Source, system: @Sendable () -> SystemID?)?>(nil)
 
     init(_ configuration: RemoteSystemsConfiguration) {
         self.account = RemoteSystemsAccount(configuration)
         self.application = configuration.applicationID
-        self.logger = configuration.logger
+        self.refusals = RefusalLog(configuration)
     }
 
     /// Uses the daemon with which a host registers.
@@ -73,10 +72,10 @@ final class PublisherProofs: Sendable {
             isSameAccount: peer.isSameAccount
         )
         guard let refusal = comparison.refusal else { return }
-        self.logger.notice(
-            "An activity was not handed over because of the applications' publishers",
-            metadata: [
-                "event": "activity.refused", "peer.system": "\(peer.system)",
+        self.refusals.report(
+            by: peer.system,
+            [
+                "peer.system": "\(peer.system)",
                 "peer.application": "\(peer.application.withoutControlCharacters)",
                 "own": "\(comparison.own)", "other": "\(comparison.other)",
             ]
