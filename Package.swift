@@ -43,6 +43,7 @@ let package = Package(
         .library(name: "RemoteSystemsTesting", targets: ["RemoteSystemsTesting"]),
         .library(name: "RemoteSystemsTracing", targets: ["RemoteSystemsTracing"]),
         .library(name: "UserActivities", targets: ["UserActivities"]),
+        .library(name: "UserNotifications", targets: ["UserNotifications"]),
         .library(name: "ValueSets", targets: ["ValueSets"]),
     ],
     dependencies: [
@@ -99,6 +100,12 @@ let package = Package(
             dependencies: ["RemoteSystems", "RemoteSystemsIdentity", "ValueSets", logging, lifecycle],
             swiftSettings: settings
         ),
+        // Notifications: their content, when and where they are shown, and what the user responds.
+        .target(
+            name: "UserNotifications",
+            dependencies: ["RemoteSystems", "RemoteSystemsIdentity", "ValueSets", logging, lifecycle],
+            swiftSettings: settings
+        ),
         // Spans for requests. Separate from RemoteSystems, which needs only the Instrumentation product to propagate
         // traces.
         .target(
@@ -119,8 +126,8 @@ let package = Package(
         .target(
             name: "RemoteSystemsDesktop",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsDiscovery", "UserActivities", "ValueSets", "CRemoteSystemsGIO",
-                logging, lifecycle,
+                "RemoteSystems", "RemoteSystemsDiscovery", "UserActivities", "UserNotifications", "ValueSets",
+                "CRemoteSystemsGIO", logging, lifecycle,
             ],
             swiftSettings: settings
         ),
@@ -129,7 +136,7 @@ let package = Package(
             name: "RemoteSystemsTesting",
             dependencies: [
                 "RemoteSystems", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport",
-                "UserActivities", "ValueSets",
+                "UserActivities", "UserNotifications", "ValueSets",
                 nioCore, nioSSL, crypto, logging,
             ],
             swiftSettings: settings
@@ -178,8 +185,8 @@ if !isFetched {
         .executableTarget(
             name: "remotesystems",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsDesktop", "UserActivities", "RemoteSystemsTransport",
-                "WebAssociations", "WebAssociationsHTTP",
+                "RemoteSystems", "RemoteSystemsDesktop", "UserActivities", "UserNotifications",
+                "RemoteSystemsTransport", "WebAssociations", "WebAssociationsHTTP",
                 logging, lifecycle, unixSignals,
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -202,6 +209,14 @@ if !isFetched {
             dependencies: [
                 "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTesting", "UserActivities", "ValueSets",
                 "IntegrationSupport", logging, .product(name: "InMemoryLogging", package: "swift-log"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "UserNotificationsTests",
+            dependencies: [
+                "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTesting", "UserNotifications", "ValueSets",
+                "IntegrationSupport", logging,
             ],
             swiftSettings: settings
         ),

@@ -1,0 +1,51 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a user did with a notification.
+public struct NotificationResponse: Sendable, Hashable {
+    /// The identifier of this response, unique for all time. A response that arrives twice has the same.
+    public var id: String
+    /// The identifier of the request that the user responded to.
+    public var requestIdentifier: String
+    /// What the user chose.
+    public var actionIdentifier: NotificationActionIdentifier
+    /// The text that the user entered; `nil` if the action has no field for text. Valid range: 0–4096 bytes.
+    public var userText: String?
+    /// The id of the system on which the user responded; `nil` for this system.
+    public var systemID: String?
+    /// The name of the system on which the user responded; `nil` for this system.
+    public var systemName: String?
+
+    /// Creates a response.
+    ///
+    /// - Parameters:
+    ///   - id: The identifier of this response, unique for all time.
+    ///   - requestIdentifier: The identifier of the request that the user responded to.
+    ///   - actionIdentifier: What the user chose.
+    ///   - userText: The text that the user entered. Defaults to `nil`.
+    public init(
+        id: String,
+        requestIdentifier: String,
+        actionIdentifier: NotificationActionIdentifier,
+        userText: String? = nil
+    ) {
+        self.id = id
+        self.requestIdentifier = requestIdentifier
+        self.actionIdentifier = actionIdentifier
+        self.userText = userText
+        self.systemID = nil
+        self.systemName = nil
+    }
+
+    /// Checks every field against its limit.
+    ///
+    /// - Throws: ``NotificationError`` that names the field.
+    public func validate() throws(NotificationError) {
+        try FieldCheck.identifier(self.id, "id")
+        try FieldCheck.identifier(self.requestIdentifier, "requestIdentifier")
+        try FieldCheck.identifier(self.actionIdentifier.rawValue, "actionIdentifier")
+        if let userText { try FieldCheck.text(userText, "userText", max: NotificationLimits.userTextBytes) }
+        if let systemID { try FieldCheck.identifier(systemID, "systemID") }
+        if let systemName { try FieldCheck.text(systemName, "systemName", max: NotificationLimits.titleBytes) }
+    }
+}
