@@ -34,6 +34,16 @@ struct FieldReader {
 
     func int(_ key: String) throws(NotificationError) -> Int? { try self.read(key, "an integer") { $0.int } }
 
+    func bool(_ key: String) throws(NotificationError) -> Bool? { try self.read(key, "true or false") { $0.bool } }
+
+    /// A flag of the JSON form: 1, 0, `true` or `false`. `false` if the key is missing.
+    func flag(_ key: String) throws(NotificationError) -> Bool {
+        try self.read(key, "1 or 0") { value in
+            if let bool = value.bool { return bool }
+            return value.int.flatMap { (0...1).contains($0) ? $0 == 1 : nil }
+        } ?? false
+    }
+
     func double(_ key: String) throws(NotificationError) -> Double? { try self.read(key, "a number") { $0.double } }
 
     func dictionary(_ key: String) throws(NotificationError) -> ValueSet? {

@@ -1,0 +1,94 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import RemoteSystems
+internal import RemoteSystemsIdentity
+package import ValueSets
+
+/// A notification that waits for the user of this system, as its host daemon lists it.
+package struct ListedNotification: Sendable {
+    /// Identifies the notification on this system.
+    package var key: String
+    package var notification: RemoteNotification
+    /// The application that has sent it. Not verified.
+    package var application: String
+    package var systemID: String
+    /// The name of the system that has sent it; `nil` for this one.
+    package var systemName: String?
+    package var isShown: Bool
+
+    package init(_ set: ValueSet) throws(NotificationError) {
+        let reader = FieldReader(set)
+        self.key = try reader.requiredString("Key")
+        self.application = try reader.requiredString("Application")
+        self.systemID = try reader.requiredString("SystemId")
+        self.systemName = try reader.string("SystemName")
+        self.isShown = try reader.bool("Shown") ?? false
+        var notification = set
+        for key in ["Key", "Application", "SystemId", "SystemName", "Shown"] { notification[key] = nil }
+        self.notification = try RemoteNotification(notification)
+    }
+}
+
+/// The notifications that wait for the user of this system, read from its host daemon.
+package final class LocalNotifications: Sendable {
+    /// A change of the list.
+    package struct Change: Sendable {
+        /// `delivered`, `answered`, `dismissed`, `withdrawn` or `expired`.
+        package var event: String
+        package var notification: ListedNotification
+    }
+
+    package let changes: AsyncStream<Change>
+    private let connection: AppServiceConnection
+
+    package init() {
+        let (changes, feed) = AsyncStream.makeStream(of: Change.self, bufferingPolicy: .bufferingNewest(256))
+        self.changes = changes
+        self.connection = AppServiceConnection(
+            to: AppServiceDescription(
+                name: NotificationMessage.service,
+                requestSchema: .full,
+                responseSchema: .full,
+                pushRequestSchema: .full,
+                pushResponseSchema: .full
+            ),
+            onRequest: { request in
+                guard let event = request.message["Event"]?.string,
+                    let set = request.message["Notification"]?.dictionary,
+                    let notification = try? ListedNotification(set)
+                else { return [:] }
+                feed.yield(Change(event: event, notification: notification))
+                return [:]
+            }
+        )
+        self.connection.onClosed { _ in feed.finish() }
+    }
+
+    package func open(_ request: RemoteSystemConnectionRequest) async throws {
+        guard try await self.connection.open(request) == .success else {
+            throw self.connection.openError
+                ?? RemoteSystemError(.unreachable, "The host daemon does not respond.", side: .local)
+        }
+    }
+
+    package func list() async throws -> [ListedNotification] { try await self.list(NotificationMessage.list) }
+
+    /// Lists the notifications, and reports every change in ``changes`` from then on.
+    package func watch() async throws -> [ListedNotification] { try await self.list(NotificationMessage.watch) }
+
+    private func list(_ type: String) async throws -> [ListedNotification] {
+        let response = try await self.connection.send(["Type": .string(type)]).get()
+        return try (response["Notifications"]?.array ?? []).compactMap(\.dictionary).map { try ListedNotification($0) }
+    }
+
+    package func respond(_ key: String, _ action: NotificationActionIdentifier, text: String?) async throws {
+        var message: ValueSet = [
+            "Type": .string(NotificationMessage.respond), "Key": .string(key), "Action": .string(action.rawValue),
+        ]
+        if let text { message["Text"] = .string(text) }
+        _ = try await self.connection.send(message).get()
+    }
+
+    package func close() async { await self.connection.close() }
+}

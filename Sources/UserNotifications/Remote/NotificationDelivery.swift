@@ -1,0 +1,42 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ValueSets
+
+/// What became of a notification on the system that received it.
+public struct NotificationDelivery: Sendable, Hashable {
+    /// What the system did with the notification.
+    public enum Status: String, Sendable, Hashable, CaseIterable {
+        /// The user can see it.
+        case shown
+        /// It is in the system's list, but nothing shows it: the system has no desktop.
+        case kept
+        /// It was not shown and not kept.
+        case withheld
+    }
+
+    /// What the system did with the notification.
+    public var status: Status
+    /// The reason, unless it is shown.
+    public var reason: String?
+
+    /// Creates a report of a delivery.
+    public init(_ status: Status, reason: String? = nil) {
+        self.status = status
+        self.reason = reason
+    }
+
+    var valueSet: ValueSet {
+        var set: ValueSet = ["Status": .string(self.status.rawValue)]
+        set.put(self.reason, "Reason")
+        return set
+    }
+
+    init(_ set: ValueSet) throws(NotificationError) {
+        let reader = FieldReader(set)
+        let status = try reader.requiredString("Status")
+        // A later version may have further states.
+        self.status = Status(rawValue: status) ?? .withheld
+        self.reason = try reader.string("Reason")
+    }
+}

@@ -1,0 +1,59 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ValueSets
+
+/// The messages of the service that receives notifications (`Docs/wire/notifications.md`).
+enum NotificationMessage {
+    static let service = "org.remotesystems.notifications"
+
+    // The values of a request's `Type`.
+    static let deliver = "deliver"
+    static let withdraw = "withdraw"
+    static let resume = "resume"
+    static let list = "list"
+    static let watch = "watch"
+    static let respond = "respond"
+    // Those of the requests that the service sends.
+    static let response = "response"
+    static let event = "event"
+
+    static func deliver(_ notification: RemoteNotification) -> ValueSet {
+        var message = notification.valueSet
+        message["Type"] = .string(Self.deliver)
+        return message
+    }
+
+    static func withdraw(_ identifiers: [String]) -> ValueSet {
+        ["Type": .string(Self.withdraw), "Ids": .array(identifiers.map { .string($0) })]
+    }
+
+    static func response(_ response: NotificationResponse) -> ValueSet {
+        ["Type": .string(Self.response), "Response": .dictionary(response.valueSet)]
+    }
+
+    static func event(_ event: String, _ entry: ReceivedNotifications.Entry) -> ValueSet {
+        ["Type": .string(Self.event), "Event": .string(event), "Notification": .dictionary(Self.entry(entry))]
+    }
+
+    static func list(_ entries: [ReceivedNotifications.Entry]) -> ValueSet {
+        ["Notifications": .array(entries.map { .dictionary(Self.entry($0)) })]
+    }
+
+    private static func entry(_ entry: ReceivedNotifications.Entry) -> ValueSet {
+        var set = entry.notification.valueSet
+        set["Key"] = .string(entry.key)
+        set["Application"] = .string(entry.sender.application)
+        set["SystemId"] = .string(entry.sender.systemID)
+        set.put(entry.systemName, "SystemName")
+        set["Shown"] = .bool(entry.isShown)
+        return set
+    }
+
+    static func failureCode(_ code: NotificationError.Code) -> String {
+        let words = code.description.reduce(into: "") { text, character in
+            text += character.isUppercase ? "-\(character.lowercased())" : "\(character)"
+        }
+        return "\(Self.service).\(words)"
+    }
+}

@@ -1,0 +1,68 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystems
+internal import ValueSets
+
+/// The service of the host daemon that receives notifications.
+struct NotificationService: AppServiceProvider {
+    let receiver: NotificationReceiver
+
+    func respond(to request: AppServiceRequest) async throws -> ValueSet {
+        do throws(NotificationError) {
+            return try await self.response(to: request)
+        } catch {
+            throw AppServiceFailure(
+                "\(error)",
+                code: NotificationMessage.failureCode(error.code),
+                canRetry: error.code == .rateLimited
+            )
+        }
+    }
+
+    private func response(to request: AppServiceRequest) async throws(NotificationError) -> ValueSet {
+        let message = request.message
+        let reader = FieldReader(message)
+        switch message["Type"]?.string {
+        case NotificationMessage.deliver:
+            return try await self.receiver.deliver(message, from: request.caller, over: request.connection).valueSet
+        case NotificationMessage.withdraw:
+            let identifiers = try reader.strings("Ids", max: ReceivedNotifications.maxPerSystem)
+            return ["Count": .integer(Int64(await self.receiver.withdraw(identifiers, by: request.caller)))]
+        case NotificationMessage.resume:
+            await self.receiver.resume(request.caller, over: request.connection)
+            return [:]
+        case NotificationMessage.list:
+            try Self.checkIsLocal(request.caller)
+            return NotificationMessage.list(await self.receiver.list())
+        case NotificationMessage.watch:
+            try Self.checkIsLocal(request.caller)
+            return NotificationMessage.list(try await self.receiver.watch(request.connection))
+        case NotificationMessage.respond:
+            try Self.checkIsLocal(request.caller)
+            try await self.receiver.respond(
+                try reader.requiredString("Key"),
+                NotificationActionIdentifier(try reader.requiredString("Action")),
+                text: try reader.string("Text")
+            )
+            return [:]
+        default:
+            throw NotificationError(.requestUnknown, "The request is unknown to this version.")
+        }
+    }
+
+    /// Only programs of the user's own session read and answer what was sent to the user.
+    private static func checkIsLocal(_ caller: AppServiceCaller) throws(NotificationError) {
+        guard caller.isLocal else {
+            throw NotificationError(
+                .notAuthorized,
+                "Only programs of the same system read and answer its notifications."
+            )
+        }
+    }
+
+    func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {
+        let id = ObjectIdentifier(connection)
+        Task { await self.receiver.ended(id) }
+    }
+}

@@ -1,0 +1,156 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// The notifications of other systems and programs that wait for the user of this system.
+struct ReceivedNotifications {
+    /// A system, proved by its certificate, and the application that it claims.
+    struct Sender: Sendable, Hashable {
+        var systemID: String
+        var application: String
+    }
+
+    struct Entry: Sendable, Hashable {
+        /// Identifies the notification on this system, also in commands of the user.
+        var key: String
+        var sender: Sender
+        var notification: RemoteNotification
+        /// The name of the sending system; `nil` for this system.
+        var systemName: String?
+        /// Whether the presenter shows it now.
+        var isShown = false
+        var expires: ContinuousClock.Instant?
+        /// The order of arrival.
+        var number: UInt64
+
+        var presented: PresentedNotification {
+            PresentedNotification(
+                identifier: self.key,
+                content: self.notification.request.content,
+                category: self.notification.category,
+                applicationName: self.notification.applicationName ?? self.sender.application,
+                systemName: self.systemName
+            )
+        }
+    }
+
+    /// The maximum number of notifications of one system. Applications are only claimed, so they share it.
+    static let maxPerSystem = 64
+    /// The maximum number of notifications of all systems.
+    static let max = 512
+
+    private var entries: [String: Entry] = [:]
+    private var keys: [Sender: [String: String]] = [:]
+    private var counts: [String: Int] = [:]
+    private var lastNumber: UInt64 = 0
+    private var quota: SenderQuota
+
+    init(_ now: ContinuousClock.Instant) { self.quota = SenderQuota(now) }
+
+    /// The notifications in the order of their arrival.
+    var all: [Entry] { self.entries.values.sorted { $0.number < $1.number } }
+
+    subscript(key: String) -> Entry? { self.entries[key] }
+
+    /// Takes one permit of a sender, before its notification is read.
+    mutating func admit(_ sender: Sender, _ now: ContinuousClock.Instant) throws(NotificationError) {
+        guard self.quota.take(sender.systemID, now) else {
+            throw NotificationError(
+                .rateLimited,
+                "Too many notifications were sent. Retry later: a system may send \(SenderQuota.burst) at once, and "
+                    + "then one every two seconds."
+            )
+        }
+    }
+
+    /// Adds a notification, in place of the one of the same sender with the same identifier.
+    ///
+    /// - Parameter name: the name of the sending system; `nil` for this system.
+    mutating func add(
+        _ notification: RemoteNotification,
+        from sender: Sender,
+        name: String?,
+        _ now: ContinuousClock.Instant
+    ) throws(NotificationError) -> Entry {
+        let known = self.keys[sender]?[notification.request.identifier]
+        if known == nil {
+            guard self.counts[sender.systemID, default: 0] < Self.maxPerSystem, self.entries.count < Self.max else {
+                throw NotificationError(
+                    .limitExceeded,
+                    "Too many notifications wait for the user (\(Self.maxPerSystem) of one system, \(Self.max) in "
+                        + "all). Withdraw some of them."
+                )
+            }
+            self.counts[sender.systemID, default: 0] += 1
+        }
+        self.lastNumber += 1
+        let entry = Entry(
+            key: known ?? "\(self.lastNumber)",
+            sender: sender,
+            notification: notification,
+            systemName: name,
+            isShown: known.flatMap { self.entries[$0]?.isShown } ?? false,
+            expires: notification.expiration.map { now + $0 },
+            number: self.lastNumber
+        )
+        self.entries[entry.key] = entry
+        self.keys[sender, default: [:]][notification.request.identifier] = entry.key
+        return entry
+    }
+
+    mutating func set(_ key: String, isShown: Bool) { self.entries[key]?.isShown = isShown }
+
+    @discardableResult
+    mutating func remove(_ key: String) -> Entry? {
+        guard let entry = self.entries.removeValue(forKey: key) else { return nil }
+        self.keys[entry.sender]?[entry.notification.request.identifier] = nil
+        if self.keys[entry.sender]?.isEmpty == true { self.keys[entry.sender] = nil }
+        let count = self.counts[entry.sender.systemID, default: 1] - 1
+        self.counts[entry.sender.systemID] = count == 0 ? nil : count
+        return entry
+    }
+
+    /// Removes notifications of a sender.
+    mutating func withdraw(_ identifiers: [String], of sender: Sender) -> [Entry] {
+        identifiers.compactMap { self.keys[sender]?[$0] }.compactMap { self.remove($0) }
+    }
+
+    /// Removes the notifications whose time is over.
+    mutating func expire(_ now: ContinuousClock.Instant) -> [Entry] {
+        self.entries.values.filter { $0.expires.map { $0 <= now } ?? false }.map(\.key).compactMap { self.remove($0) }
+    }
+
+    var nextExpiration: ContinuousClock.Instant? { self.entries.values.compactMap(\.expires).min() }
+
+    /// Removes a notification with which the user has done something. Each notification is responded to once.
+    ///
+    /// - Throws: ``NotificationError`` if it is gone, or does not have the action.
+    mutating func respond(
+        _ key: String,
+        _ action: NotificationActionIdentifier,
+        text: String?
+    ) throws(NotificationError) -> Entry {
+        guard let entry = self.entries[key] else {
+            throw NotificationError(
+                .requestUnknown,
+                "The notification is gone: it was answered elsewhere, withdrawn, or its time is over."
+            )
+        }
+        let known = entry.notification.category?.actions.first { $0.identifier == action }
+        guard action == .default || action == .dismiss || known != nil else {
+            let names = entry.notification.category?.actions.map(\.identifier.rawValue) ?? []
+            throw NotificationError(
+                .invalidContent,
+                "The notification has no such action. Its actions: \((names + ["default", "dismiss"]).joined(separator: ", ")).",
+                field: "action"
+            )
+        }
+        if let text {
+            guard known?.textInput != nil else {
+                throw NotificationError(.invalidContent, "The action takes no text.", field: "text")
+            }
+            try FieldCheck.text(text, "text", max: NotificationLimits.userTextBytes)
+        }
+        self.remove(key)
+        return entry
+    }
+}

@@ -1,0 +1,141 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import ValueSets
+
+/// A notification for other systems.
+public struct RemoteNotification: Sendable, Hashable {
+    /// The identifier and the texts. A later notification of the same application and system with the same identifier
+    /// replaces this one.
+    public var request: NotificationRequest
+    /// The category, with the actions; `nil` for none. Defaults to `nil`.
+    public var category: NotificationCategory?
+    /// The sender's name as the user sees it; `nil` for its application id. Defaults to `nil`.
+    public var applicationName: String?
+    /// The time after which the receiving system withdraws the notification, in whole seconds. Defaults to `nil`: it
+    /// stays until the user responds or the sender withdraws it. Valid range: 1 s–30 days.
+    public var expiration: Duration?
+    /// Whether the receiving application may change the content before it is shown. Defaults to `false`.
+    public var isMutable: Bool
+    /// Whether the receiving application is to update its content. Defaults to `false`.
+    public var isContentAvailable: Bool
+
+    /// Creates a notification for other systems.
+    ///
+    /// - Parameters:
+    ///   - request: The identifier and the texts.
+    ///   - category: The category, with the actions. Defaults to `nil`.
+    public init(_ request: NotificationRequest, category: NotificationCategory? = nil) {
+        self.request = request
+        self.category = category
+        self.applicationName = nil
+        self.expiration = nil
+        self.isMutable = false
+        self.isContentAvailable = false
+    }
+
+    static let maxExpiration: Int64 = 30 * 86_400
+
+    /// Checks every field and the size.
+    ///
+    /// - Throws: ``NotificationError`` that names the field, or with `payloadTooLarge`.
+    public func validate() throws(NotificationError) {
+        try self.request.validate()
+        if let category {
+            do throws(NotificationError) {
+                try category.validate()
+            } catch {
+                throw error.inside("category")
+            }
+            guard category.identifier == self.request.content.categoryIdentifier else {
+                throw NotificationError(
+                    .categoryUnknown,
+                    "The content names another category than the one that is sent.",
+                    field: "content.categoryIdentifier"
+                )
+            }
+        }
+        if let applicationName { try FieldCheck.identifier(applicationName, "applicationName") }
+        if let expiration {
+            let seconds = expiration.components.seconds
+            guard (1...Self.maxExpiration).contains(seconds), expiration.components.attoseconds == 0 else {
+                throw NotificationError(
+                    .limitExceeded,
+                    "The expiration must be a whole number of seconds from 1 to \(Self.maxExpiration) (30 days).",
+                    field: "expiration"
+                )
+            }
+        }
+        try Self.checkSize(of: self.valueSet)
+    }
+
+    static func checkSize(of set: ValueSet) throws(NotificationError) {
+        do throws(NotificationError) {
+            try FieldCheck.size(of: set, "", max: NotificationLimits.remotePayloadBytes)
+        } catch {
+            guard error.code == .limitExceeded else { throw error }
+            throw NotificationError(
+                .payloadTooLarge,
+                "The notification is larger than \(NotificationLimits.remotePayloadBytes) bytes. Shorten the texts, "
+                    + "or send a reference to the data in the user info."
+            )
+        }
+    }
+}
+
+extension RemoteNotification {
+    /// The notification as a value set. Fields with their default values are omitted.
+    public var valueSet: ValueSet {
+        var set: ValueSet = [
+            "Id": .string(self.request.identifier), "Content": .dictionary(self.request.content.valueSet),
+        ]
+        if let category { set["Category"] = .dictionary(category.valueSet) }
+        set.put(self.applicationName, "Name")
+        if let expiration { set["ExpiresIn"] = .integer(expiration.components.seconds) }
+        if self.isMutable { set["Mutable"] = true }
+        if self.isContentAvailable { set["ContentAvailable"] = true }
+        return set
+    }
+
+    /// Creates a notification from a value set, and checks every field and the size.
+    ///
+    /// The key `Payload` may have a payload in the form of Apple's push service in place of `Content`
+    /// (``RemotePayload``). Unknown keys are ignored.
+    ///
+    /// - Parameter set: The value set.
+    /// - Throws: ``NotificationError`` that names the field.
+    public init(_ set: ValueSet) throws(NotificationError) {
+        try Self.checkSize(of: set)
+        let reader = FieldReader(set)
+        var payload: RemotePayload?
+        let content: NotificationContent
+        if let aps = try reader.dictionary("Payload") {
+            do throws(NotificationError) {
+                let read = try RemotePayload(aps)
+                payload = read
+                content = read.content
+            } catch {
+                throw error.inside("Payload")
+            }
+        } else {
+            do throws(NotificationError) {
+                content = try NotificationContent(try reader.dictionary("Content") ?? [:])
+            } catch {
+                throw error.inside("Content")
+            }
+        }
+        self.init(NotificationRequest(identifier: try reader.requiredString("Id"), content: content))
+        if let category = try reader.dictionary("Category") {
+            do throws(NotificationError) {
+                self.category = try NotificationCategory(category)
+            } catch {
+                throw error.inside("Category")
+            }
+        }
+        self.applicationName = try reader.string("Name")
+        self.expiration = try reader.int("ExpiresIn").map { .seconds($0) }
+        self.isMutable = try reader.bool("Mutable") ?? payload?.isMutable ?? false
+        self.isContentAvailable = try reader.bool("ContentAvailable") ?? payload?.isContentAvailable ?? false
+        try self.validate()
+    }
+}

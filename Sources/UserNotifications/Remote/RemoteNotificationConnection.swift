@@ -1,0 +1,141 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import RemoteSystems
+internal import Synchronization
+internal import ValueSets
+
+/// Sends notifications to one system, and receives what its user responds.
+///
+/// ```swift
+/// let connection = RemoteNotificationConnection(RemoteSystemConnectionRequest(system: system))
+/// try await connection.open()
+/// let delivery = try await connection.deliver(RemoteNotification(request, category: category))
+/// for await response in connection.responses { print(response.actionIdentifier) }
+/// ```
+///
+/// The system is authenticated and has authorised this system before it reads a notification. Notifications stay on it
+/// after the connection has ended; a later connection of the same application receives their responses.
+public final class RemoteNotificationConnection: Sendable {
+    /// The name of the service that receives notifications, for grants to linked accounts.
+    public static let service = NotificationMessage.service
+
+    /// The responses of the user, each once. Ends with the connection. For one reader.
+    public let responses: AsyncStream<NotificationResponse>
+
+    private let request: RemoteSystemConnectionRequest
+    private let connection: AppServiceConnection
+    private let feed: AsyncStream<NotificationResponse>.Continuation
+
+    /// Creates a connection, which ``open()`` then opens.
+    ///
+    /// - Parameters:
+    ///   - request: The system to connect to.
+    ///   - systemName: The name of the system, for the responses. Defaults to `nil`.
+    public init(_ request: RemoteSystemConnectionRequest, systemName: String? = nil) {
+        let (responses, feed) = AsyncStream.makeStream(
+            of: NotificationResponse.self,
+            bufferingPolicy: .bufferingOldest(64)
+        )
+        let handled = Mutex(HandledResponses())
+        self.responses = responses
+        self.feed = feed
+        self.request = request
+        self.connection = AppServiceConnection(
+            to: AppServiceDescription(
+                name: NotificationMessage.service,
+                requestSchema: .full,
+                responseSchema: .full,
+                pushRequestSchema: .full,
+                pushResponseSchema: .full
+            ),
+            onRequest: { request in
+                guard request.message["Type"]?.string == NotificationMessage.response,
+                    let set = request.message["Response"]?.dictionary
+                else { throw AppServiceFailure("The request is unknown to this version.") }
+                var response: NotificationResponse
+                do throws(NotificationError) {
+                    response = try NotificationResponse(set)
+                } catch {
+                    throw AppServiceFailure("\(error)")
+                }
+                // The certificate proves the system, not the message.
+                response.systemID = "\(request.caller.systemID)"
+                response.systemName = systemName
+                let isTaken = handled.withLock { [response] handled in
+                    guard !handled.contains(response.id) else { return true }
+                    guard case .enqueued = feed.yield(response) else { return false }
+                    handled.insert(response.id)
+                    return true
+                }
+                guard isTaken else {
+                    throw AppServiceFailure("Too many responses wait for the application.", canRetry: true)
+                }
+                return [:]
+            }
+        )
+    }
+
+    /// Connects to the system.
+    ///
+    /// - Throws: `RemoteSystemError` if the system is unreachable, or does not permit this one to send notifications;
+    ///   `CancellationError`.
+    public func open() async throws {
+        guard try await self.connection.open(self.request) == .success else {
+            throw self.connection.openError
+                ?? RemoteSystemError(.unreachable, "The system does not receive notifications.", side: .remote)
+        }
+        self.connection.onClosed { [feed] _ in feed.finish() }
+    }
+
+    /// Sends a notification. The system shows it in place of an earlier one with the same identifier.
+    ///
+    /// - Parameter notification: The notification, of at most ``NotificationLimits/remotePayloadBytes``.
+    /// - Returns: What became of it.
+    /// - Throws: ``NotificationError`` if a field is not valid, with nothing sent; `RemoteSystemError` if the system
+    ///   refused it or did not respond; `CancellationError`.
+    public func deliver(_ notification: RemoteNotification) async throws -> NotificationDelivery {
+        try notification.validate()
+        return try NotificationDelivery(try await self.send(NotificationMessage.deliver(notification)))
+    }
+
+    /// Removes notifications that this application has sent. Those that are gone are ignored.
+    ///
+    /// - Parameter identifiers: The identifiers of the requests. At most 64.
+    /// - Returns: How many were removed.
+    /// - Throws: `RemoteSystemError` if the system did not respond; `CancellationError`.
+    @discardableResult
+    public func withdraw(_ identifiers: [String]) async throws -> Int {
+        try await self.send(NotificationMessage.withdraw(identifiers))["Count"]?.int ?? 0
+    }
+
+    /// Receives the responses to notifications that an earlier connection has sent.
+    ///
+    /// - Throws: `RemoteSystemError` if the system did not respond; `CancellationError`.
+    public func resume() async throws {
+        _ = try await self.send(["Type": .string(NotificationMessage.resume)])
+    }
+
+    /// Closes the connection. The notifications stay.
+    public func close() async { await self.connection.close() }
+
+    private func send(_ message: ValueSet) async throws -> ValueSet {
+        try await self.connection.send(message).get()
+    }
+}
+
+/// The identifiers of the last responses. Each is handled once.
+struct HandledResponses {
+    private static let max = 1024
+
+    private var known: Set<String> = []
+    private var order: [String] = []
+
+    func contains(_ id: String) -> Bool { self.known.contains(id) }
+
+    mutating func insert(_ id: String) {
+        guard self.known.insert(id).inserted else { return }
+        self.order.append(id)
+        if self.order.count > Self.max { self.known.remove(self.order.removeFirst()) }
+    }
+}
