@@ -23,8 +23,9 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
         version: "remotesystems \(SoftwareVersion.current) (protocol 1.0)",
         subcommands: [
             WatchCommand.self, ListCommand.self, InfoCommand.self, AppsCommand.self, CallCommand.self,
-            LaunchCommand.self, ActivitiesCommand.self, AppCommand.self, AssociationCommand.self,
-            PingCommand.self, ServeCommand.self, HostCommand.self, ValuesCommand.self, AccountCommand.self,
+            LaunchCommand.self, NotifyCommand.self, NotificationsCommand.self, ActivitiesCommand.self,
+            AppCommand.self, AssociationCommand.self, PingCommand.self, ServeCommand.self, HostCommand.self,
+            ValuesCommand.self, AccountCommand.self,
             PairCommand.self, DoctorCommand.self, TopicCommand.self,
         ]
     )

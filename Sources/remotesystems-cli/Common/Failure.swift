@@ -5,6 +5,7 @@ import FoundationEssentials
 import RemoteSystems
 import RemoteSystemsDesktop
 import UserActivities
+import UserNotifications
 import WebAssociations
 
 /// The reason why a subcommand failed, as it is printed.
@@ -51,6 +52,9 @@ struct Failure: Error, Encodable {
         case let error as AssociationFailure:
             self.init("association", error.message, canRetry: [.unreachable, .timedOut].contains(error.code))
             self.reason = error.code.rawValue
+        case let error as NotificationError:
+            self.init("\(error.code)", "\(error)", canRetry: error.code == .rateLimited)
+            self.keyPath = error.field
         case let error as IdentityError:
             self.init("\(RemoteSystemError.Code.identity)", error.message)
             self.reason = "\(error.code)"

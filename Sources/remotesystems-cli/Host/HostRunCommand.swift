@@ -9,6 +9,7 @@ import RemoteSystems
 import RemoteSystemsDesktop
 import ServiceLifecycle
 import UnixSignals
+import UserNotifications
 
 /// The command `remotesystems host run`.
 struct HostRunCommand: Subcommand {
@@ -61,9 +62,12 @@ struct HostRunCommand: Subcommand {
             stateDirectory: settings.stateDirectory,
             logger: logger
         )
+        let notifications = NotificationReceiver(configuration, presenter: nil) { [configuration] id in
+            try? RemoteSystemsAccount(configuration).systems().first { $0.id == id }?.name
+        }
         let host = RemoteSystemHost(
             configuration,
-            services: [.ping],
+            services: [.ping, notifications.service],
             options: await Self.hostOptions(settings, registry: registry, socket: socket, logger: logger)
         )
         let bus = RegistryBus(
@@ -86,7 +90,7 @@ struct HostRunCommand: Subcommand {
             output: output
         )
         try await ServiceGroup(
-            services: [registry, host, supervision, reload, bus]
+            services: [registry, host, supervision, reload, bus, notifications]
                 + Self.desktopServices(settings, configuration, registry, logger),
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger

@@ -1,0 +1,150 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Logging
+import RemoteSystems
+import UserNotifications
+
+/// The command `remotesystems notify`.
+struct NotifyCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "notify",
+        abstract: "Show a notification on other systems, and print what their user answers.",
+        discussion: """
+            The host daemon of each system shows it. With --wait, the command ends at the first answer, prints the id \
+            of the action and, on a second line, the text that was entered, and withdraws the notification everywhere.
+
+              remotesystems notify --all --title 'Deploy?' --action yes=Deploy --action no=Wait --wait 600
+
+            An answer is the id of an action, 'default' for the notification itself, or 'dismiss'. With --all, systems \
+            that appear while the command waits receive the notification, too.
+
+            Exit status: 0 if at least one system received the notification and, with --wait, the user answered; 1 if \
+            the user dismissed it, the time was over, or no system keeps it; 2 if no system was reached.
+            """
+    )
+
+    @Argument(help: "The system: \(SystemFinder.help).", completion: NetworkCompletion.systems)
+    var system: String?
+
+    @Flag(help: "Send it to all systems of the account, this one included.")
+    var all = false
+
+    @OptionGroup var content: NotifyContentOptions
+
+    @Option(
+        name: .customLong("wait"),
+        defaultAsFlag: 86_400.0,
+        help: ArgumentHelp(
+            "Wait for an answer, at most this many seconds. Range: 1 to 2592000.",
+            valueName: "seconds"
+        )
+    )
+    var wait: Double?
+
+    @Option(
+        name: .customLong("search-time"),
+        parsing: .unconditional,
+        help: ArgumentHelp("The maximum time to look for systems, in seconds. Range: 0.1 to 3600.", valueName: "seconds")
+    )
+    var searchTime = 5.0
+
+    @OptionGroup var names: NameOptions
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var state: StateOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard (self.system == nil) == self.all else {
+            throw ValidationError("Name a system, or give --all.")
+        }
+        if let system {
+            guard !system.isEmpty else { throw ValidationError("The system's name is empty.") }
+            if let mistake = SystemAddress.mistake(in: system) { throw ValidationError(mistake) }
+        }
+        try self.names.validate(system: self.system)
+        guard (1...2_592_000).contains(self.wait ?? 1) else {
+            throw ValidationError("--wait takes 1 to 2592000 seconds.")
+        }
+        guard (0.1...3600).contains(self.searchTime) else {
+            throw ValidationError("--search-time takes 0.1 to 3600 seconds.")
+        }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let notification = try self.content.notification(reportsDismissal: self.wait != nil)
+        let configuration = RemoteSystemsConfiguration(
+            "notify",
+            self.network,
+            self.state,
+            logger: self.common.logger()
+        )
+        let broadcast = NotificationBroadcast(notification)
+        let run = NotifyRun(
+            broadcast: broadcast,
+            configuration: configuration,
+            searchTime: .seconds(self.searchTime),
+            output: output
+        )
+        let wait = self.wait.map { Duration.seconds($0) }
+        let finished: NotifyRun.Result?
+        do {
+            finished = try await untilInterrupted {
+                if let system = self.system {
+                    return try await run.send(to: system, acceptsName: self.names.acceptsName, wait: wait)
+                }
+                return try await run.sendToAll(wait: wait)
+            }
+        } catch {
+            await broadcast.withdraw()
+            throw error
+        }
+        if wait != nil { await broadcast.withdraw() } else { await broadcast.close() }
+        guard let finished else { throw CancellationError() }
+        return try self.report(finished, output)
+    }
+
+    private func report(_ result: NotifyRun.Result, _ output: Output) throws -> Bool {
+        guard result.reached > 0 else {
+            throw result.failure
+                ?? Failure(
+                    "\(RemoteSystemError.Code.unreachable)",
+                    "No system received the notification. 'remotesystems list' lists the reachable systems; each needs "
+                        + "a host daemon ('remotesystems host run').",
+                    canRetry: true
+                )
+        }
+        guard self.wait != nil else { return result.kept > 0 }
+        guard let response = result.response else {
+            output.note(
+                result.kept > 0 ? "Nobody answered in time. The notification was withdrawn." : "No system keeps it."
+            )
+            try output.json(NotifyAnswerOutput(event: "unanswered"))
+            return false
+        }
+        try output.json(NotifyAnswerOutput(event: "answer", response))
+        try output.line(response.actionIdentifier.rawValue.printable)
+        if let text = response.userText { try output.line(text.printableLines) }
+        return response.actionIdentifier != .dismiss
+    }
+}
+
+/// The output of `notify --json` for the answer.
+struct NotifyAnswerOutput: Encodable {
+    var event: String
+    let time = Date.now
+    var action: String?
+    var text: String?
+    var systemID: String?
+    var system: String?
+
+    init(event: String, _ response: NotificationResponse? = nil) {
+        self.event = event
+        self.action = response?.actionIdentifier.rawValue
+        self.text = response?.userText
+        self.systemID = response?.systemID
+        self.system = response?.systemName
+    }
+}

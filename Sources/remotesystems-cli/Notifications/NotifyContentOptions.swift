@@ -1,0 +1,152 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+import UserNotifications
+
+/// The content of the notification of `notify`.
+struct NotifyContentOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The first line.", valueName: "text"))
+    var title: String?
+
+    @Option(help: ArgumentHelp("The line below the title.", valueName: "text"))
+    var subtitle: String?
+
+    @Option(help: ArgumentHelp("The text.", valueName: "text"))
+    var body: String?
+
+    @Option(
+        name: .customLong("action"),
+        help: ArgumentHelp(
+            "A button. Repeatable, at most \(NotificationLimits.actions) with text fields.",
+            valueName: "id=title"
+        )
+    )
+    var actions: [String] = []
+
+    @Option(
+        name: .customLong("text-action"),
+        help: ArgumentHelp("A field in which the user enters text. Repeatable.", valueName: "id=title")
+    )
+    var textActions: [String] = []
+
+    @Option(
+        help: ArgumentHelp("How much it may interrupt: passive, active, time-sensitive, critical.", valueName: "level")
+    )
+    var level: String?
+
+    @Option(help: ArgumentHelp("The sound: 'default', or the name of a sound of the sound theme.", valueName: "name"))
+    var sound: String?
+
+    @Option(help: ArgumentHelp("The name of the sender that is shown.", valueName: "text"))
+    var sender: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A file with a payload in the JSON form of Apple's push service, in place of the texts; '-' for standard "
+                + "input.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var payload: String?
+
+    @Option(
+        name: .customLong("id"),
+        help: ArgumentHelp(
+            "The identifier: replaces the notification that this system has sent with the same one. Defaults to a new "
+                + "one.",
+            valueName: "id"
+        )
+    )
+    var identifier: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The time after which the systems withdraw it, in seconds. Range: 1 to 2592000. Defaults to none.",
+            valueName: "seconds"
+        )
+    )
+    var expire: Int?
+
+    func validate() throws {
+        guard self.title != nil || self.body != nil || self.payload != nil else {
+            throw ValidationError("Give the notification a text with --title or --body, or a --payload.")
+        }
+        guard self.payload == nil || (self.title ?? self.subtitle ?? self.body) == nil else {
+            throw ValidationError("--payload and --title, --subtitle, --body cannot be combined.")
+        }
+        for text in self.actions { _ = try Self.parts(text, "--action") }
+        for text in self.textActions { _ = try Self.parts(text, "--text-action") }
+        if let level, NotificationInterruptionLevel(rawValue: level) == nil {
+            throw ValidationError("--level takes passive, active, time-sensitive or critical, not '\(level)'.")
+        }
+        guard (1...2_592_000).contains(self.expire ?? 1) else {
+            throw ValidationError("--expire takes 1 to 2592000 seconds.")
+        }
+    }
+
+    /// - Parameter reportsDismissal: whether the sender learns that the user dismissed the notification.
+    func notification(reportsDismissal: Bool) throws -> RemoteNotification {
+        var content = NotificationContent()
+        var isMutable = false
+        var isContentAvailable = false
+        if let payload {
+            let bytes =
+                payload == "-"
+                ? try Input.read(nil, limit: NotificationLimits.remotePayloadBytes)
+                : try Input.file(payload, limit: NotificationLimits.remotePayloadBytes)
+            let read = try RemotePayload(json: Data(bytes))
+            content = read.content
+            isMutable = read.isMutable
+            isContentAvailable = read.isContentAvailable
+        } else {
+            content.title = self.title ?? ""
+            content.subtitle = self.subtitle ?? ""
+            content.body = self.body ?? ""
+        }
+        if let sound { content.sound = NotificationSound(name: sound) }
+        if let level = self.level.flatMap(NotificationInterruptionLevel.init) { content.interruptionLevel = level }
+        var category: NotificationCategory?
+        if !self.actions.isEmpty || !self.textActions.isEmpty || reportsDismissal {
+            let identifier = content.categoryIdentifier ?? "question"
+            content.categoryIdentifier = identifier
+            var actions: [NotificationAction] = []
+            for text in self.actions {
+                let (id, title) = try Self.parts(text, "--action")
+                actions.append(NotificationAction(identifier: .init(id), title: title))
+            }
+            for text in self.textActions {
+                let (id, title) = try Self.parts(text, "--text-action")
+                actions.append(NotificationAction(TextInputNotificationAction(identifier: .init(id), title: title)))
+            }
+            category = NotificationCategory(
+                identifier: identifier,
+                actions: actions,
+                options: reportsDismissal ? .customDismissAction : []
+            )
+        }
+        let request = NotificationRequest(
+            identifier: self.identifier ?? UUID().uuidString.lowercased(),
+            content: content
+        )
+        var notification = RemoteNotification(request, category: category)
+        notification.applicationName = self.sender
+        notification.expiration = self.expire.map { .seconds($0) }
+        notification.isMutable = isMutable
+        notification.isContentAvailable = isContentAvailable
+        try notification.validate()
+        return notification
+    }
+
+    private static func parts(_ text: String, _ option: String) throws -> (id: String, title: String) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else {
+            throw ValidationError("\(option) takes id=title, such as deploy=Deploy, not '\(text)'.")
+        }
+        return (parts[0], parts[1])
+    }
+}

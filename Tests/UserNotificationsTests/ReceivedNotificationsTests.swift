@@ -1,0 +1,136 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+@testable import UserNotifications
+
+@Suite struct ReceivedNotificationsTests {
+    private static let start = ContinuousClock.now
+    private static let sender = ReceivedNotifications.Sender(systemID: "s", application: "a")
+
+    private static func notification(_ id: String, expires: Int? = nil) -> RemoteNotification {
+        let category = NotificationCategory(
+            identifier: "c",
+            actions: [
+                NotificationAction(identifier: "yes", title: "Yes"),
+                NotificationAction(TextInputNotificationAction(identifier: "comment", title: "Comment")),
+            ]
+        )
+        var notification = RemoteNotification(
+            NotificationRequest(
+                identifier: id,
+                content: NotificationContent(title: id, categoryIdentifier: "c")
+            ),
+            category: category
+        )
+        notification.expiration = expires.map { .seconds($0) }
+        return notification
+    }
+
+    private static func add(
+        _ id: String,
+        to received: inout ReceivedNotifications,
+        from sender: ReceivedNotifications.Sender = sender,
+        expires: Int? = nil
+    ) throws -> ReceivedNotifications.Entry {
+        try received.add(Self.notification(id, expires: expires), from: sender, name: nil, Self.start)
+    }
+
+    @Test("The same identifier replaces, for the same sender only (X-55)")
+    func replaces() throws {
+        var received = ReceivedNotifications(Self.start)
+        let first = try Self.add("q", to: &received)
+        let second = try Self.add("q", to: &received)
+        #expect(first.key == second.key && received.all.count == 1)
+        var other = Self.sender
+        other.application = "b"
+        #expect(try Self.add("q", to: &received, from: other).key != first.key)
+        #expect(received.withdraw(["q"], of: other).count == 1)
+        #expect(received.all.map(\.key) == [first.key])
+    }
+
+    @Test("A notification is responded to once")
+    func once() throws {
+        var received = ReceivedNotifications(Self.start)
+        let key = try Self.add("q", to: &received).key
+        #expect(try received.respond(key, "comment", text: "Yes").notification.request.identifier == "q")
+        let error = #expect(throws: NotificationError.self) { try received.respond(key, "yes", text: nil) }
+        #expect(error?.code == .requestUnknown)
+    }
+
+    @Test("An unknown action, and text for a button, are refused and change nothing")
+    func unknownAction() throws {
+        var received = ReceivedNotifications(Self.start)
+        let key = try Self.add("q", to: &received).key
+        let action = #expect(throws: NotificationError.self) { try received.respond(key, "no", text: nil) }
+        #expect(action?.field == "action")
+        let text = #expect(throws: NotificationError.self) { try received.respond(key, "yes", text: "a") }
+        #expect(text?.field == "text")
+        let long = String(repeating: "a", count: NotificationLimits.userTextBytes + 1)
+        #expect(throws: NotificationError.self) { try received.respond(key, "comment", text: long) }
+        #expect(received.all.count == 1)
+    }
+
+    @Test("Notifications expire at their time")
+    func expires() throws {
+        var received = ReceivedNotifications(Self.start)
+        _ = try Self.add("a", to: &received, expires: 10)
+        _ = try Self.add("b", to: &received, expires: 5)
+        _ = try Self.add("c", to: &received)
+        #expect(received.nextExpiration == Self.start + .seconds(5))
+        #expect(received.expire(Self.start + .milliseconds(4999)).isEmpty)
+        #expect(received.expire(Self.start + .seconds(5)).map(\.notification.request.identifier) == ["b"])
+        #expect(received.expire(Self.start + .seconds(20)).map(\.notification.request.identifier) == ["a"])
+        #expect(received.nextExpiration == nil && received.all.count == 1)
+    }
+
+    @Test("One system cannot fill the list, whatever applications it claims")
+    func bounds() throws {
+        var received = ReceivedNotifications(Self.start)
+        for number in 0..<ReceivedNotifications.maxPerSystem {
+            _ = try Self.add("\(number)", to: &received, from: .init(systemID: "s", application: "\(number)"))
+        }
+        let error = #expect(throws: NotificationError.self) { try Self.add("more", to: &received) }
+        #expect(error?.code == .limitExceeded)
+        // Replacing is possible, and other systems are not affected.
+        _ = try Self.add("0", to: &received, from: .init(systemID: "s", application: "0"))
+        _ = try Self.add("q", to: &received, from: .init(systemID: "t", application: "a"))
+        received.remove(received.all[0].key)
+        _ = try Self.add("more", to: &received)
+    }
+
+    @Test("All systems together cannot exceed the total")
+    func totalBound() throws {
+        var received = ReceivedNotifications(Self.start)
+        for number in 0..<ReceivedNotifications.max {
+            _ = try Self.add("\(number)", to: &received, from: .init(systemID: "\(number / 60)", application: "a"))
+        }
+        #expect(throws: NotificationError.self) {
+            try Self.add("q", to: &received, from: .init(systemID: "new", application: "a"))
+        }
+    }
+
+    @Test("A system that sends too fast is refused until its permits refill; others are not affected")
+    func rate() throws {
+        var received = ReceivedNotifications(Self.start)
+        for _ in 0..<SenderQuota.burst { try received.admit(Self.sender, Self.start) }
+        let error = #expect(throws: NotificationError.self) { try received.admit(Self.sender, Self.start) }
+        #expect(error?.code == .rateLimited)
+        try received.admit(.init(systemID: "t", application: "a"), Self.start)
+        #expect(throws: NotificationError.self) {
+            try received.admit(Self.sender, Self.start + .milliseconds(1999))
+        }
+        try received.admit(Self.sender, Self.start + .seconds(2))
+    }
+
+    @Test("All systems together are limited, too")
+    func totalRate() throws {
+        var received = ReceivedNotifications(Self.start)
+        for number in 0..<SenderQuota.totalBurst {
+            try received.admit(.init(systemID: "\(number)", application: "a"), Self.start)
+        }
+        #expect(throws: NotificationError.self) {
+            try received.admit(.init(systemID: "new", application: "a"), Self.start)
+        }
+    }
+}

@@ -1,0 +1,319 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+@testable import UserNotifications
+import ValueSets
+
+/// Notifications between staged systems.
+@Suite struct RemoteNotificationTests {
+    private static func question(_ id: String = "q", expires: Int? = nil) -> RemoteNotification {
+        var notification = RemoteNotification(
+            NotificationRequest(
+                identifier: id,
+                content: NotificationContent(title: "Deploy?", body: "<b>1284</b>", categoryIdentifier: "c")
+            ),
+            category: NotificationCategory(
+                identifier: "c",
+                actions: [
+                    NotificationAction(identifier: "yes", title: "Deploy"),
+                    NotificationAction(TextInputNotificationAction(identifier: "comment", title: "Comment")),
+                ],
+                options: .customDismissAction
+            )
+        )
+        notification.applicationName = "Build server"
+        notification.expiration = expires.map { .seconds($0) }
+        return notification
+    }
+
+    private struct Receiving {
+        let stage: DiscoveryStage
+        let host: StagedSystem
+        let screen: RecordingPresenter
+        let receiver: NotificationReceiver
+
+        var request: RemoteSystemConnectionRequest {
+            get async throws {
+                RemoteSystemConnectionRequest(
+                    host: self.host.address,
+                    port: try await self.host.port(),
+                    systemID: self.host.id,
+                    configuration: self.stage.configuration
+                )
+            }
+        }
+
+        func connect() async throws -> RemoteNotificationConnection {
+            let connection = RemoteNotificationConnection(try await self.request, systemName: "Laptop")
+            try await connection.open()
+            return connection
+        }
+    }
+
+    private static func with(
+        presents: Bool = true,
+        _ body: (Receiving) async throws -> Void
+    ) async throws {
+        try await DiscoveryStage.with { stage in
+            let screen = RecordingPresenter()
+            let receiver = NotificationReceiver(stage.configuration, presenter: presents ? screen : nil) { _ in
+                "Server"
+            }
+            let host = try stage.system("Laptop", services: [receiver.service])
+            try await stage.appears(host)
+            let running = Task { try await receiver.run() }
+            defer { running.cancel() }
+            try await body(Receiving(stage: stage, host: host, screen: screen, receiver: receiver))
+        }
+    }
+
+    @Test("A question is shown with its sender, the answer comes back once, and the question is gone (N-11, N-12)")
+    func answered() async throws {
+        try await Self.with { receiving in
+            let connection = try await receiving.connect()
+            #expect(try await connection.deliver(Self.question()) == NotificationDelivery(.shown))
+            let shown = try #require(receiving.screen.shown.first)
+            #expect(shown.content.title == "Deploy?" && shown.applicationName == "Build server")
+            #expect(shown.systemName == "Server" && shown.category?.actions.count == 2)
+            receiving.screen.report(
+                .activated(identifier: shown.identifier, action: "comment", text: "Not yet\nplease")
+            )
+            // A server that reports twice is no second answer.
+            receiving.screen.report(.activated(identifier: shown.identifier, action: "yes"))
+            var responses = connection.responses.makeAsyncIterator()
+            let response = try #require(await responses.next())
+            #expect(response.actionIdentifier == "comment" && response.userText == "Not yet\nplease")
+            #expect(response.requestIdentifier == "q" && response.systemName == "Laptop")
+            #expect(response.systemID == "\(receiving.host.id)")
+            try await receiving.stage.eventually("the question is gone") { receiving.screen.shown.isEmpty }
+            #expect(await receiving.receiver.list().isEmpty)
+            await connection.close()
+            #expect(await responses.next() == nil)
+        }
+    }
+
+    @Test("The same identifier replaces, and the sender withdraws (X-55)")
+    func replacedAndWithdrawn() async throws {
+        try await Self.with { receiving in
+            let connection = try await receiving.connect()
+            _ = try await connection.deliver(Self.question())
+            var second = Self.question()
+            second.request.content.title = "Deploy now?"
+            _ = try await connection.deliver(second)
+            #expect(receiving.screen.shown.map(\.content.title) == ["Deploy now?"])
+            #expect(try await connection.withdraw(["q", "other"]) == 1)
+            #expect(receiving.screen.shown.isEmpty)
+            await connection.close()
+        }
+    }
+
+    @Test("A dismissal reaches a sender that asked for it (N-43)")
+    func dismissed() async throws {
+        try await Self.with { receiving in
+            let connection = try await receiving.connect()
+            _ = try await connection.deliver(Self.question())
+            let key = try #require(receiving.screen.shown.first?.identifier)
+            receiving.screen.report(.closed(identifier: key, reason: .dismissed))
+            var responses = connection.responses.makeAsyncIterator()
+            #expect(await responses.next()?.actionIdentifier == .dismiss)
+            await connection.close()
+        }
+    }
+
+    @Test("An expired notification is closed, one whose banner has ended stays in the list (N-06)")
+    func expires() async throws {
+        try await Self.with { receiving in
+            let connection = try await receiving.connect()
+            _ = try await connection.deliver(Self.question(expires: 60))
+            let key = try #require(receiving.screen.shown.first?.identifier)
+            receiving.screen.report(.closed(identifier: key, reason: .expired))
+            try await receiving.stage.eventually("it is no longer shown") {
+                await receiving.receiver.list().first?.isShown == false
+            }
+            try await receiving.stage.advance(by: .seconds(61))
+            #expect(await receiving.receiver.list().isEmpty)
+            await connection.close()
+        }
+    }
+
+    @Test("Without a desktop, a notification is kept, answered with a command, and the sender receives the answer")
+    func headless() async throws {
+        try await Self.with(presents: false) { receiving in
+            let connection = try await receiving.connect()
+            #expect(try await connection.deliver(Self.question()).status == .kept)
+            let key = try #require(await receiving.receiver.list().first?.key)
+            try await receiving.receiver.respond(key, "yes", text: nil)
+            var responses = connection.responses.makeAsyncIterator()
+            #expect(await responses.next()?.actionIdentifier == "yes")
+            await connection.close()
+        }
+    }
+
+    @Test("A response to a sender that has gone reaches its next connection, once")
+    func later() async throws {
+        try await Self.with(presents: false) { receiving in
+            let first = try await receiving.connect()
+            _ = try await first.deliver(Self.question())
+            await first.close()
+            let key = try #require(await receiving.receiver.list().first?.key)
+            try await receiving.receiver.respond(key, "yes", text: nil)
+            let second = try await receiving.connect()
+            try await second.resume()
+            var responses = second.responses.makeAsyncIterator()
+            #expect(await responses.next()?.actionIdentifier == "yes")
+            try await second.resume()
+            await second.close()
+            #expect(await responses.next() == nil)
+        }
+    }
+
+    @Test("A server that fails leaves the notification in the list, and the sender learns it")
+    func failingServer() async throws {
+        try await Self.with { receiving in
+            receiving.screen.fail()
+            let connection = try await receiving.connect()
+            let delivery = try await connection.deliver(Self.question())
+            #expect(delivery.status == .kept && delivery.reason == "There is no server.")
+            #expect(await receiving.receiver.list().count == 1)
+            await connection.close()
+        }
+    }
+
+    @Test("Content without text is not shown, and the sender learns it (N-08)")
+    func silent() async throws {
+        try await Self.with { receiving in
+            let connection = try await receiving.connect()
+            let empty = RemoteNotification(NotificationRequest(identifier: "s", content: NotificationContent()))
+            #expect(try await connection.deliver(empty).status == .withheld)
+            #expect(receiving.screen.shown.isEmpty)
+            await connection.close()
+        }
+    }
+
+    @Test("More than 4096 bytes are refused by both sides (X-62)")
+    func tooLarge() async throws {
+        try await Self.with { receiving in
+            let connection = try await receiving.connect()
+            var large = Self.question()
+            large.request.content.body = String(repeating: "a", count: 4096)
+            let error = await #expect(throws: NotificationError.self) { try await connection.deliver(large) }
+            #expect(error?.code == .payloadTooLarge)
+            await connection.close()
+            // A sender that does not check.
+            let raw = try await receiving.stage.connect(to: receiving.host, service: NotificationMessage.service)
+            let response = try await raw.send(NotificationMessage.deliver(large))
+            #expect(response.error?.failureCode == "org.remotesystems.notifications.payload-too-large")
+            #expect(receiving.screen.shown.isEmpty)
+            await raw.close()
+        }
+    }
+
+    @Test("Only programs of the same system list, watch and answer")
+    func localOnly() async throws {
+        try await Self.with { receiving in
+            let raw = try await receiving.stage.connect(to: receiving.host, service: NotificationMessage.service)
+            for message in [
+                ["Type": "list"], ["Type": "watch"], ["Type": "respond", "Key": "1", "Action": "yes"],
+            ] as [ValueSet] {
+                let response = try await raw.send(message)
+                #expect(response.error?.failureCode == "org.remotesystems.notifications.not-authorized")
+            }
+            let unknown = try await raw.send(["Type": "delete"])
+            #expect(unknown.error?.failureCode == "org.remotesystems.notifications.request-unknown")
+            await raw.close()
+        }
+    }
+
+    @Test("A sender that floods is refused, and may retry later")
+    func flood() async throws {
+        try await Self.with { receiving in
+            let connection = try await receiving.connect()
+            for _ in 0..<SenderQuota.burst { _ = try await connection.deliver(Self.question()) }
+            let error = await #expect(throws: RemoteSystemError.self) {
+                try await connection.deliver(Self.question())
+            }
+            #expect(error?.canRetry == true)
+            try await receiving.stage.advance(by: .seconds(2))
+            _ = try await connection.deliver(Self.question())
+            await connection.close()
+        }
+    }
+
+    @Test("A payload in Apple's form is accepted on the wire (N-16)")
+    func applePayload() async throws {
+        try await Self.with { receiving in
+            let raw = try await receiving.stage.connect(to: receiving.host, service: NotificationMessage.service)
+            let response = try await raw.send([
+                "Type": "deliver", "Id": "p", "Payload": ["aps": ["alert": ["title": "T"]], "k": 1],
+            ])
+            #expect(response.message["Status"]?.string == "shown")
+            #expect(receiving.screen.shown.first?.content.userInfo["k"]?.int == 1)
+            await raw.close()
+        }
+    }
+
+    @Test("A broadcast is answered on one system and disappears from all")
+    func broadcast() async throws {
+        try await DiscoveryStage.with { stage in
+            let screens = [RecordingPresenter(), RecordingPresenter(), RecordingPresenter()]
+            let broadcast = NotificationBroadcast(Self.question())
+            var running: [Task<Void, any Error>] = []
+            defer { for task in running { task.cancel() } }
+            for (index, screen) in screens.enumerated() {
+                let receiver = NotificationReceiver(stage.configuration, presenter: screen) { _ in nil }
+                let host = try stage.system("System \(index)", services: [receiver.service])
+                try await stage.appears(host)
+                running.append(Task { try await receiver.run() })
+                let request = RemoteSystemConnectionRequest(
+                    host: host.address,
+                    port: try await host.port(),
+                    systemID: host.id,
+                    configuration: stage.configuration
+                )
+                _ = await broadcast.send(to: host.id, named: host.displayName, request)
+            }
+            #expect(screens.allSatisfy { $0.shown.count == 1 })
+            screens[1].report(.activated(identifier: screens[1].shown[0].identifier, action: "yes"))
+            var responses = broadcast.responses.makeAsyncIterator()
+            #expect(await responses.next()?.systemName == "System 1")
+            await broadcast.withdraw()
+            try await stage.eventually("it is gone everywhere") { screens.allSatisfy(\.shown.isEmpty) }
+        }
+    }
+}
+
+/// A presenter in memory.
+final class RecordingPresenter: NotificationPresenter {
+    private struct State {
+        var shown: [PresentedNotification] = []
+        var fails = false
+    }
+
+    let events: AsyncStream<NotificationPresenterEvent>
+    private let feed: AsyncStream<NotificationPresenterEvent>.Continuation
+    private let state = Mutex(State())
+
+    init() { (self.events, self.feed) = AsyncStream.makeStream() }
+
+    var capabilities: NotificationPresenterCapabilities { [.actions, .textInput, .dismissal] }
+    var shown: [PresentedNotification] { self.state.withLock { $0.shown } }
+
+    func show(_ notification: PresentedNotification) async throws {
+        try self.state.withLock { state in
+            guard !state.fails else { throw NotificationError(.notShown, "There is no server.") }
+            state.shown.removeAll { $0.identifier == notification.identifier }
+            state.shown.append(notification)
+        }
+    }
+
+    func close(_ identifier: String) async {
+        self.state.withLock { $0.shown.removeAll { $0.identifier == identifier } }
+    }
+
+    func report(_ event: NotificationPresenterEvent) { self.feed.yield(event) }
+    func fail() { self.state.withLock { $0.fails = true } }
+}
