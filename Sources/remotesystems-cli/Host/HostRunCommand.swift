@@ -62,7 +62,8 @@ struct HostRunCommand: Subcommand {
             stateDirectory: settings.stateDirectory,
             logger: logger
         )
-        let notifications = NotificationReceiver(configuration, presenter: nil) { [configuration] id in
+        let presenter = DesktopNotifications.isPossible ? SessionPresenter(configuration) : nil
+        let notifications = NotificationReceiver(configuration, presenter: presenter) { [configuration] id in
             try? RemoteSystemsAccount(configuration).systems().first { $0.id == id }?.name
         }
         let host = RemoteSystemHost(
@@ -90,8 +91,9 @@ struct HostRunCommand: Subcommand {
             output: output
         )
         try await ServiceGroup(
-            services: [registry, host, supervision, reload, bus, notifications]
-                + Self.desktopServices(settings, configuration, registry, logger),
+            services: [registry, host, supervision, reload, bus]
+                + Self.desktopServices(settings, configuration, registry, logger)
+                + [presenter as (any Service)?, notifications].compactMap(\.self),
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()

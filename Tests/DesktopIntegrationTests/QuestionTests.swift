@@ -1,0 +1,221 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension DesktopTests {
+    /// `remotesystems notify` between two systems of one account, each with a host daemon, a session bus, a screen and a
+    /// notification server of its own.
+    @Suite struct Questions {
+        @Test func `a question is asked everywhere, answered on one system, and gone from all (X-40, N-11)`()
+            async throws
+        {
+            try await TwoDesktops.with { desktops in
+                let asking = try desktops.ask(
+                    "--all", "--title", "Deploy?", "--body", "<b>Build</b> 1284", "--action", "yes=Deploy",
+                    "--action", "no=Wait", "--wait", "--search-time", "60"
+                )
+                try await desktops.first.shows(1)
+                try await desktops.second.shows(1)
+                // Repeated because the server may not have drawn it yet.
+                try await desktops.eventually("the answer") {
+                    try await desktops.second.control("context")
+                    return asking.exitCode != nil
+                }
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                #expect(try await asking.allLines().contains("yes"))
+                try await desktops.first.shows(0)
+                try await desktops.second.shows(0)
+                let history = try await desktops.second.control("history")
+                #expect(history.contains("Deploy?") && history.contains("&lt;b&gt;Build"))
+            }
+        }
+
+        @Test func `closing a question is an answer, too (N-43)`() async throws {
+            try await TwoDesktops.with { desktops in
+                let asking = try desktops.ask(
+                    "--all", "--title", "Deploy?", "--action", "yes=Deploy", "--wait", "--search-time", "60"
+                )
+                try await desktops.first.shows(1)
+                try await desktops.second.shows(1)
+                try await desktops.eventually("the dismissal") {
+                    try await desktops.first.control("close-all")
+                    return asking.exitCode != nil
+                }
+                #expect(try await asking.exit(within: .seconds(60)) == 1)
+                #expect(try await asking.allLines().contains("dismiss"))
+                try await desktops.second.shows(0)
+            }
+        }
+
+        @Test func `a text is asked of a system without a desktop, and answered there with a command (X-82)`()
+            async throws
+        {
+            try await TwoDesktops.with(screens: false) { desktops in
+                let asking = try desktops.ask(
+                    "--all", "--title", "Why?", "--text-action", "reason=Reason", "--wait", "--search-time", "60"
+                )
+                var key = ""
+                try await desktops.eventually("the question is listed") {
+                    let listed = try await desktops.second.command("notifications", "list", "--json")
+                    key = listed.firstMatch(of: /"key":"([0-9]+)"/).map { String($0.output.1) } ?? ""
+                    return !key.isEmpty
+                }
+                _ = try await desktops.second.command("notifications", "answer", key, "reason", "--text", "Because")
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                let lines = try await asking.allLines()
+                #expect(lines.suffix(2) == ["reason", "Because"])
+                try await desktops.eventually("it is gone from the other system") {
+                    try await desktops.first.command("notifications", "list").isEmpty
+                }
+            }
+        }
+    }
+}
+
+/// One system of an account with its daemon, and, with a screen, a session bus and a notification server.
+private struct QuestionDesktop {
+    let desktop: Desktop
+    let state: String
+    let environment: [String: String]
+    var processes: [ChildProcess] = []
+
+    func start(_ arguments: [String]) throws -> ChildProcess {
+        try ChildProcess(arguments, environment: self.environment, readsErrors: true)
+    }
+
+    /// Runs `remotesystems` on this system until it ends, and returns its standard output.
+    func command(_ arguments: String...) async throws -> String {
+        let process = try ChildProcess(
+            [try builtProgram("remotesystems")] + arguments + ["--loopback", "--state-directory", self.state],
+            environment: self.environment
+        )
+        _ = try await process.exit(within: .seconds(60))
+        return try await process.allLines().joined(separator: "\n")
+    }
+
+    /// Runs a command of the notification server, and returns its output.
+    @discardableResult
+    func control(_ arguments: String...) async throws -> String {
+        let process = try self.start(["dunstctl"] + arguments)
+        _ = try await process.exit(within: .seconds(60))
+        return try await process.allLines().joined(separator: "\n").trimmingCharacters(in: .whitespaces)
+    }
+
+    /// Waits until the server shows so many notifications.
+    func shows(_ count: Int) async throws {
+        _ = try await eventually("\(count) notifications", within: .seconds(60), every: .milliseconds(100)) {
+            try await self.control("count", "displayed") == "\(count)" ? true : nil
+        }
+    }
+}
+
+/// Two systems of one account.
+private struct TwoDesktops {
+    let first: QuestionDesktop
+    let second: QuestionDesktop
+
+    static func with(screens: Bool = true, _ body: (TwoDesktops) async throws -> Void) async throws {
+        try await Desktop.with { first in
+            try await Desktop.with { second in
+                let states = ["\(first.directory)/system", "\(second.directory)/system"]
+                try await createTwoSystems(states[0], states[1])
+                guard screens else {
+                    try await Self.run(
+                        QuestionDesktop(desktop: first, state: states[0], environment: first.environment),
+                        QuestionDesktop(desktop: second, state: states[1], environment: second.environment),
+                        body
+                    )
+                    return
+                }
+                try await first.withScreen { firstEnvironment in
+                    try await second.withScreen { secondEnvironment in
+                        try await Self.run(
+                            QuestionDesktop(desktop: first, state: states[0], environment: firstEnvironment),
+                            QuestionDesktop(desktop: second, state: states[1], environment: secondEnvironment),
+                            body
+                        )
+                    }
+                }
+            }
+        }
+    }
+
+    private static func run(
+        _ first: QuestionDesktop,
+        _ second: QuestionDesktop,
+        _ body: (TwoDesktops) async throws -> Void
+    ) async throws {
+        var daemons: [ChildProcess] = []
+        do {
+            for desktop in [first, second] {
+                let daemon = try desktop.start(
+                    [try builtProgram("remotesystems"), "host", "run", "--loopback", "--port", "0"]
+                        + ["--state-directory", desktop.state]
+                )
+                daemons.append(daemon)
+                _ = try await IntegrationSupport.eventually("the daemon", within: .seconds(60)) {
+                    guard daemon.exitCode == nil else { throw IntegrationError("it has ended: \(daemon.lines)") }
+                    return daemon.lines.contains { $0.hasPrefix("ready:") } ? true : nil
+                }
+            }
+            try await body(TwoDesktops(first: first, second: second))
+        } catch {
+            for daemon in daemons { await daemon.stop() }
+            throw error
+        }
+        for daemon in daemons {
+            await daemon.stop()
+            #expect(daemon.exitCode == 0)
+        }
+    }
+
+    /// Starts `notify` on the first system.
+    func ask(_ arguments: String...) throws -> ChildProcess {
+        try self.first.start(
+            [try builtProgram("remotesystems"), "notify", "--loopback", "--state-directory", self.first.state]
+                + arguments
+        )
+    }
+
+    func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
+        _ = try await IntegrationSupport.eventually(what, within: .seconds(60), every: .milliseconds(100)) {
+            try await isTrue() ? true : nil
+        }
+    }
+}
+
+extension Desktop {
+    /// Runs `body` with a session bus, a screen and the notification server dunst. `body` gets the environment.
+    fileprivate func withScreen(_ body: ([String: String]) async throws -> Void) async throws {
+        // The server lets a program choose among several actions. This one chooses the first.
+        try FileManager.default.createDirectory(
+            atPath: "\(self.directory)/config/dunst",
+            withIntermediateDirectories: true
+        )
+        try self.write("[global]\n    dmenu = /usr/bin/head -n 1\n", to: "config/dunst/dunstrc")
+        try await self.withBus { bus in
+            var processes: [ChildProcess] = []
+            do {
+                let screen = try ChildProcess(["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24"])
+                processes.append(screen)
+                let display = try await eventually("the screen", within: .seconds(60)) { screen.lines.first }
+                let environment = self.environment.merging(bus) { $1 }.merging(["DISPLAY": ":\(display)"]) { $1 }
+                let server = try ChildProcess(["dunst"], environment: environment, readsErrors: true)
+                processes.append(server)
+                _ = try await eventually("the notification server", within: .seconds(60)) {
+                    guard server.exitCode == nil else { throw IntegrationError("dunst has ended: \(server.lines)") }
+                    let control = try ChildProcess(["dunstctl", "count"], environment: environment)
+                    return try await control.exit(within: .seconds(60)) == 0 ? true : nil
+                }
+                try await body(environment)
+            } catch {
+                for process in processes.reversed() { await process.stop() }
+                throw error
+            }
+            for process in processes.reversed() { await process.stop() }
+        }
+    }
+}
