@@ -3,7 +3,6 @@
 
 import RemoteSystems
 import RemoteSystemsTesting
-import Synchronization
 import Testing
 @testable import UserNotifications
 import ValueSets
@@ -33,7 +32,7 @@ import ValueSets
     private struct Receiving {
         let stage: DiscoveryStage
         let host: StagedSystem
-        let screen: RecordingPresenter
+        let screen: StagedNotificationPresenter
         let receiver: NotificationReceiver
 
         var request: RemoteSystemConnectionRequest {
@@ -59,7 +58,7 @@ import ValueSets
         _ body: (Receiving) async throws -> Void
     ) async throws {
         try await DiscoveryStage.with { stage in
-            let screen = RecordingPresenter()
+            let screen = StagedNotificationPresenter()
             let receiver = NotificationReceiver(stage.configuration, presenter: presents ? screen : nil) { _ in
                 "Server"
             }
@@ -79,11 +78,9 @@ import ValueSets
             let shown = try #require(receiving.screen.shown.first)
             #expect(shown.content.title == "Deploy?" && shown.applicationName == "Build server")
             #expect(shown.systemName == "Server" && shown.category?.actions.count == 2)
-            receiving.screen.report(
-                .activated(identifier: shown.identifier, action: "comment", text: "Not yet\nplease")
-            )
+            receiving.screen.choose("comment", on: shown.identifier, text: "Not yet\nplease")
             // A server that reports twice is no second answer.
-            receiving.screen.report(.activated(identifier: shown.identifier, action: "yes"))
+            receiving.screen.choose("yes", on: shown.identifier)
             var responses = connection.responses.makeAsyncIterator()
             let response = try #require(await responses.next())
             #expect(response.actionIdentifier == "comment" && response.userText == "Not yet\nplease")
@@ -117,7 +114,7 @@ import ValueSets
             let connection = try await receiving.connect()
             _ = try await connection.deliver(Self.question())
             let key = try #require(receiving.screen.shown.first?.identifier)
-            receiving.screen.report(.closed(identifier: key, reason: .dismissed))
+            receiving.screen.end(key)
             var responses = connection.responses.makeAsyncIterator()
             #expect(await responses.next()?.actionIdentifier == .dismiss)
             await connection.close()
@@ -130,7 +127,7 @@ import ValueSets
             let connection = try await receiving.connect()
             _ = try await connection.deliver(Self.question(expires: 60))
             let key = try #require(receiving.screen.shown.first?.identifier)
-            receiving.screen.report(.closed(identifier: key, reason: .expired))
+            receiving.screen.end(key, .expired)
             try await receiving.stage.eventually("it is no longer shown") {
                 await receiving.receiver.list().first?.isShown == false
             }
@@ -174,7 +171,7 @@ import ValueSets
     @Test("A server that fails leaves the notification in the list, and the sender learns it")
     func failingServer() async throws {
         try await Self.with { receiving in
-            receiving.screen.fail()
+            receiving.screen.fail(NotificationError(.notShown, "There is no server."))
             let connection = try await receiving.connect()
             let delivery = try await connection.deliver(Self.question())
             #expect(delivery.status == .kept && delivery.reason == "There is no server.")
@@ -259,7 +256,7 @@ import ValueSets
     @Test("A broadcast is answered on one system and disappears from all")
     func broadcast() async throws {
         try await DiscoveryStage.with { stage in
-            let screens = [RecordingPresenter(), RecordingPresenter(), RecordingPresenter()]
+            let screens = [StagedNotificationPresenter(), StagedNotificationPresenter(), StagedNotificationPresenter()]
             let broadcast = NotificationBroadcast(Self.question())
             var running: [Task<Void, any Error>] = []
             defer { for task in running { task.cancel() } }
@@ -277,43 +274,11 @@ import ValueSets
                 _ = await broadcast.send(to: host.id, named: host.displayName, request)
             }
             #expect(screens.allSatisfy { $0.shown.count == 1 })
-            screens[1].report(.activated(identifier: screens[1].shown[0].identifier, action: "yes"))
+            screens[1].choose("yes", on: screens[1].shown[0].identifier)
             var responses = broadcast.responses.makeAsyncIterator()
             #expect(await responses.next()?.systemName == "System 1")
             await broadcast.withdraw()
             try await stage.eventually("it is gone everywhere") { screens.allSatisfy(\.shown.isEmpty) }
         }
     }
-}
-
-/// A presenter in memory.
-final class RecordingPresenter: NotificationPresenter {
-    private struct State {
-        var shown: [PresentedNotification] = []
-        var fails = false
-    }
-
-    let events: AsyncStream<NotificationPresenterEvent>
-    private let feed: AsyncStream<NotificationPresenterEvent>.Continuation
-    private let state = Mutex(State())
-
-    init() { (self.events, self.feed) = AsyncStream.makeStream() }
-
-    var capabilities: NotificationPresenterCapabilities { [.actions, .textInput, .dismissal] }
-    var shown: [PresentedNotification] { self.state.withLock { $0.shown } }
-
-    func show(_ notification: PresentedNotification) async throws {
-        try self.state.withLock { state in
-            guard !state.fails else { throw NotificationError(.notShown, "There is no server.") }
-            state.shown.removeAll { $0.identifier == notification.identifier }
-            state.shown.append(notification)
-        }
-    }
-
-    func close(_ identifier: String) async {
-        self.state.withLock { $0.shown.removeAll { $0.identifier == identifier } }
-    }
-
-    func report(_ event: NotificationPresenterEvent) { self.feed.yield(event) }
-    func fail() { self.state.withLock { $0.fails = true } }
 }

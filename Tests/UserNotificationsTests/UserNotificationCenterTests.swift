@@ -1,0 +1,154 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystemsTesting
+import Testing
+import UserNotifications
+
+@Suite struct UserNotificationCenterTests {
+    private static let invitation = NotificationCategory(
+        identifier: "event-invite",
+        actions: [
+            NotificationAction(identifier: "accept", title: "Accept"),
+            NotificationAction(TextInputNotificationAction(identifier: "comment", title: "Comment")),
+        ],
+        options: .customDismissAction
+    )
+
+    private static func request(_ id: String, title: String = "Lunch", category: String? = "event-invite")
+        -> NotificationRequest
+    {
+        NotificationRequest(
+            identifier: id,
+            content: NotificationContent(title: title, categoryIdentifier: category)
+        )
+    }
+
+    private static func staged() async throws -> (UserNotificationCenter, StagedNotificationPresenter) {
+        let desktop = StagedNotificationPresenter()
+        let center = UserNotificationCenter(presenter: desktop, applicationName: "Calendar", desktopEntry: "calendar")
+        try await center.setNotificationCategories([Self.invitation])
+        return (center, desktop)
+    }
+
+    @Test("An invitation is shown, commented, and the application receives the text once (N-57, N-54, N-12)")
+    func commented() async throws {
+        let (center, desktop) = try await Self.staged()
+        try await center.add(Self.request("42"))
+        #expect(desktop.shown.first?.applicationName == "Calendar" && desktop.shown.first?.desktopEntry == "calendar")
+        desktop.choose("comment", on: "42", text: "I am late")
+        desktop.choose("accept", on: "42")
+        try await center.add(Self.request("43"))
+        desktop.choose("accept", on: "43")
+        var responses = center.responses.makeAsyncIterator()
+        let first = try #require(await responses.next())
+        #expect((first.requestIdentifier, first.actionIdentifier, first.userText) == ("42", "comment", "I am late"))
+        // The second choice for 42 is no response.
+        #expect(await responses.next()?.requestIdentifier == "43")
+        #expect(await center.deliveredNotifications.isEmpty)
+    }
+
+    @Test("An unknown category is an error that names it, and nothing is shown (N-29)")
+    func unknownCategory() async throws {
+        let (center, desktop) = try await Self.staged()
+        let error = await #expect(throws: NotificationError.self) {
+            try await center.add(Self.request("1", category: "other"))
+        }
+        #expect(error?.code == .categoryUnknown && error?.field == "content.categoryIdentifier")
+        #expect(desktop.history.isEmpty)
+    }
+
+    @Test("Invalid content is an error, and nothing is shown")
+    func invalid() async throws {
+        let (center, desktop) = try await Self.staged()
+        let error = await #expect(throws: NotificationError.self) { try await center.add(Self.request("")) }
+        #expect(error?.field == "identifier" && desktop.history.isEmpty)
+    }
+
+    @Test("The same identifier replaces; delivered notifications are listed and removed (X-55)")
+    func delivered() async throws {
+        let (center, desktop) = try await Self.staged()
+        for (id, title) in [("1", "A"), ("2", "B"), ("1", "C")] { try await center.add(Self.request(id, title: title)) }
+        #expect(await center.deliveredNotifications.map(\.request.content.title) == ["B", "C"])
+        #expect(desktop.shown.map(\.content.title) == ["B", "C"])
+        await center.removeDeliveredNotifications(withIdentifiers: ["2", "unknown"])
+        #expect(desktop.shown.map(\.content.title) == ["C"])
+        await center.removeAllDeliveredNotifications()
+        #expect(await center.deliveredNotifications.isEmpty && desktop.shown.isEmpty)
+    }
+
+    @Test("A dismissal reaches the application only if the category asks for it (N-43, X-58)")
+    func dismissed() async throws {
+        let (center, desktop) = try await Self.staged()
+        try await center.add(Self.request("plain", category: nil))
+        try await center.add(Self.request("custom"))
+        desktop.end("plain")
+        desktop.end("custom")
+        var responses = center.responses.makeAsyncIterator()
+        let response = try #require(await responses.next())
+        #expect(response.requestIdentifier == "custom" && response.actionIdentifier == .dismiss)
+        #expect(await center.deliveredNotifications.isEmpty)
+    }
+
+    @Test("A notification whose banner has ended stays delivered (N-06)")
+    func expired() async throws {
+        let (center, desktop) = try await Self.staged()
+        try await center.add(Self.request("1"))
+        desktop.end("1", .expired)
+        try await center.add(Self.request("2"))
+        desktop.choose("accept", on: "2")
+        var responses = center.responses.makeAsyncIterator()
+        _ = await responses.next()
+        #expect(await center.deliveredNotifications.map(\.request.identifier) == ["1"])
+    }
+
+    @Test("In the foreground, the application decides how a notification is shown (X-57)")
+    func foreground() async throws {
+        let (center, desktop) = try await Self.staged()
+        await center.setWillPresent { request in request.identifier == "quiet" ? [.list] : [.badge] }
+        var hidden = Self.request("hidden")
+        hidden.content.badge = 7
+        try await center.add(hidden)
+        #expect(desktop.history.isEmpty)
+        #expect(await center.badgeCount == 7)
+        try await center.add(Self.request("quiet"))
+        #expect(desktop.shown.first?.isSilenced == true)
+        #expect(desktop.shown.first?.content.interruptionLevel == .passive)
+        await center.setWillPresent(nil)
+        try await center.add(Self.request("full"))
+        #expect(desktop.shown.last?.isSilenced == false)
+    }
+
+    @Test("Without a server, adding fails, and what was delivered before stays in the list (X-82)")
+    func noServer() async throws {
+        let (center, desktop) = try await Self.staged()
+        try await center.add(Self.request("1", title: "A"))
+        desktop.fail(NotificationError(.notShown, "There is no server."))
+        await #expect(throws: NotificationError(.notShown, "There is no server.")) {
+            try await center.add(Self.request("1", title: "B"))
+        }
+        #expect(await center.deliveredNotifications.map(\.request.content.title) == ["A"])
+    }
+
+    @Test("Badges and categories have limits (N-05, N-52)")
+    func limits() async throws {
+        let (center, _) = try await Self.staged()
+        await #expect(throws: NotificationError.self) { try await center.setBadgeCount(-1) }
+        try await center.setBadgeCount(3)
+        #expect(await center.badgeCount == 3)
+        let many = (0...NotificationLimits.categories).map { NotificationCategory(identifier: "\($0)") }
+        await #expect(throws: NotificationError.self) { try await center.setNotificationCategories(many) }
+        await #expect(throws: NotificationError.self) {
+            try await center.setNotificationCategories([Self.invitation, Self.invitation])
+        }
+        #expect(await center.notificationCategories == [Self.invitation])
+    }
+
+    @Test("The oldest notification is removed when the list is full")
+    func full() async throws {
+        let (center, desktop) = try await Self.staged()
+        for number in 0...UserNotificationCenter.maxDelivered { try await center.add(Self.request("\(number)")) }
+        #expect(await center.deliveredNotifications.count == UserNotificationCenter.maxDelivered)
+        #expect(desktop.shown.first?.identifier == "1")
+    }
+}
