@@ -14,7 +14,7 @@ import Testing
         ("<\u{338}script>", "&lt;\u{338}script&gt;"),
     ])
     func `a text with markup, links and images is shown as it is`(text: String, expected: String?) {
-        let body = DesktopNotification(key: "1", summary: "", body: text).markupBody
+        let body = DesktopNotification(key: "1", summary: "", body: text).markupBody(showsAll: true)
         #expect(!body.unicodeScalars.contains("<") && !body.unicodeScalars.contains(">"))
         if let expected { #expect(body == expected) }
     }

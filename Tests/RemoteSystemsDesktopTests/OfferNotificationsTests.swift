@@ -22,7 +22,7 @@ import Testing
         notifications.set([Self.offer()])
         let shown = try #require(notifications.notifications.first)
         #expect(shown.summary == "Continue on this machine: Minutes 1" && shown.body == "Editor on kitchen")
-        #expect(shown.isQuiet && shown.isResident)
+        #expect(shown.urgency == .low && shown.isSilent && shown.isResident)
         #expect(shown.actions.map(\.label) == ["Continue", "Continue"])
         for action in shown.actions {
             var each = notifications

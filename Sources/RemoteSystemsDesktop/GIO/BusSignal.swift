@@ -14,6 +14,8 @@ struct BusSignal {
     var bool: Bool?
     /// The arguments that are strings.
     var texts: [String]
+    /// The arguments that are of the type `u`.
+    var numbers: [UInt32]
 
     /// The first string.
     var text: String { self.texts.first ?? "" }
@@ -33,6 +35,7 @@ struct BusSignal {
         self.texts = unsafe Self.texts(of: parameters)
         self.bool = unsafe Self.bool(of: parameters)
         self.number = unsafe Self.number(of: parameters)
+        self.numbers = unsafe Self.values(of: parameters, "u") { unsafe g_variant_get_uint32($0) }
     }
 
     static func bool(of tuple: OpaquePointer) -> Bool? {
@@ -44,14 +47,25 @@ struct BusSignal {
     }
 
     static func texts(of tuple: OpaquePointer) -> [String] {
-        var texts: [String] = []
+        unsafe Self.values(of: tuple, "s") { value in
+            guard let text = unsafe g_variant_get_string(value, nil) else { return nil }
+            return unsafe String(cString: text)
+        }
+    }
+
+    /// The values of a type in a tuple or an array.
+    private static func values<Result>(
+        of tuple: OpaquePointer,
+        _ type: String,
+        _ read: (OpaquePointer) -> Result?
+    ) -> [Result] {
+        var values: [Result] = []
         for index in 0..<(unsafe g_variant_n_children(tuple)) {
             guard let value = unsafe g_variant_get_child_value(tuple, index) else { continue }
             defer { unsafe g_variant_unref(value) }
-            guard unsafe Self.has(value, "s"), let text = unsafe g_variant_get_string(value, nil) else { continue }
-            texts.append(unsafe String(cString: text))
+            if unsafe Self.has(value, type), let result = unsafe read(value) { values.append(result) }
         }
-        return texts
+        return values
     }
 
     private static func first<Result>(

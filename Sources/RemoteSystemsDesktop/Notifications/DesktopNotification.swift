@@ -12,11 +12,28 @@ package struct DesktopNotification: Sendable, Hashable {
         package var key: String
         /// What the button shows.
         package var label: String
+        /// Whether the user types a text. At most one action of a notification does. Servers without text fields leave
+        /// the action out.
+        package var takesText: Bool
 
-        package init(key: String, label: String) {
+        package init(key: String, label: String, takesText: Bool = false) {
             self.key = key
             self.label = label
+            self.takesText = takesText
         }
+    }
+
+    /// How urgent it is.
+    package enum Urgency: UInt8, Sendable, Hashable {
+        case low, normal, critical
+    }
+
+    /// The text field of the action that takes a text.
+    package struct TextField: Sendable, Hashable {
+        /// What the empty field shows.
+        package var placeholder: String
+        /// What the button shows that sends the text.
+        package var button: String
     }
 
     /// Identifies the notification. One with the same key replaces it.
@@ -26,24 +43,32 @@ package struct DesktopNotification: Sendable, Hashable {
     /// The text below. Characters that a server would read as markup are escaped.
     package var body: String
     package var actions: [Action]
-    /// Whether it makes no sound and does not cover other programs.
-    package var isQuiet: Bool
+    /// How urgent it is. One of low urgency does not cover other programs.
+    package var urgency: Urgency
+    /// Whether it makes no sound.
+    package var isSilent: Bool
     /// Whether it stays until it is closed, also after an action.
     package var isResident: Bool
+    /// The text field of the action that takes a text; `nil` if none does.
+    package var textField: TextField?
+    /// How the user can respond where the server cannot show every action. It is added to the body then.
+    package var fallback: String?
 
     package init(
         key: String,
         summary: String,
         body: String = "",
         actions: [Action] = [],
-        isQuiet: Bool = true,
+        urgency: Urgency = .low,
+        isSilent: Bool = true,
         isResident: Bool = true
     ) {
         self.key = key
         self.summary = summary
         self.body = body
         self.actions = actions
-        self.isQuiet = isQuiet
+        self.urgency = urgency
+        self.isSilent = isSilent
         self.isResident = isResident
     }
 }
@@ -52,8 +77,12 @@ package struct DesktopNotification: Sendable, Hashable {
 package enum DesktopNotificationEvent: Sendable, Hashable {
     /// The user has chosen an action of a notification.
     case activated(key: String, action: String)
-    /// The user has closed the notification, or it has expired.
-    case dismissed(key: String)
+    /// The user has typed a text for an action of a notification.
+    case replied(key: String, action: String, text: String)
+    /// The server does not show the notification any more. It is not shown again unless its content changes.
+    ///
+    /// - Parameter byUser: whether the user has closed it. Otherwise, its time is over.
+    case closed(key: String, byUser: Bool)
     /// The session was locked or unlocked. A session without a screen lock reports nothing.
     case locked(Bool)
 }

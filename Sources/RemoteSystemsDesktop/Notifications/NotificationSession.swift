@@ -12,8 +12,8 @@ final class NotificationSession: Sendable {
         /// The unique bus name of the notification server; its well-known name before the bus has started it; `nil`
         /// after it has ended, until something changes.
         var server: String?
-        /// What the server calls itself; `nil` before it was asked.
-        var software: String?
+        /// What the server is able to do; `nil` before it was asked.
+        var abilities: NotificationServerAbilities?
         /// Whether the last step failed. It is tried again when something changes.
         var hasFailed = false
         var isStopping = false
@@ -21,6 +21,8 @@ final class NotificationSession: Sendable {
 
     private static let name = "org.freedesktop.Notifications"
     private static let path = "/org/freedesktop/Notifications"
+    /// The reason of a notification that the user has closed.
+    private static let dismissed: UInt32 = 2
     /// The interfaces of screen locks, with their paths.
     private static let locks = [
         ("org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver"),
@@ -93,8 +95,7 @@ final class NotificationSession: Sendable {
             unsafe try? self.call("CloseNotification", [.uint32(id)], connection)
         case .notify(let notification, let replaced):
             var id: UInt32 = 0
-            let drawsClick = unsafe self.software(connection) == Self.drawingClicks
-            let arguments = Self.arguments(of: notification, replacing: replaced, drawsClick: drawsClick)
+            let arguments = notification.arguments(replacing: replaced, for: unsafe self.abilities(connection))
             unsafe try self.call("Notify", arguments, connection) { response in
                 id = unsafe BusSignal.number(of: response) ?? 0
             }
@@ -102,40 +103,20 @@ final class NotificationSession: Sendable {
         }
     }
 
-    /// The server that draws a button for a click on the notification itself.
-    private static let drawingClicks = "Xfce Notify Daemon"
-
-    /// What the server calls itself.
-    private func software(_ connection: OpaquePointer) -> String {
-        if let software = self.state.withLock({ $0.software }) { return software }
-        var name = ""
+    /// What the server is able to do. It is asked once.
+    private func abilities(_ connection: OpaquePointer) -> NotificationServerAbilities {
+        if let abilities = self.state.withLock({ $0.abilities }) { return abilities }
+        var abilities = NotificationServerAbilities()
         unsafe try? self.call("GetServerInformation", [], connection) { response in
-            name = unsafe BusSignal.texts(of: response).first ?? ""
+            abilities.software = unsafe BusSignal.texts(of: response).first ?? ""
         }
-        self.state.withLock { $0.software = name }
-        return name
-    }
-
-    private static func arguments(
-        of notification: DesktopNotification,
-        replacing id: UInt32,
-        drawsClick: Bool
-    ) -> [MessageBus.Argument] {
-        let actions = notification.actions.filter { action in
-            // Not the same button twice.
-            !drawsClick || action.key != DesktopNotification.Action.click
-                || !notification.actions.contains { $0.key != action.key && $0.label == action.label }
+        unsafe try? self.call("GetCapabilities", [], connection) { response in
+            guard let list = unsafe g_variant_get_child_value(response, 0) else { return }
+            defer { unsafe g_variant_unref(list) }
+            abilities.capabilities = Set(unsafe BusSignal.texts(of: list))
         }
-        var hints: [(String, MessageBus.Hint)] = [("category", .string("device"))]
-        if notification.isQuiet { hints += [("urgency", .byte(0)), ("suppress-sound", .bool(true))] }
-        if notification.isResident { hints.append(("resident", .bool(true))) }
-        return [
-            .string("RemoteSystems"), .uint32(id), .string(""), .string(notification.summary),
-            .string(notification.markupBody),
-            .strings(actions.flatMap { [$0.key, $0.label] }), .hints(hints),
-            // 0: never expires; -1: the server decides.
-            .int32(notification.isResident ? 0 : -1),
-        ]
+        self.state.withLock { $0.abilities = abilities }
+        return abilities
     }
 
     private func call(
@@ -165,26 +146,7 @@ final class NotificationSession: Sendable {
                 "type='signal',sender='\(Self.name)',interface='\(Self.name)'",
                 "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.name)'",
             ] + Self.locks.map { "type='signal',interface='\($0.0)',member='ActiveChanged'" }
-        for rule in rules {
-            unsafe try MessageBus.send(.bus("AddMatch", [.string(rule)]), over: connection, self.loop.cancellable)
-        }
-        unsafe g_dbus_connection_signal_subscribe(
-            connection,
-            nil,
-            nil,
-            nil,
-            nil,
-            nil,
-            G_DBUS_SIGNAL_FLAGS_NONE,
-            { _, sender, _, interface, member, parameters, data in
-                guard let data = unsafe data, let parameters = unsafe parameters,
-                    let signal = unsafe BusSignal(sender, interface, member, parameters)
-                else { return }
-                unsafe Unmanaged<NotificationSession>.fromOpaque(data).takeUnretainedValue().received(signal)
-            },
-            Unmanaged.passRetained(self).toOpaque(),
-            { data in if let data = unsafe data { unsafe Unmanaged<NotificationSession>.fromOpaque(data).release() } }
-        )
+        unsafe try self.loop.subscribe(rules, connection) { [weak self] in self?.received($0) }
     }
 
     private func received(_ signal: BusSignal) {
@@ -194,11 +156,16 @@ final class NotificationSession: Sendable {
                 let key = self.state.withLock({ $0.table.activated(id, action: signal.text) })
             else { return }
             self.events.yield(.activated(key: key, action: signal.text))
+        case (Self.name, "NotificationReplied"):
+            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
+                let (key, action) = self.state.withLock({ $0.table.replied(id) })
+            else { return }
+            self.events.yield(.replied(key: key, action: action, text: signal.text))
         case (Self.name, "NotificationClosed"):
             guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
                 let key = self.state.withLock({ $0.table.reportedClosed(id) })
             else { return }
-            self.events.yield(.dismissed(key: key))
+            self.events.yield(.closed(key: key, byUser: signal.numbers.dropFirst().first == Self.dismissed))
         case ("org.freedesktop.DBus", "NameOwnerChanged"):
             guard signal.texts.count == 3, signal.texts[0] == Self.name else { return }
             self.setServer(signal.texts[2].isEmpty ? nil : signal.texts[2])
@@ -215,7 +182,7 @@ final class NotificationSession: Sendable {
             // A server that was started by a notification shows that one.
             if state.server != server, state.server != Self.name { state.table.serverEnded() }
             state.server = server
-            state.software = nil
+            state.abilities = nil
             state.hasFailed = false
         }
     }

@@ -75,6 +75,17 @@ struct NotificationTable {
         return key
     }
 
+    /// The server reports a text that the user has typed. The notification is then closed, as after an action.
+    ///
+    /// - Returns: the notification's key and the action that takes the text; `nil` if none does.
+    mutating func replied(_ id: UInt32) -> (key: String, action: String)? {
+        guard let present = self.shown.values.first(where: { $0.id == id }),
+            let action = present.content.actions.first(where: \.takesText)?.key,
+            let key = self.activated(id, action: action)
+        else { return nil }
+        return (key, action)
+    }
+
     /// The server has ended. A new one shows everything that is wanted.
     mutating func serverEnded() {
         self.shown = [:]

@@ -29,7 +29,6 @@ struct OfferNotifications {
     static let max = 4
     /// The maximum number of applications of which one notification lets the user choose.
     static let maxReceivers = 3
-    private static let maxTextLength = 120
     private static let continueHere = "continue"
 
     private var offers: [Offer] = []
@@ -66,9 +65,9 @@ struct OfferNotifications {
     mutating func set(_ offers: [Offer]) {
         self.offers = offers.map { offer in
             var offer = offer
-            offer.title = Self.line(offer.title)
-            offer.application = Self.line(offer.application)
-            offer.system = Self.line(offer.system)
+            offer.title = DesktopNotification.line(offer.title)
+            offer.application = DesktopNotification.line(offer.application)
+            offer.system = DesktopNotification.line(offer.system)
             return offer
         }
         let keys = Set(offers.map(\.key))
@@ -97,7 +96,7 @@ struct OfferNotifications {
 
     /// The activity was continued, or could not be.
     mutating func end(_ key: String, failure: String?) {
-        self.progress[key] = failure.map { .failed(Self.line($0)) }
+        self.progress[key] = failure.map { .failed(DesktopNotification.line($0)) }
     }
 
     private static func actions(of offer: Offer) -> [DesktopNotification.Action] {
@@ -108,19 +107,7 @@ struct OfferNotifications {
             ]
         }
         return offer.receivers.prefix(Self.maxReceivers).enumerated().map { index, receiver in
-            .init(key: "\(index)", label: "Continue in \(Self.line(receiver.name))")
+            .init(key: "\(index)", label: "Continue in \(DesktopNotification.line(receiver.name))")
         }
-    }
-
-    /// A text of another system as one line without invisible characters.
-    private static func line(_ text: String) -> String {
-        let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: " "
-            default: scalar
-            }
-        }
-        let line = String(String.UnicodeScalarView(scalars))
-        return line.count > Self.maxTextLength ? "\(line.prefix(Self.maxTextLength - 1))…" : line
     }
 }

@@ -5,14 +5,22 @@ package import RemoteSystems
 internal import ServiceLifecycle
 internal import Synchronization
 package import UserNotifications
-internal import ValueSets
 
-/// Shows notifications of other systems with the notification server of the session bus: texts and buttons.
+/// Shows notifications with the notification server of the session bus.
 package final class SessionPresenter: NotificationPresenter, Service {
+    private struct State {
+        var shown: [PresentedNotification] = []
+        var isLocked = false
+
+        var notifications: [DesktopNotification] {
+            self.shown.map { DesktopNotification($0, isLocked: self.isLocked) }
+        }
+    }
+
     package let events: AsyncStream<NotificationPresenterEvent>
     private let feed: AsyncStream<NotificationPresenterEvent>.Continuation
     private let desktop: DesktopNotifications
-    private let shown = Mutex<[DesktopNotification]>([])
+    private let state = Mutex(State())
 
     package init(_ configuration: RemoteSystemsConfiguration) {
         // The events of a user. More can only come from a program that pretends to be the server.
@@ -34,68 +42,124 @@ package final class SessionPresenter: NotificationPresenter, Service {
     }
 
     package func show(_ notification: PresentedNotification) async throws {
-        let shown = Self.desktopNotification(notification)
-        self.shown.withLock { list in
-            if let index = list.firstIndex(where: { $0.key == shown.key }) {
-                list[index] = shown
+        self.update { state in
+            if let index = state.shown.firstIndex(where: { $0.identifier == notification.identifier }) {
+                state.shown[index] = notification
             } else {
-                list.append(shown)
+                state.shown.append(notification)
             }
-            self.desktop.present(list)
         }
     }
 
-    package func close(_ identifier: String) async { self.forget(identifier) }
+    package func close(_ identifier: String) async {
+        self.update { state in state.shown.removeAll { $0.identifier == identifier } }
+    }
 
-    @discardableResult
-    private func forget(_ key: String) -> DesktopNotification? {
-        self.shown.withLock { list in
-            guard let index = list.firstIndex(where: { $0.key == key }) else { return nil }
-            let forgotten = list.remove(at: index)
-            self.desktop.present(list)
-            return forgotten
+    /// Inside the lock, so that the desktop gets changes in their order.
+    private func update(_ change: (inout State) -> Void) {
+        self.state.withLock { state in
+            change(&state)
+            self.desktop.present(state.notifications)
         }
     }
 
     private func received(_ event: DesktopNotificationEvent) {
         switch event {
         case .activated(let key, let action):
-            self.feed.yield(.activated(identifier: key, action: NotificationActionIdentifier(action)))
-        case .dismissed(let key):
-            guard let notification = self.forget(key) else { return }
-            // One that does not expire was closed by the user.
-            self.feed.yield(.closed(identifier: key, reason: notification.isResident ? .dismissed : .undefined))
-        case .locked: break
+            self.chosen(key, NotificationActionIdentifier(action), text: nil)
+        case .replied(let key, let action, let text):
+            self.chosen(key, NotificationActionIdentifier(action), text: text)
+        case .closed(let key, let byUser):
+            self.feed.yield(.closed(identifier: key, reason: byUser ? .dismissed : .expired))
+        case .locked(let isLocked):
+            self.update { $0.isLocked = isLocked }
         }
     }
 
-    /// What the server shows of a notification: the sender is always visible.
-    static func desktopNotification(_ notification: PresentedNotification) -> DesktopNotification {
+    private func chosen(_ key: String, _ action: NotificationActionIdentifier, text: String?) {
+        // Everyone who passes by could choose.
+        guard !self.state.withLock({ $0.isLocked }) else { return }
+        self.feed.yield(.activated(identifier: key, action: action, text: text))
+    }
+}
+
+extension DesktopNotification {
+    /// What a server shows of a notification.
+    ///
+    /// - Parameter isLocked: whether everyone who passes by can read it.
+    init(_ notification: PresentedNotification, isLocked: Bool) {
+        let system = notification.systemName.map { Self.line($0, max: 60) }
+        guard !isLocked else {
+            self.init(notification, hiddenOf: system)
+            return
+        }
         let content = notification.content
-        let source = [notification.applicationName, notification.systemName].compactMap(\.self).map(\.asLine)
-            .joined(separator: " on ")
         let title = [content.title, content.subtitle, content.body].first { !$0.isEmpty } ?? ""
-        let texts = content.title.isEmpty ? [] : [content.subtitle, content.body].filter { !$0.isEmpty }
-        let buttons = (notification.category?.actions ?? []).filter { $0.textInput == nil }
-        let stays = !(notification.category?.actions.isEmpty ?? true) || content.interruptionLevel == .critical
-        return DesktopNotification(
+        var lines = content.title.isEmpty ? [] : [content.subtitle, content.body].filter { !$0.isEmpty }
+        lines = lines.map { Self.lines($0) }
+        // Always the last line, so that no text can pretend to be from another system.
+        let application = Self.line(notification.applicationName, max: 60)
+        lines.append("– " + [application, system].compactMap(\.self).joined(separator: " on "))
+        let actions = notification.category?.actions ?? []
+        self.init(
             key: notification.identifier,
-            summary: title.asLine,
-            body: (texts.map(\.asText) + ["– \(source)"]).joined(separator: "\n"),
-            actions: buttons.map { .init(key: $0.identifier.rawValue, label: $0.title.asLine) },
-            isQuiet: content.interruptionLevel == .passive || notification.isSilenced,
-            isResident: stays
+            summary: Self.line(title),
+            body: lines.joined(separator: "\n"),
+            urgency: Urgency(content.interruptionLevel),
+            isSilent: content.sound == nil || notification.isSilenced,
+            isResident: !actions.isEmpty || content.interruptionLevel == .critical
+        )
+        for action in actions {
+            // A server has one text field.
+            guard action.textInput == nil || self.textField == nil else { continue }
+            self.actions.append(
+                .init(
+                    key: action.identifier.rawValue,
+                    label: Self.line(action.title, max: 40),
+                    takesText: action.textInput != nil
+                )
+            )
+            if let input = action.textInput {
+                self.textField = .init(
+                    placeholder: Self.line(input.placeholder, max: 40),
+                    button: Self.line(input.buttonTitle, max: 40)
+                )
+            }
+        }
+        self.actions.append(.init(key: Action.click, label: "Open"))
+        guard !actions.isEmpty else { return }
+        self.fallback = "Respond with: remotesystems notifications answer \(notification.identifier)"
+    }
+
+    /// A notification on a locked screen: what its category permits, and the system's name.
+    private init(_ notification: PresentedNotification, hiddenOf system: String?) {
+        let options = notification.category?.options ?? []
+        let content = notification.content
+        let title = options.contains(.hiddenPreviewsShowTitle) ? Self.line(content.title) : ""
+        var lines: [String] = []
+        if options.contains(.hiddenPreviewsShowSubtitle), !content.subtitle.isEmpty {
+            lines.append(Self.line(content.subtitle))
+        }
+        if let placeholder = notification.category?.hiddenPreviewsBodyPlaceholder {
+            lines.append(Self.lines(placeholder))
+        }
+        let source = "Notification from \(system ?? Self.line(notification.applicationName, max: 60))"
+        if !title.isEmpty { lines.append("– \(source)") }
+        self.init(
+            key: notification.identifier,
+            summary: title.isEmpty ? source : title,
+            body: lines.joined(separator: "\n")
         )
     }
 }
 
-extension String {
-    /// The text of a peer as one line.
-    fileprivate var asLine: String { self.withoutControlCharacters }
-
-    /// The text of a peer with its line breaks, without other control characters.
-    fileprivate var asText: String {
-        self.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).withoutControlCharacters }
-            .joined(separator: "\n")
+extension DesktopNotification.Urgency {
+    fileprivate init(_ level: NotificationInterruptionLevel) {
+        self =
+            switch level {
+            case .passive: .low
+            case .active, .timeSensitive: .normal
+            case .critical: .critical
+            }
     }
 }

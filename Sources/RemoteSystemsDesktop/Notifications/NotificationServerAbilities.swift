@@ -1,0 +1,58 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a notification server is able to do (Desktop Notifications Specification 1.3, `GetCapabilities`).
+struct NotificationServerAbilities: Hashable {
+    /// What the server calls itself.
+    var software = ""
+    /// The names of its capabilities; `nil` if it does not state them.
+    var capabilities: Set<String>?
+
+    /// Whether it draws a button for a click on the notification itself.
+    var drawsClick: Bool { self.software == "Xfce Notify Daemon" }
+    /// Whether it shows buttons.
+    var showsActions: Bool { self.capabilities?.contains("actions") ?? true }
+    /// Whether it shows a text field. Not part of the specification: Plasma has it, and some others.
+    var showsTextField: Bool { self.capabilities?.contains("inline-reply") ?? false }
+}
+
+extension DesktopNotification {
+    /// The key of the action that has a text field.
+    static let replyKey = "inline-reply"
+
+    /// The actions that a server shows.
+    func actions(for abilities: NotificationServerAbilities) -> [Action] {
+        self.actions.filter { action in
+            if action.takesText { return abilities.showsTextField }
+            // A server without buttons may still report a click.
+            guard action.key == Action.click else { return abilities.showsActions }
+            // Not the same button twice.
+            return !abilities.drawsClick
+                || !self.actions.contains { $0.key != action.key && $0.label == action.label }
+        }
+    }
+
+    /// The arguments of the call `Notify`.
+    ///
+    /// - Parameter id: the notification that is replaced; 0 for none.
+    func arguments(replacing id: UInt32, for abilities: NotificationServerAbilities) -> [MessageBus.Argument] {
+        let actions = self.actions(for: abilities)
+        let showsAll = self.actions.allSatisfy { $0.key == Action.click || actions.contains($0) }
+        var hints: [(String, MessageBus.Hint)] = [
+            ("category", .string("device")), ("urgency", .byte(self.urgency.rawValue)),
+        ]
+        if self.isSilent { hints.append(("suppress-sound", .bool(true))) }
+        if self.isResident { hints.append(("resident", .bool(true))) }
+        if let textField, abilities.showsTextField {
+            hints.append(("x-kde-reply-placeholder-text", .string(textField.placeholder)))
+            hints.append(("x-kde-reply-submit-button-text", .string(textField.button)))
+        }
+        return [
+            .string("RemoteSystems"), .uint32(id), .string(""), .string(self.summary),
+            .string(self.markupBody(showsAll: showsAll)),
+            .strings(actions.flatMap { [$0.takesText ? Self.replyKey : $0.key, $0.label] }), .hints(hints),
+            // 0: never expires; -1: the server decides.
+            .int32(self.isResident ? 0 : -1),
+        ]
+    }
+}

@@ -1,0 +1,92 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import UserNotifications
+
+@testable import RemoteSystemsDesktop
+
+/// How notifications of other systems are shown on a desktop.
+@Suite struct SessionPresenterTests {
+    private let deploy = NotificationAction(identifier: "deploy", title: "Deploy")
+    private let comment = NotificationAction(TextInputNotificationAction(identifier: "why", title: "Comment"))
+
+    private func shown(
+        _ content: NotificationContent,
+        _ actions: [NotificationAction] = [],
+        options: NotificationCategory.Options = [],
+        isLocked: Bool = false
+    ) -> DesktopNotification {
+        var category = NotificationCategory(identifier: "c", actions: actions, options: options)
+        category.hiddenPreviewsBodyPlaceholder = options.isEmpty ? nil : "Unlock to read"
+        return DesktopNotification(
+            PresentedNotification(
+                identifier: "7",
+                content: content,
+                category: category,
+                applicationName: "com.example.build",
+                systemName: "build\u{202E}er"
+            ),
+            isLocked: isLocked
+        )
+    }
+
+    @Test func `the subtitle is the first line of the body, and the sender is always the last one (N-09)`() {
+        let content = NotificationContent(title: "Build\u{7}", subtitle: "main", body: "1 failed\n<b>2</b> passed")
+        let shown = self.shown(content)
+        #expect(shown.summary == "Build ")
+        #expect(shown.body == "main\n1 failed\n<b>2</b> passed\n– com.example.build on build er")
+        #expect(shown.markupBody(showsAll: true).contains("&lt;b&gt;"))
+    }
+
+    @Test func `a text cannot take the place of the sender (N-10)`() {
+        let content = NotificationContent(title: "x", body: "Pay\n– com.example.bank on laptop")
+        #expect(self.shown(content).body.split(separator: "\n").last == "– com.example.build on build er")
+    }
+
+    @Test func `levels become urgencies, and only a question or a critical one stays (X-60)`() {
+        let expected: [(NotificationInterruptionLevel, DesktopNotification.Urgency, Bool)] = [
+            (.passive, .low, false), (.active, .normal, false), (.timeSensitive, .normal, false),
+            (.critical, .critical, true),
+        ]
+        for (level, urgency, isResident) in expected {
+            var content = NotificationContent(title: "x")
+            content.interruptionLevel = level
+            let shown = self.shown(content)
+            #expect((shown.urgency, shown.isResident, shown.isSilent) == (urgency, isResident, true))
+            #expect(self.shown(content, [self.deploy]).isResident)
+            content.sound = .standard
+            #expect(!self.shown(content).isSilent)
+        }
+    }
+
+    @Test func `a locked screen shows what the category permits, and no action (N-06, X-58)`() {
+        let content = NotificationContent(title: "Secret", subtitle: "main", body: "code 123")
+        let hidden = self.shown(content, [self.deploy], isLocked: true)
+        #expect(hidden.summary == "Notification from build er")
+        #expect(hidden.body.isEmpty && hidden.actions.isEmpty && hidden.fallback == nil)
+        let title = self.shown(content, [self.deploy], options: .hiddenPreviewsShowTitle, isLocked: true)
+        #expect(title.summary == "Secret")
+        #expect(title.body == "Unlock to read\n– Notification from build er")
+        let subtitle = self.shown(content, options: .hiddenPreviewsShowSubtitle, isLocked: true)
+        #expect(subtitle.summary == "Notification from build er")
+        #expect(subtitle.body == "main\nUnlock to read")
+    }
+
+    @Test(arguments: [
+        (nil, ["Deploy", "Open"], false), (["actions"], ["Deploy", "Open"], false),
+        (["body"], ["Open"], false), (["actions", "inline-reply"], ["Deploy", "Comment", "Open"], true),
+    ] as [(Set<String>?, [String], Bool)])
+    func `a server shows what it is able to, and the body names the command for the rest (X-73, X-77)`(
+        capabilities: Set<String>?,
+        labels: [String],
+        showsAll: Bool
+    ) {
+        let shown = self.shown(NotificationContent(title: "x"), [self.deploy, self.comment])
+        let abilities = NotificationServerAbilities(software: "server", capabilities: capabilities)
+        #expect(shown.actions(for: abilities).map(\.label) == labels)
+        let arguments = "\(shown.arguments(replacing: 0, for: abilities))"
+        #expect(arguments.contains("remotesystems notifications answer 7") == !showsAll)
+        #expect(arguments.contains(DesktopNotification.replyKey) == showsAll)
+    }
+}
