@@ -281,4 +281,32 @@ import ValueSets
             try await stage.eventually("it is gone everywhere") { screens.allSatisfy(\.shown.isEmpty) }
         }
     }
+
+    @Test("A linked account sends notifications only if the service is granted to it", arguments: [true, false])
+    func linked(isGranted: Bool) async throws {
+        try await DiscoveryStage.with { stage in
+            let services: Set<String> = isGranted ? [RemoteNotificationConnection.service] : ["test.other"]
+            stage.link(granting: Grants(), receiving: Grants(services: services))
+            let screen = StagedNotificationPresenter()
+            let receiver = NotificationReceiver(stage.configuration, presenter: screen) { _ in nil }
+            let host = try stage.system("Kitchen", account: .linked, services: [receiver.service])
+            let watcher = stage.watcher(filters: [.authorizationKind(.linked)])
+            let recorder = stage.record(watcher)
+            try await watcher.start()
+            try await stage.appears(host)
+            let application = try #require(watcher.systems.first?.applications.first)
+            let connection = RemoteNotificationConnection(RemoteSystemConnectionRequest(application: application))
+            if isGranted {
+                try await connection.open()
+                #expect(try await connection.deliver(Self.question()).status == .shown)
+                #expect(screen.shown.first?.systemName != nil)
+            } else {
+                await #expect(throws: RemoteSystemError.self) { try await connection.open() }
+                #expect(screen.history.isEmpty)
+            }
+            await connection.close()
+            _ = recorder
+            await watcher.stop()
+        }
+    }
 }

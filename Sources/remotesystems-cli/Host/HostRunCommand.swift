@@ -62,13 +62,10 @@ struct HostRunCommand: Subcommand {
             stateDirectory: settings.stateDirectory,
             logger: logger
         )
-        let presenter = DesktopNotifications.isPossible ? SessionPresenter(configuration) : nil
-        let notifications = NotificationReceiver(configuration, presenter: presenter) { [configuration] id in
-            try? RemoteSystemsAccount(configuration).systems().first { $0.id == id }?.name
-        }
+        let (notificationServices, notifications) = Self.notifications(settings, configuration)
         let host = RemoteSystemHost(
             configuration,
-            services: [.ping, notifications.service],
+            services: [.ping] + [notifications?.service].compactMap(\.self),
             options: await Self.hostOptions(settings, registry: registry, socket: socket, logger: logger)
         )
         let bus = RegistryBus(
@@ -93,12 +90,25 @@ struct HostRunCommand: Subcommand {
         try await ServiceGroup(
             services: [registry, host, supervision, reload, bus]
                 + Self.desktopServices(settings, configuration, registry, logger)
-                + [presenter as (any Service)?, notifications].compactMap(\.self),
+                + notificationServices,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()
         try output.json(HostOutput(event: "stopped"))
         return true
+    }
+
+    /// What shows notifications of other systems, in the order in which it starts.
+    private static func notifications(
+        _ settings: HostSettings,
+        _ configuration: RemoteSystemsConfiguration
+    ) -> (services: [any Service], receiver: NotificationReceiver?) {
+        guard settings.notifications else { return ([], nil) }
+        let presenter = DesktopNotifications.isPossible ? SessionPresenter(configuration) : nil
+        let receiver = NotificationReceiver(configuration, presenter: presenter) { id in
+            try? RemoteSystemsAccount(configuration).systems().first { $0.id == id }?.name
+        }
+        return ((presenter.map { [$0] } ?? []) + [receiver], receiver)
     }
 
     /// What the daemon does for the desktop of the session bus, if there is one.

@@ -8,7 +8,7 @@ import RemoteSystemsDesktop
 enum HostSetting: String, CodingKey, CaseIterable {
     case port, network, stateDirectory, displayName, advertise, startTimeout, logLevel
     case uriPolicy, askProgram, askTimeout
-    case mediaPlayers, documentRoots, notifyOffers
+    case mediaPlayers, documentRoots, notifyOffers, notifications
 
     /// The value of a setting, by its type.
     enum Value: Sendable, Hashable {
@@ -25,7 +25,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
         switch self {
         case .port: .int
         case .startTimeout, .askTimeout: .double
-        case .advertise, .mediaPlayers, .notifyOffers: .bool
+        case .advertise, .mediaPlayers, .notifyOffers, .notifications: .bool
         case .network, .stateDirectory, .displayName, .logLevel: .string
         case .uriPolicy, .askProgram, .documentRoots: .strings
         }
@@ -73,7 +73,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case .network: "\"all\", \"loopback\", or interface names separated by commas"
         case .stateDirectory: "the absolute path of a directory"
         case .displayName: "a name of 1 to 256 bytes, without control characters, line breaks or invisible characters"
-        case .advertise, .mediaPlayers, .notifyOffers: "true or false"
+        case .advertise, .mediaPlayers, .notifyOffers, .notifications: "true or false"
         case .startTimeout: "seconds from 0.1 to 300"
         case .logLevel: "one of trace, debug, info, notice, warning, error, critical"
         case .uriPolicy:

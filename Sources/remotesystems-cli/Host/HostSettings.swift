@@ -28,6 +28,8 @@ struct HostSettings: Sendable, Hashable {
     var documentRoots: [String: String] = [:]
     /// Whether what can be continued here is shown as notifications.
     var notifyOffers = false
+    /// Whether notifications of other systems are received.
+    var notifications = true
 
     /// Reads the settings.
     ///
@@ -189,6 +191,8 @@ struct HostSettings: Sendable, Hashable {
             self.mediaPlayers = isOn
         case (.notifyOffers, .bool(let isOn)):
             self.notifyOffers = isOn
+        case (.notifications, .bool(let isOn)):
+            self.notifications = isOn
         case (.documentRoots, .strings(let roots)) where roots.count <= DocumentURLMapper.maxRoots:
             self.documentRoots = try Self.roots(roots)
         default:
@@ -249,6 +253,7 @@ extension HostSettings {
             case .mediaPlayers: self.mediaPlayers != other.mediaPlayers
             case .documentRoots: self.documentRoots != other.documentRoots
             case .notifyOffers: self.notifyOffers != other.notifyOffers
+            case .notifications: self.notifications != other.notifications
             case .port, .displayName, .advertise, .startTimeout, .logLevel, .uriPolicy, .askProgram, .askTimeout: false
             }
         }

@@ -105,6 +105,16 @@ extension Topic {
                                  show           message checked expires
           association-settings   association    authorities privateSites
                                  settings
+          delivery               notify         systemID system status reason
+          answer                 notify         action text systemID system
+          unanswered             notify
+          notification           notifications  a notification, below
+                                 list
+          delivered answered     notifications  a notification, below
+          dismissed withdrawn    watch
+          expired
+          answered               notifications
+                                 answer
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
                                                 byteOffset keyPath systemIDs
@@ -118,6 +128,9 @@ extension Topic {
 
         An offer has id, type, title, systemID, system, application, streams, webpage,
         version, target, expires, publisher and proof.
+
+        A notification has key, id, title, subtitle, body, application, sender,
+        systemID, system, isShown and actions, each with id, title and takesText.
 
         Values in messages keep their types: {"$date": 1.5}, {"$uuid": "…"},
         {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}. A key that
