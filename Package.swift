@@ -215,8 +215,7 @@ if !isFetched {
         .testTarget(
             name: "UserNotificationsTests",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTesting", "UserNotifications", "ValueSets",
-                "IntegrationSupport", logging,
+                "RemoteSystems", "RemoteSystemsTesting", "UserNotifications", "ValueSets",
             ],
             swiftSettings: settings
         ),

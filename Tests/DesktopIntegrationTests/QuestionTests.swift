@@ -6,16 +6,26 @@ import IntegrationSupport
 import Testing
 
 extension DesktopTests {
-    /// `remotesystems notify` between two systems of one account, each with a host daemon, a session bus, a screen and a
-    /// notification server of its own.
+    /// `remotesystems notify` between two systems of one account, each with a host daemon, a session bus, a screen and
+    /// a notification server of its own.
     @Suite struct Questions {
         @Test func `a question is asked everywhere, answered on one system, and gone from all (X-40, N-11)`()
             async throws
         {
             try await TwoDesktops.with { desktops in
                 let asking = try desktops.ask(
-                    "--all", "--title", "Deploy?", "--body", "<b>Build</b> 1284", "--action", "yes=Deploy",
-                    "--action", "no=Wait", "--wait", "--search-time", "60"
+                    "--all",
+                    "--title",
+                    "Deploy?",
+                    "--body",
+                    "<b>Build</b> 1284",
+                    "--action",
+                    "yes=Deploy",
+                    "--action",
+                    "no=Wait",
+                    "--wait",
+                    "--search-time",
+                    "60"
                 )
                 try await desktops.first.shows(1)
                 try await desktops.second.shows(1)
@@ -36,7 +46,14 @@ extension DesktopTests {
         @Test func `closing a question is an answer, too (N-43)`() async throws {
             try await TwoDesktops.with { desktops in
                 let asking = try desktops.ask(
-                    "--all", "--title", "Deploy?", "--action", "yes=Deploy", "--wait", "--search-time", "60"
+                    "--all",
+                    "--title",
+                    "Deploy?",
+                    "--action",
+                    "yes=Deploy",
+                    "--wait",
+                    "--search-time",
+                    "60"
                 )
                 try await desktops.first.shows(1)
                 try await desktops.second.shows(1)
@@ -55,7 +72,14 @@ extension DesktopTests {
         {
             try await TwoDesktops.with(screens: false) { desktops in
                 let asking = try desktops.ask(
-                    "--all", "--title", "Why?", "--text-action", "reason=Reason", "--wait", "--search-time", "60"
+                    "--all",
+                    "--title",
+                    "Why?",
+                    "--text-action",
+                    "reason=Reason",
+                    "--wait",
+                    "--search-time",
+                    "60"
                 )
                 var key = ""
                 try await desktops.eventually("the question is listed") {

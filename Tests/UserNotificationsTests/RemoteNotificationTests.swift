@@ -4,8 +4,9 @@
 import RemoteSystems
 import RemoteSystemsTesting
 import Testing
-@testable import UserNotifications
 import ValueSets
+
+@testable import UserNotifications
 
 /// Notifications between staged systems.
 @Suite struct RemoteNotificationTests {

@@ -48,7 +48,8 @@ import ValueSets
 
     @Test("The keys beside aps become the user info (N-16, N-19)")
     func userInfo() throws {
-        let payload = try Self.payload(#"{"aps":{"alert":"A"},"my-attachment":"https://example.com/a.png","n":{"m":1}}"#)
+        let json = #"{"aps":{"alert":"A"},"my-attachment":"https://example.com/a.png","n":{"m":1}}"#
+        let payload = try Self.payload(json)
         #expect(payload.content.userInfo["my-attachment"]?.string == "https://example.com/a.png")
         #expect(payload.content.userInfo["n"]?["m"]?.int == 1)
         #expect(payload.content.userInfo["aps"] == nil)

@@ -137,10 +137,11 @@ struct ReceivedNotifications {
         }
         let known = entry.notification.category?.actions.first { $0.identifier == action }
         guard action == .default || action == .dismiss || known != nil else {
-            let names = entry.notification.category?.actions.map(\.identifier.rawValue) ?? []
+            let names =
+                (entry.notification.category?.actions.map(\.identifier.rawValue) ?? []) + ["default", "dismiss"]
             throw NotificationError(
                 .invalidContent,
-                "The notification has no such action. Its actions: \((names + ["default", "dismiss"]).joined(separator: ", ")).",
+                "The notification has no such action. Its actions: \(names.joined(separator: ", ")).",
                 field: "action"
             )
         }

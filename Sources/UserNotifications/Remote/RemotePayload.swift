@@ -7,7 +7,8 @@ public import ValueSets
 /// The content of a remote notification in the JSON form of Apple's push service.
 ///
 /// ```swift
-/// let payload = try RemotePayload(json: Data(#"{"aps": {"alert": {"title": "Deploy?"}, "badge": 1}, "build": 7}"#.utf8))
+/// let json = #"{"aps": {"alert": {"title": "Deploy?"}, "badge": 1}, "build": 7}"#
+/// let payload = try RemotePayload(json: Data(json.utf8))
 /// print(payload.content.title, payload.content.userInfo["build"])
 /// ```
 ///

@@ -47,7 +47,10 @@ struct NotifyCommand: Subcommand {
     @Option(
         name: .customLong("search-time"),
         parsing: .unconditional,
-        help: ArgumentHelp("The maximum time to look for systems, in seconds. Range: 0.1 to 3600.", valueName: "seconds")
+        help: ArgumentHelp(
+            "The maximum time to look for systems, in seconds. Range: 0.1 to 3600.",
+            valueName: "seconds"
+        )
     )
     var searchTime = 5.0
 
@@ -119,7 +122,7 @@ struct NotifyCommand: Subcommand {
         guard self.wait != nil else { return result.kept > 0 }
         guard let response = result.response else {
             output.note(
-                result.kept > 0 ? "Nobody answered in time. The notification was withdrawn." : "No system keeps it."
+                result.kept > 0 ? "No answer came in time. The notification was withdrawn." : "No system keeps it."
             )
             try output.json(NotifyAnswerOutput(event: "unanswered"))
             return false
