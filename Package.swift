@@ -273,8 +273,8 @@ if !isFetched {
         .testTarget(
             name: "RemoteSystemsDesktopTests",
             dependencies: [
-                "RemoteSystemsDesktop", "RemoteSystems", "UserActivities", "ValueSets", "CRemoteSystemsGIO",
-                "IntegrationSupport", logging,
+                "RemoteSystemsDesktop", "RemoteSystems", "UserActivities", "UserNotifications", "ValueSets",
+                "CRemoteSystemsGIO", "IntegrationSupport", logging,
             ],
             swiftSettings: settings
         ),

@@ -73,10 +73,12 @@ import UserNotifications
         #expect(subtitle.body == "main\nUnlock to read")
     }
 
-    @Test(arguments: [
-        (nil, ["Deploy", "Open"], false), (["actions"], ["Deploy", "Open"], false),
-        (["body"], ["Open"], false), (["actions", "inline-reply"], ["Deploy", "Comment", "Open"], true),
-    ] as [(Set<String>?, [String], Bool)])
+    @Test(
+        arguments: [
+            (nil, ["Deploy", "Open"], false), (["actions"], ["Deploy", "Open"], false),
+            (["body"], ["Open"], false), (["actions", "inline-reply"], ["Deploy", "Comment", "Open"], true),
+        ] as [(Set<String>?, [String], Bool)]
+    )
     func `a server shows what it is able to, and the body names the command for the rest (X-73, X-77)`(
         capabilities: Set<String>?,
         labels: [String],

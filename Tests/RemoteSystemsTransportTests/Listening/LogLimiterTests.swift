@@ -44,7 +44,7 @@ import Testing
             Incident.allCases.map(\.rawValue) == [
                 "certificate-refused", "handshake-failed", "unauthenticated-limit", "connection-limit",
                 "protocol-broken", "receive-limit", "key-limit", "renewal-refused", "closed-by-peer",
-                "response-not-sent", "access.refused", "handler-failed", "launch-failed",
+                "response-not-sent", "access.refused", "activity.refused", "handler-failed", "launch-failed",
                 "application-not-started",
             ]
         )
