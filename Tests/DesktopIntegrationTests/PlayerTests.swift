@@ -165,8 +165,15 @@ private enum Player {
             try FileManager.default.createDirectory(atPath: media, withIntermediateDirectories: true)
             try Self.track.write(to: URL(filePath: "\(media)/song.wav"))
             let server = try first.script("media_server.py", media)
-            let port = try await eventually("the server", within: .seconds(60)) { server.lines.first.flatMap(Int.init) }
-            try await body(first, second, Media(file: "\(media)/song.wav", port: port))
+            do {
+                let port = try await eventually("the server", within: .seconds(60)) {
+                    server.lines.first.flatMap(Int.init)
+                }
+                try await body(first, second, Media(file: "\(media)/song.wav", port: port))
+            } catch {
+                await server.stop()
+                throw error
+            }
             await server.stop()
         }
     }

@@ -91,7 +91,8 @@ import ValueSets
     @Test func `the hello's response may take longer than connecting`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var caller = loopbackSystem.configuration("test.caller")
-            caller.transport.connectTimeout = .seconds(2)
+            // On a busy machine, the handshake alone takes seconds.
+            caller.transport.connectTimeout = .seconds(6)
             let local = ApplicationContext(loopbackSystem.configuration("test.host"))
             let listener = try await Listener.start(
                 host: "127.0.0.1",
@@ -101,7 +102,7 @@ import ValueSets
                 logger: local.logger
             ) { hello, _ in
                 // Like a host that has to start the application first.
-                try? await Task.sleep(for: .seconds(4))
+                try? await Task.sleep(for: .seconds(8))
                 return .refuse(Refusal(.appServiceUnavailable, "After all, there is no service \(hello.service) here."))
             }
             let error = await #expect(throws: RemoteSystemError.self) {
