@@ -8,7 +8,8 @@ internal import RemoteSystemsTransport
 /// peer (`Docs/decisions/0031-linked-accounts.md`).
 ///
 /// A pure function of the peer, the application that it claims, and the target. Whether the peer's certificate is
-/// trusted at all is decided before, in the handshake (``TrustStore``); limits are checked afterwards.
+/// trusted at all is decided before, in the handshake (``TrustStore``); limits are checked afterwards. The publishers of
+/// two applications are compared when a request proves them (``PublisherComparison``).
 struct Authorisation: Sendable {
     /// The id of the application that decides.
     let host: String
@@ -25,8 +26,6 @@ struct Authorisation: Sendable {
         let isLocal: Bool
         /// The application that the peer claims to be. Not verified.
         let application: String
-        /// The verified publisher of the application. `nil` today: no platform proves one yet.
-        var publisher: String?
 
         init(_ peer: PeerIdentity, application: String, own: SystemID) {
             self.standing = peer.standing

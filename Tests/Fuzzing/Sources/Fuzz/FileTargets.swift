@@ -7,9 +7,14 @@ import ValueSets
 @testable import RemoteSystems
 @testable import RemoteSystemsDesktop
 @testable import RemoteSystemsDiscovery
+@testable import RemoteSystemsIdentity
 
-/// Reads the input as the manifest of an installed application.
+/// Reads the input as the manifest of an installed application, and verifies its publisher's signature.
 func fuzzManifest(_ input: [UInt8]) {
+    if let signature = try? ManifestSignature(of: input) {
+        // Only the publisher can make one, so it is that of a seed, in another layout.
+        require((1...PublisherChain.maxKeys).contains(signature.keys), "a chain of keys is out of bounds")
+    }
     struct Name: Decodable { var id: String }
     let id = (try? JSONDecoder().decode(Name.self, from: Data(input)))?.id ?? "com.example.app"
     let file = ConfigurationFile(path: "/etc/\(id).json", bytes: input)

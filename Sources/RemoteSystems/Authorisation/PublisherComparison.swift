@@ -1,23 +1,37 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import RemoteSystems
-internal import RemoteSystemsIdentity
+package import RemoteSystemsIdentity
 
 /// Whether two applications may hand activities to each other (`Docs/decisions/0036-publishers.md`). A value type
 /// without I/O.
-struct PublisherComparison: Sendable, Hashable {
+///
+/// ``Authorisation`` decides before anything is read from the peer. What proves a publisher arrives later, in a request
+/// of a peer that was admitted, so this decision is made in addition.
+package struct PublisherComparison: Sendable, Hashable {
     /// The publisher of the application of this system.
-    var own: ApplicationPublisher
+    package var own: ApplicationPublisher
     /// The publisher of the application of the other system.
-    var other: ApplicationPublisher
+    package var other: ApplicationPublisher
     /// Whether applications without a proven publisher take part on this system.
-    var acceptsUnsigned: Bool
+    package var acceptsUnsigned: Bool
     /// Whether the other system belongs to the same account.
-    var isSameAccount = true
+    package var isSameAccount: Bool
+
+    package init(
+        own: ApplicationPublisher,
+        other: ApplicationPublisher,
+        acceptsUnsigned: Bool,
+        isSameAccount: Bool = true
+    ) {
+        self.own = own
+        self.other = other
+        self.acceptsUnsigned = acceptsUnsigned
+        self.isSameAccount = isSameAccount
+    }
 
     /// The reason why an activity is not handed over. `own` is the application of this system.
-    enum Refusal: Sendable, Hashable {
+    package enum Refusal: Sendable, Hashable {
         /// Both publishers are proven, and differ.
         case different
         /// The manifest of an application has a signature that is not valid.
@@ -27,7 +41,7 @@ struct PublisherComparison: Sendable, Hashable {
     }
 
     /// The reason why nothing is handed over; `nil` if it may be.
-    var refusal: Refusal? {
+    package var refusal: Refusal? {
         switch (self.own, self.other) {
         case (.proven(let own), .proven(let other)): own == other ? nil : .different
         // An altered manifest is not the same as none: developer mode does not accept it.
@@ -44,7 +58,7 @@ struct PublisherComparison: Sendable, Hashable {
     /// - Parameters:
     ///   - own: a phrase that names the application of this system.
     ///   - other: a phrase that names the application of the other system.
-    func explanation(_ refusal: Refusal, own: String, other: String) -> (message: String, advice: String) {
+    package func explanation(_ refusal: Refusal, own: String, other: String) -> (message: String, advice: String) {
         func name(_ isOwn: Bool) -> String { isOwn ? own : other }
         switch refusal {
         case .different:
@@ -80,20 +94,4 @@ struct PublisherComparison: Sendable, Hashable {
 
 extension String {
     fileprivate var startingUpperCase: String { self.prefix(1).uppercased() + self.dropFirst() }
-}
-
-extension ContinuationError {
-    /// A refusal because of the publishers.
-    ///
-    /// - Parameter other: a phrase that names the application of the other system.
-    init(
-        _ refusal: PublisherComparison.Refusal,
-        _ comparison: PublisherComparison,
-        own: String,
-        other: String,
-        side: RemoteSystemError.Side
-    ) {
-        let (message, advice) = comparison.explanation(refusal, own: own, other: other)
-        self.init(.publisherMismatch, "\(message) \(advice)", side: side)
-    }
 }
