@@ -310,4 +310,38 @@ import ValueSets
             await watcher.stop()
         }
     }
+
+    @Test("After a cut link, a question is not shown twice, and an answer from meanwhile arrives once")
+    func cutLink() async throws {
+        try await Self.with { receiving in
+            let broadcast = NotificationBroadcast(Self.question())
+            var losses = broadcast.losses.makeAsyncIterator()
+            func send(isAgain: Bool) async throws -> NotificationBroadcast.Outcome? {
+                await broadcast.send(
+                    to: receiving.host.id,
+                    named: "Laptop",
+                    try await receiving.request,
+                    isAgain: isAgain
+                )
+            }
+            _ = try await send(isAgain: false)
+            receiving.host.link.cut()
+            #expect(await losses.next() == receiving.host.id)
+            guard case .delivered? = try await send(isAgain: true) else {
+                Issue.record("It was not sent again.")
+                return
+            }
+            #expect(receiving.screen.history.count == 1)
+            receiving.host.link.cut()
+            #expect(await losses.next() == receiving.host.id)
+            let key = try #require(await receiving.receiver.list().first?.key)
+            try await receiving.receiver.respond(key, "yes", text: nil)
+            _ = try await send(isAgain: true)
+            var responses = broadcast.responses.makeAsyncIterator()
+            #expect(await responses.next()?.actionIdentifier == "yes")
+            #expect(receiving.screen.history.count == 1)
+            await broadcast.withdraw()
+            #expect(await responses.next() == nil)
+        }
+    }
 }

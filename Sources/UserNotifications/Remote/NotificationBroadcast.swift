@@ -17,11 +17,16 @@ package actor NotificationBroadcast {
         var name: String
         var outcome: Outcome?
         var connection: RemoteNotificationConnection?
+        /// Whether the connection was lost after the system had received the notification.
+        var isLost = false
     }
 
     /// The answers. For one reader.
     package nonisolated let responses: AsyncStream<NotificationResponse>
     private let feed: AsyncStream<NotificationResponse>.Continuation
+    /// The systems whose connection was lost. For one reader, which sends again.
+    package nonisolated let losses: AsyncStream<SystemID>
+    private let lossFeed: AsyncStream<SystemID>.Continuation
     private let notification: RemoteNotification
     private var recipients: [SystemID: Recipient] = [:]
     private var readers: [Task<Void, Never>] = []
@@ -29,6 +34,7 @@ package actor NotificationBroadcast {
 
     package init(_ notification: RemoteNotification) {
         (self.responses, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(64))
+        (self.losses, self.lossFeed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1024))
         self.notification = notification
     }
 
@@ -37,22 +43,31 @@ package actor NotificationBroadcast {
 
     /// Sends the notification to a system. One that has it already is left as it is.
     ///
+    /// - Parameter isAgain: whether the connection was lost before. A notification that the system still has is then not
+    ///   sent, nor one that it has a response to.
     /// - Returns: what became of it; `nil` if the system has it already, or the broadcast is over.
     package func send(
         to system: SystemID,
         named name: String,
-        _ request: RemoteSystemConnectionRequest
+        _ request: RemoteSystemConnectionRequest,
+        isAgain: Bool = false
     ) async -> Outcome? {
-        guard !self.isOver, self.recipients[system] == nil else { return nil }
+        guard !self.isOver, self.recipients[system].map({ isAgain && $0.isLost }) ?? true else { return nil }
         self.recipients[system] = Recipient(name: name)
         let connection = RemoteNotificationConnection(request, systemName: name)
         let outcome: Outcome
         do {
             try await connection.open()
             self.recipients[system]?.connection = connection
-            outcome = .delivered(try await connection.deliver(self.notification))
+            let resumption = isAgain ? try await connection.resume([self.notification.request.identifier]) : nil
+            if let resumption, !resumption.waiting.isEmpty || resumption.responseCount > 0 {
+                outcome = .delivered(NotificationDelivery(.kept))
+            } else {
+                outcome = .delivered(try await connection.deliver(self.notification))
+            }
         } catch {
             outcome = .failed(error)
+            self.recipients[system]?.isLost = isAgain
         }
         self.recipients[system]?.outcome = outcome
         if self.isOver {
@@ -62,10 +77,20 @@ package actor NotificationBroadcast {
         }
         if case .delivered(let delivery) = outcome, delivery.status != .withheld {
             self.readers.append(
-                Task { [feed] in for await response in connection.responses { feed.yield(response) } }
+                Task { [feed, weak self] in
+                    for await response in connection.responses { feed.yield(response) }
+                    await self?.lost(system)
+                }
             )
         }
         return outcome
+    }
+
+    private func lost(_ system: SystemID) {
+        guard !self.isOver else { return }
+        self.recipients[system]?.isLost = true
+        self.recipients[system]?.connection = nil
+        self.lossFeed.yield(system)
     }
 
     /// Withdraws the notification from all systems, and ends the connections.
@@ -90,6 +115,7 @@ package actor NotificationBroadcast {
     private func finish() {
         for reader in self.readers { reader.cancel() }
         self.feed.finish()
+        self.lossFeed.finish()
     }
 
     private static func end(_ connection: RemoteNotificationConnection, _ identifier: String) async {

@@ -3,6 +3,30 @@
 
 internal import ValueSets
 
+/// What a system still has of a sender that has connected again.
+public struct NotificationResumption: Sendable, Hashable {
+    /// The identifiers of the notifications that still wait for the user.
+    public var waiting: [String]
+    /// How many responses the system sends now, because the sender had not received them.
+    public var responseCount: Int
+
+    /// Creates the state of a sender on another system.
+    public init(waiting: [String], responseCount: Int) {
+        self.waiting = waiting
+        self.responseCount = responseCount
+    }
+
+    var valueSet: ValueSet {
+        ["Waiting": .array(self.waiting.map { .string($0) }), "Responses": .integer(Int64(self.responseCount))]
+    }
+
+    init(_ set: ValueSet) throws(NotificationError) {
+        let reader = FieldReader(set)
+        self.waiting = try reader.strings("Waiting", max: ReceivedNotifications.maxPerSystem)
+        self.responseCount = try reader.int("Responses") ?? 0
+    }
+}
+
 /// What became of a notification on the system that received it.
 public struct NotificationDelivery: Sendable, Hashable {
     /// What the system did with the notification.

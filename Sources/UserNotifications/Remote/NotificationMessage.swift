@@ -28,6 +28,10 @@ enum NotificationMessage {
         ["Type": .string(Self.withdraw), "Ids": .array(identifiers.map { .string($0) })]
     }
 
+    static func resume(_ identifiers: [String]) -> ValueSet {
+        ["Type": .string(Self.resume), "Ids": .array(identifiers.map { .string($0) })]
+    }
+
     static func response(_ response: NotificationResponse) -> ValueSet {
         ["Type": .string(Self.response), "Response": .dictionary(response.valueSet)]
     }

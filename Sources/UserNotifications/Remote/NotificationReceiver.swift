@@ -96,8 +96,20 @@ package actor NotificationReceiver: Service {
     }
 
     /// Sends the sender's responses over this connection from now on, with those that were not sent yet.
-    func resume(_ caller: AppServiceCaller, over connection: AppServiceConnection) {
-        self.resume(Self.sender(caller), over: connection)
+    ///
+    /// - Returns: which of the notifications still wait for the user, and how many responses were not sent yet.
+    func resume(
+        _ identifiers: [String],
+        _ caller: AppServiceCaller,
+        over connection: AppServiceConnection
+    ) -> NotificationResumption {
+        let sender = Self.sender(caller)
+        let resumption = NotificationResumption(
+            waiting: identifiers.filter { self.received.contains($0, of: sender) },
+            responseCount: self.waiting[sender]?.count ?? 0
+        )
+        self.resume(sender, over: connection)
+        return resumption
     }
 
     private func resume(_ sender: ReceivedNotifications.Sender, over connection: AppServiceConnection) {

@@ -30,8 +30,8 @@ struct NotificationService: AppServiceProvider {
             let identifiers = try reader.strings("Ids", max: ReceivedNotifications.maxPerSystem)
             return ["Count": .integer(Int64(await self.receiver.withdraw(identifiers, by: request.caller)))]
         case NotificationMessage.resume:
-            await self.receiver.resume(request.caller, over: request.connection)
-            return [:]
+            let identifiers = try reader.strings("Ids", max: ReceivedNotifications.maxPerSystem)
+            return await self.receiver.resume(identifiers, request.caller, over: request.connection).valueSet
         case NotificationMessage.list:
             try Self.checkIsLocal(request.caller)
             return NotificationMessage.list(await self.receiver.list())

@@ -97,6 +97,8 @@ struct ReceivedNotifications {
         return entry
     }
 
+    func contains(_ identifier: String, of sender: Sender) -> Bool { self.keys[sender]?[identifier] != nil }
+
     mutating func set(_ key: String, isShown: Bool) { self.entries[key]?.isShown = isShown }
 
     @discardableResult

@@ -111,9 +111,12 @@ public final class RemoteNotificationConnection: Sendable {
 
     /// Receives the responses to notifications that an earlier connection has sent.
     ///
+    /// - Parameter identifiers: The identifiers of the requests to ask for. At most 64. Defaults to none.
+    /// - Returns: Which of them still wait for the user, and how many responses follow.
     /// - Throws: `RemoteSystemError` if the system did not respond; `CancellationError`.
-    public func resume() async throws {
-        _ = try await self.send(["Type": .string(NotificationMessage.resume)])
+    @discardableResult
+    public func resume(_ identifiers: [String] = []) async throws -> NotificationResumption {
+        try NotificationResumption(try await self.send(NotificationMessage.resume(identifiers)))
     }
 
     /// Closes the connection. The notifications stay.

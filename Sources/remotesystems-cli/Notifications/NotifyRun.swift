@@ -29,6 +29,10 @@ struct NotifyRun: Sendable {
         let system = try await finder.find(offering: RemoteNotificationConnection.service)
         let count = NotifyCount(self.output)
         await self.send(to: system, count)
+        let again = Task {
+            for await _ in self.broadcast.losses { await self.sendAgain { system } }
+        }
+        defer { again.cancel() }
         return await self.result(of: count, wait: wait) {}
     }
 
@@ -62,6 +66,13 @@ struct NotifyRun: Sendable {
                 }
             }
         }
+        let again = Task {
+            await withDiscardingTaskGroup { group in
+                for await id in self.broadcast.losses {
+                    group.addTask { await self.sendAgain { watcher.systems.first { $0.id == id } } }
+                }
+            }
+        }
         let result = await self.result(of: count, wait: wait) {
             for await _ in enumerated where count.isComplete { return }
         }
@@ -70,8 +81,30 @@ struct NotifyRun: Sendable {
             count.report(system, "not reached", "It has no host daemon that receives notifications.")
         }
         sending.cancel()
+        again.cancel()
         await watcher.stop()
         return result
+    }
+
+    /// Sends to a system again whose connection was lost, until it has the notification or the command ends.
+    ///
+    /// - Parameter system: returns the system, with its present addresses; `nil` while it is not listed.
+    private func sendAgain(_ system: @Sendable () -> RemoteSystem?) async {
+        var pause = Duration.milliseconds(500)
+        while (try? await Task.sleep(for: pause)) != nil {
+            pause = min(pause * 2, .seconds(30))
+            guard let system = system(), Self.isReceiver(system) else { continue }
+            let outcome = await self.broadcast.send(
+                to: system.id,
+                named: system.displayName,
+                RemoteSystemConnectionRequest(system: system),
+                isAgain: true
+            )
+            switch outcome {
+            case .failed?: continue
+            case .delivered?, nil: return
+            }
+        }
     }
 
     private static func isReceiver(_ system: RemoteSystem) -> Bool {
