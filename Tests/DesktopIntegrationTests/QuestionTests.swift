@@ -70,7 +70,14 @@ extension DesktopTests {
         @Test func `a question returns to a daemon that was killed and started again`() async throws {
             try await TwoDesktops.with(screens: false) { desktops in
                 let asking = try desktops.ask(
-                    "--all", "--title", "Deploy?", "--action", "yes=Deploy", "--wait", "--search-time", "60"
+                    "--all",
+                    "--title",
+                    "Deploy?",
+                    "--action",
+                    "yes=Deploy",
+                    "--wait",
+                    "--search-time",
+                    "60"
                 )
                 _ = try await desktops.second.listedKey()
                 desktops.daemons[1].send(9)

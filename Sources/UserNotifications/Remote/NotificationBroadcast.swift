@@ -43,8 +43,8 @@ package actor NotificationBroadcast {
 
     /// Sends the notification to a system. One that has it already is left as it is.
     ///
-    /// - Parameter isAgain: whether the connection was lost before. A notification that the system still has is then not
-    ///   sent, nor one that it has a response to.
+    /// - Parameter isAgain: whether the connection was lost before. A notification that the system still has is then
+    ///   not sent, nor one that it has a response to.
     /// - Returns: what became of it; `nil` if the system has it already, or the broadcast is over.
     package func send(
         to system: SystemID,
