@@ -113,6 +113,8 @@ package actor NotificationReceiver: Service {
     }
 
     private func resume(_ sender: ReceivedNotifications.Sender, over connection: AppServiceConnection) {
+        // After its end nothing would remove it.
+        guard connection.info != nil else { return }
         self.links[sender] = connection
         self.sendResponses(to: sender)
     }
@@ -140,7 +142,9 @@ package actor NotificationReceiver: Service {
         guard self.watchers[id] != nil || self.watchers.count < Self.maxWatchers else {
             throw NotificationError(.limitExceeded, "\(Self.maxWatchers) programs watch already. End one of them.")
         }
-        if self.watchers[id] == nil { self.watchers[id] = NotificationWatcher(connection, self.clock) }
+        if self.watchers[id] == nil, connection.info != nil {
+            self.watchers[id] = NotificationWatcher(connection, self.clock)
+        }
         return self.received.all
     }
 
