@@ -152,6 +152,8 @@ package struct HTTPSAssociationClient: AssociationClient {
             AssociationFailure(.unreachable, "The server of \(host) did not respond in time.")
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             AssociationFailure(.notTrusted, "The server's certificate does not name \(host).")
+        case NIOSSLError.uncleanShutdown:
+            AssociationFailure(.unreachable, "The server of \(host) ended the connection before its response was whole.")
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             AssociationFailure(.notTrusted, "The server's certificate is not trusted for \(host): \(error).")
         default:

@@ -28,6 +28,10 @@ import WebAssociationsHTTP
                 let applications = [Sites.approved, "KEY3.com.example.reader", "KEY1.com.example.else"]
                 let entries = await verifier.verify(applications, by: host)
                 #expect(entries.map { $0.failure?.code } == [nil, .notListed, .notListed], "\(host): \(entries)")
+                // What the server prints arrives a moment after its response.
+                _ = try await eventually("the server's log") {
+                    sites.requests(to: host).count >= paths.count ? true : nil
+                }
                 #expect(sites.requests(to: host) == paths)
                 // Remembered: the site is asked once.
                 #expect(await verifier.approved([Sites.approved], by: host) == [Sites.approved])
@@ -56,6 +60,9 @@ import WebAssociationsHTTP
                 #expect(await verifier.approved([Sites.approved], by: host).isEmpty)
             }
             // A redirect is never followed to another host, and an error at the first path is the site's word.
+            _ = try await eventually("the server's log") {
+                sites.requests(to: "loop.example").count >= 4 && !sites.requests(to: "error.example").isEmpty ? true : nil
+            }
             #expect(sites.requests(to: "plain.example").isEmpty)
             #expect(sites.requests(to: "error.example") == [Self.wellKnown])
             #expect(sites.requests(to: "loop.example").count == 4)
