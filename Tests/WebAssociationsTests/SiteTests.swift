@@ -60,8 +60,9 @@ import WebAssociationsHTTP
                 #expect(await verifier.approved([Sites.approved], by: host).isEmpty)
             }
             // A redirect is never followed to another host, and an error at the first path is the site's word.
-            _ = try await eventually("the server's log") {
-                sites.requests(to: "loop.example").count >= 4 && !sites.requests(to: "error.example").isEmpty ? true : nil
+            _ = try await eventually("the server's log") { () -> Bool? in
+                let isWhole = sites.requests(to: "loop.example").count >= 4
+                return isWhole && !sites.requests(to: "error.example").isEmpty ? true : nil
             }
             #expect(sites.requests(to: "plain.example").isEmpty)
             #expect(sites.requests(to: "error.example") == [Self.wellKnown])
