@@ -153,7 +153,10 @@ package struct HTTPSAssociationClient: AssociationClient {
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             AssociationFailure(.notTrusted, "The server's certificate does not name \(host).")
         case NIOSSLError.uncleanShutdown:
-            AssociationFailure(.unreachable, "The server of \(host) ended the connection before its response was whole.")
+            AssociationFailure(
+                .unreachable,
+                "The server of \(host) ended the connection before its response was whole."
+            )
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             AssociationFailure(.notTrusted, "The server's certificate is not trusted for \(host): \(error).")
         default:

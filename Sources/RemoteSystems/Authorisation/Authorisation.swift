@@ -8,8 +8,8 @@ internal import RemoteSystemsTransport
 /// peer (`Docs/decisions/0031-linked-accounts.md`).
 ///
 /// A pure function of the peer, the application that it claims, and the target. Whether the peer's certificate is
-/// trusted at all is decided before, in the handshake (``TrustStore``); limits are checked afterwards. The publishers of
-/// two applications are compared when a request proves them (``PublisherComparison``).
+/// trusted at all is decided before, in the handshake (``TrustStore``); limits are checked afterwards. The publishers
+/// of two applications are compared when a request proves them (``PublisherComparison``).
 struct Authorisation: Sendable {
     /// The id of the application that decides.
     let host: String
