@@ -304,14 +304,16 @@ public final class UserActivity: Sendable {
                 side: .local
             )
         }
-        try await self.becomeCurrent(with: try host?.origin ?? ActivityPublishers.shared.only())
+        try await self.becomeCurrent(publishedBy: try host?.origin ?? ActivityPublishers.shared.only())
     }
 
-    func becomeCurrent(with publisher: any ActivityPublisher) async throws {
-        let isPossible = self.state.withLock { state in
-            guard state.machine.becomeCurrent() else { return false }
-            state.publisher = publisher
-            return true
+    /// Makes the activity current where the publisher offers it. If the activity ends before it is offered, it is not
+    /// offered.
+    func becomeCurrent(publishedBy publisher: any ActivityPublisher) async throws {
+        let (isPossible, former) = self.state.withLock { state -> (Bool, (any ActivityPublisher)?) in
+            guard state.machine.becomeCurrent() else { return (false, nil) }
+            defer { state.publisher = publisher }
+            return (true, state.publisher === publisher ? nil : state.publisher)
         }
         guard isPossible else {
             throw RemoteSystemError(
@@ -320,16 +322,24 @@ public final class UserActivity: Sendable {
                 side: .local
             )
         }
+        former?.withdraw(self)
         guard self.isEligibleForHandoff else { return }
         do {
             try await publisher.makeCurrent(self)
         } catch {
-            self.lostCurrency()
+            self.lostCurrency(at: publisher)
             throw error
         }
-        // It may have been resigned or invalidated meanwhile, when the publisher did not have it yet.
-        guard self.isCurrent else { return publisher.withdraw(self) }
+        // The publisher ignores the end of an activity that it does not offer yet.
+        if !self.isOffered(by: publisher) { publisher.withdraw(self) }
         self.changed()
+    }
+
+    private func isOffered(by publisher: any ActivityPublisher) -> Bool {
+        self.state.withLock { state in
+            state.machine.phase == .current && state.publisher === publisher
+                && state.machine.attributes.isEligibleForHandoff
+        }
     }
 
     /// Makes an activity that the application has continued its own: the current one, which other systems can continue.
@@ -362,9 +372,10 @@ public final class UserActivity: Sendable {
         self.changed()
     }
 
-    /// The publisher has ended the offer.
-    func lostCurrency() {
+    /// The publisher has ended the offer. No effect if the activity is current at another one.
+    func lostCurrency(at publisher: any ActivityPublisher) {
         self.state.withLock { state in
+            guard state.publisher === publisher else { return }
             _ = state.machine.resign()
             state.publisher = nil
         }

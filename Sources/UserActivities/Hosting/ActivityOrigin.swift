@@ -60,7 +60,7 @@ final class ActivityOrigin: Sendable {
             return (state.current, state.timer)
         }
         timer?.cancel()
-        current?.lostCurrency()
+        current?.lostCurrency(at: self)
         if let current { self.topic.remove(Self.key(current.id)) }
     }
 
@@ -86,6 +86,8 @@ final class ActivityOrigin: Sendable {
         let (end, left) = (now + seconds, Int(seconds.rounded(.up)))
         let descriptor = ActivityDescriptor(activity, expirationDate: end, lifetime: .seconds(left))
         try self.topic.put(Self.key(activity.id), descriptor.record)
+        // The offer may have ended since the caller looked; its record was removed before this one was put then.
+        guard self.isCurrent(activity) else { return self.topic.remove(Self.key(activity.id)) }
         let isFinal = own.map { $0 <= seconds } ?? false
         // A current activity without a date of its own is offered as long as it is current.
         let pause = isFinal ? Duration.seconds(left) : .seconds(max(left / 2, 1))
@@ -203,7 +205,7 @@ final class ActivityOrigin: Sendable {
         }
         guard let activity else { return }
         self.topic.remove(Self.key(activity.id))
-        activity.lostCurrency()
+        activity.lostCurrency(at: self)
         activity.continued(by: receiver, clock: self.clock)
     }
 
@@ -279,9 +281,9 @@ extension ActivityOrigin: ActivityPublisher {
             self.withdraw(activity)
             throw error
         }
-        if let former {
+        if let former, !self.isCurrent(former) {
             self.topic.remove(Self.key(former.id))
-            former.lostCurrency()
+            former.lostCurrency(at: self)
         }
     }
 
@@ -296,7 +298,7 @@ extension ActivityOrigin: ActivityPublisher {
         }
         guard released != nil else { return }
         self.topic.remove(Self.key(activity.id))
-        activity.lostCurrency()
+        activity.lostCurrency(at: self)
     }
 
     func update(_ activity: UserActivity) {
