@@ -272,31 +272,6 @@ import ValueSets
         }
     }
 
-    @Test(arguments: [true, false])
-    func `an activity that ends while it becomes current is withdrawn`(isInvalidated: Bool) async throws {
-        /// Publishes only after the activity has ended.
-        final class SlowPublisher: ActivityPublisher {
-            let isInvalidated: Bool
-            let calls = Mutex<[String]>([])
-
-            init(isInvalidated: Bool) { self.isInvalidated = isInvalidated }
-
-            func makeCurrent(_ activity: UserActivity) async throws {
-                self.isInvalidated ? activity.invalidate() : activity.resignCurrent()
-                self.calls.withLock { $0.append("offer") }
-            }
-
-            func withdraw(_ activity: UserActivity) { self.calls.withLock { $0.append("withdraw") } }
-
-            func update(_ activity: UserActivity) { self.calls.withLock { $0.append("update") } }
-        }
-        let publisher = SlowPublisher(isInvalidated: isInvalidated)
-        let activity = UserActivity(type: ContinuationTests.editing)
-        try await activity.becomeCurrent(with: publisher)
-        #expect(publisher.calls.withLock { $0 }.last == "withdraw")
-        #expect(!activity.isCurrent)
-    }
-
     @Test func `every cause of a failure is documented (B-09)`() throws {
         let root = (1...3).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let page = try String(contentsOf: root.appending(path: "Docs/activities.md"), encoding: .utf8)
