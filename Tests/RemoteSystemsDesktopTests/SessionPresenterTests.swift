@@ -39,6 +39,22 @@ import UserNotifications
         #expect(shown.markupBody(showsAll: true).contains("&lt;b&gt;"))
     }
 
+    @Test func `one system cannot fill the screen`() {
+        func arrived(_ number: Int, from system: String) -> PresentedNotification {
+            PresentedNotification(
+                identifier: "\(number)",
+                content: NotificationContent(title: "x"),
+                applicationName: "com.example.build",
+                systemName: system
+            )
+        }
+        let flood = (0..<64).map { arrived($0, from: "server") }
+        let shown = SessionPresenter.newest([arrived(100, from: "laptop")] + flood)
+        #expect(shown.map(\.identifier) == ["100", "60", "61", "62", "63"])
+        let crowd = (0..<64).map { arrived($0, from: "system \($0)") }
+        #expect(SessionPresenter.newest(crowd).count == SessionPresenter.max)
+    }
+
     @Test func `a text cannot take the place of the sender (N-10)`() {
         let content = NotificationContent(title: "x", body: "Pay\n– com.example.bank on laptop")
         #expect(self.shown(content).body.split(separator: "\n").last == "– com.example.build on build er")

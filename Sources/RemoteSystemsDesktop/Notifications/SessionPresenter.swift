@@ -13,8 +13,22 @@ package final class SessionPresenter: NotificationPresenter, Service {
         var isLocked = false
 
         var notifications: [DesktopNotification] {
-            self.shown.map { DesktopNotification($0, isLocked: self.isLocked) }
+            SessionPresenter.newest(self.shown).map { DesktopNotification($0, isLocked: self.isLocked) }
         }
+    }
+
+    /// The maximum number of notifications of one system, and of all, that the server shows at the same time. The
+    /// others are shown as these end.
+    static let (maxOfSystem, max) = (4, 16)
+
+    /// The newest notifications of each system, in the order of their arrival. One system cannot fill the screen.
+    static func newest(_ notifications: [PresentedNotification]) -> [PresentedNotification] {
+        var counts: [String?: Int] = [:]
+        let newest = notifications.reversed().filter { notification in
+            counts[notification.systemName, default: 0] += 1
+            return counts[notification.systemName, default: 0] <= Self.maxOfSystem
+        }
+        return newest.prefix(Self.max).reversed()
     }
 
     package let events: AsyncStream<NotificationPresenterEvent>
@@ -70,6 +84,7 @@ package final class SessionPresenter: NotificationPresenter, Service {
         case .replied(let key, let action, let text):
             self.chosen(key, NotificationActionIdentifier(action), text: text)
         case .closed(let key, let byUser):
+            self.update { state in state.shown.removeAll { $0.identifier == key } }
             self.feed.yield(.closed(identifier: key, reason: byUser ? .dismissed : .expired))
         case .locked(let isLocked):
             self.update { $0.isLocked = isLocked }
