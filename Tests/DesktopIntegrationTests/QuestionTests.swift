@@ -245,12 +245,12 @@ private struct TwoDesktops {
 extension Desktop {
     /// Runs `body` with a session bus, a screen and the notification server dunst. `body` gets the environment.
     fileprivate func withScreen(_ body: ([String: String]) async throws -> Void) async throws {
-        // The server lets a program choose among several actions. This one chooses the first.
+        // The server lets a program choose among several actions. This one chooses the first. Bodies are markup.
         try FileManager.default.createDirectory(
             atPath: "\(self.directory)/config/dunst",
             withIntermediateDirectories: true
         )
-        try self.write("[global]\n    dmenu = /usr/bin/head -n 1\n", to: "config/dunst/dunstrc")
+        try self.write("[global]\n    dmenu = /usr/bin/head -n 1\n    markup = full\n", to: "config/dunst/dunstrc")
         try await self.withBus { bus in
             var processes: [ChildProcess] = []
             do {

@@ -94,4 +94,19 @@ import Testing
         #expect(Self.steps(&table, from: 9) == [.notify(Self.notification("a"), replaces: 0)])
         #expect(table.activated(9, action: "go") == "a")
     }
+
+    @Test func `one that the server refuses delays no other, and is tried again after a change`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a"), Self.notification("b")])
+        table.refused(Self.notification("a"))
+        #expect(Self.steps(&table) == [.notify(Self.notification("b"), replaces: 0)])
+        table.want([Self.notification("a", "new"), Self.notification("b")])
+        #expect(Self.steps(&table, from: 5) == [.notify(Self.notification("a", "new"), replaces: 0)])
+        table.want([Self.notification("c")])
+        table.refused(Self.notification("c"))
+        _ = Self.steps(&table)
+        #expect(table.nextStep == nil)
+        table.retry()
+        #expect(table.nextStep == .notify(Self.notification("c"), replaces: 0))
+    }
 }

@@ -35,7 +35,8 @@ import UserNotifications
         let content = NotificationContent(title: "Build\u{7}", subtitle: "main", body: "1 failed\n<b>2</b> passed")
         let shown = self.shown(content)
         #expect(shown.summary == "Build ")
-        #expect(shown.body == "main\n1 failed\n<b>2</b> passed\n– com.example.build on build er")
+        let text = "main\n1 failed\n<b>2</b> passed\n– com.example.build on build er"
+        #expect(shown.markupBody(showsAll: true, isMarkup: false) == text)
         #expect(shown.markupBody(showsAll: true).contains("&lt;b&gt;"))
     }
 
@@ -57,7 +58,17 @@ import UserNotifications
 
     @Test func `a text cannot take the place of the sender (N-10)`() {
         let content = NotificationContent(title: "x", body: "Pay\n– com.example.bank on laptop")
-        #expect(self.shown(content).body.split(separator: "\n").last == "– com.example.build on build er")
+        for showsAll in [true, false] {
+            let lines = self.shown(content, [self.deploy]).markupBody(showsAll: showsAll).split(separator: "\n")
+            #expect(lines.last == "– com.example.build on build er")
+        }
+        // Nor can it push the sender out of sight.
+        let long = NotificationContent(title: "x", body: String(repeating: "\n", count: 500))
+        #expect(self.shown(long).markupBody(showsAll: true).count { $0 == "\n" } < 12)
+        // A server without bodies shows it, too.
+        let abilities = NotificationServerAbilities(software: "server", capabilities: [])
+        let arguments = "\(self.shown(content).arguments(replacing: 0, for: abilities))"
+        #expect(arguments.contains("x – com.example.build on build er"))
     }
 
     @Test func `levels become urgencies, and only a question or a critical one stays (X-60)`() {

@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension DesktopNotification {
-    /// The body as a server gets it. Servers read it as markup, with links and images, and the text may come from
+    /// The body as a server gets it. Most servers read it as markup, with links and images, and the text may come from
     /// another system.
     ///
-    /// - Parameter showsAll: whether the server shows every action.
-    func markupBody(showsAll: Bool) -> String {
-        var text = self.body
-        if !showsAll, let fallback { text += text.isEmpty ? fallback : "\n\(fallback)" }
+    /// - Parameters:
+    ///   - showsAll: whether the server shows every action.
+    ///   - isMarkup: whether the server reads it as markup. Defaults to `true`.
+    func markupBody(showsAll: Bool, isMarkup: Bool = true) -> String {
+        let further = [showsAll ? nil : self.fallback, self.source.map { "– \($0)" }].compactMap(\.self)
+        let text = ([self.body].filter { !$0.isEmpty } + further).joined(separator: "\n")
+        guard isMarkup else { return text }
         var escaped = ""
         for scalar in text.unicodeScalars {
             switch scalar {
@@ -28,11 +31,13 @@ extension DesktopNotification {
         return line.count > max ? "\(line.prefix(max - 1))…" : line
     }
 
-    /// A text of another system without invisible characters but line breaks.
+    /// A text of another system without invisible characters but line breaks, of which there are at most nine.
     static func lines(_ text: String, max: Int = 1000) -> String {
         let scalars = text.unicodeScalars.map { $0.isVisible || $0 == "\n" ? $0 : " " }
-        let lines = String(String.UnicodeScalarView(scalars))
-        return lines.count > max ? "\(lines.prefix(max - 1))…" : lines
+        let parts = String(String.UnicodeScalarView(scalars)).split(separator: "\n", omittingEmptySubsequences: false)
+        let lines = parts.prefix(10).joined(separator: "\n")
+        let isCut = parts.count > 10 || lines.count > max
+        return isCut ? "\(lines.prefix(max - 1))…" : lines
     }
 }
 

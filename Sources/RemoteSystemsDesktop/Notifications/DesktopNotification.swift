@@ -51,6 +51,8 @@ package struct DesktopNotification: Sendable, Hashable {
     package var isResident: Bool
     /// The text field of the action that takes a text; `nil` if none does.
     package var textField: TextField?
+    /// The sender. It is the last line, and part of the summary where the server shows no body.
+    package var source: String?
     /// How the user can respond where the server cannot show every action. It is added to the body then.
     package var fallback: String?
 
@@ -75,6 +77,10 @@ package struct DesktopNotification: Sendable, Hashable {
 
 /// What the user, or the desktop, does with notifications.
 package enum DesktopNotificationEvent: Sendable, Hashable {
+    /// The server shows the notification, in its present content.
+    case shown(key: String)
+    /// The server was asked to show the notification, and did not. It is tried again when something changes.
+    case notShown(key: String, reason: String)
     /// The user has chosen an action of a notification.
     case activated(key: String, action: String)
     /// The user has typed a text for an action of a notification.

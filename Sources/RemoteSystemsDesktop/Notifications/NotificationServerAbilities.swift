@@ -12,6 +12,9 @@ struct NotificationServerAbilities: Hashable {
     var drawsClick: Bool { self.software == "Xfce Notify Daemon" }
     /// Whether it shows buttons.
     var showsActions: Bool { self.capabilities?.contains("actions") ?? true }
+    /// Whether it shows a body, and reads it as markup.
+    var showsBody: Bool { self.capabilities?.contains("body") ?? true }
+    var readsMarkup: Bool { self.capabilities?.contains("body-markup") ?? true }
     /// Whether it shows a text field. Not part of the specification: Plasma has it, and some others.
     var showsTextField: Bool { self.capabilities?.contains("inline-reply") ?? false }
 }
@@ -32,6 +35,11 @@ extension DesktopNotification {
         }
     }
 
+    private func summary(for abilities: NotificationServerAbilities) -> String {
+        guard let source, !abilities.showsBody else { return self.summary }
+        return "\(self.summary) – \(source)"
+    }
+
     /// The arguments of the call `Notify`.
     ///
     /// - Parameter id: the notification that is replaced; 0 for none.
@@ -48,8 +56,8 @@ extension DesktopNotification {
             hints.append(("x-kde-reply-submit-button-text", .string(textField.button)))
         }
         return [
-            .string("RemoteSystems"), .uint32(id), .string(""), .string(self.summary),
-            .string(self.markupBody(showsAll: showsAll)),
+            .string("RemoteSystems"), .uint32(id), .string(""), .string(self.summary(for: abilities)),
+            .string(self.markupBody(showsAll: showsAll, isMarkup: abilities.readsMarkup)),
             .strings(actions.flatMap { [$0.takesText ? Self.replyKey : $0.key, $0.label] }), .hints(hints),
             // 0: never expires; -1: the server decides.
             .int32(self.isResident ? 0 : -1),

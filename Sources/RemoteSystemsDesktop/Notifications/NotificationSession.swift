@@ -14,8 +14,6 @@ final class NotificationSession: Sendable {
         var server: String?
         /// What the server is able to do; `nil` before it was asked.
         var abilities: NotificationServerAbilities?
-        /// Whether the last step failed. It is tried again when something changes.
-        var hasFailed = false
         var isStopping = false
     }
 
@@ -42,7 +40,6 @@ final class NotificationSession: Sendable {
     func present(_ notifications: [DesktopNotification]) {
         self.state.withLock { state in
             state.table.want(notifications)
-            state.hasFailed = false
             // The bus starts it.
             if state.server == nil { state.server = Self.name }
         }
@@ -74,7 +71,10 @@ final class NotificationSession: Sendable {
             do throws(MessageBus.Failure) {
                 unsafe try self.take(step, connection)
             } catch {
-                self.state.withLock { $0.hasFailed = true }
+                if case .notify(let notification, _) = step {
+                    self.state.withLock { $0.table.refused(notification) }
+                    self.events.yield(.notShown(key: notification.key, reason: error.message))
+                }
                 self.logger.info("A notification was not shown", metadata: ["reason": "\(error.message)"])
             }
         }
@@ -82,7 +82,7 @@ final class NotificationSession: Sendable {
 
     private func nextStep() -> NotificationTable.Step? {
         self.state.withLock { state in
-            guard state.server != nil, !state.hasFailed else { return nil }
+            guard state.server != nil else { return nil }
             return state.table.nextStep
         }
     }
@@ -100,6 +100,7 @@ final class NotificationSession: Sendable {
                 id = unsafe BusSignal.number(of: response) ?? 0
             }
             self.state.withLock { $0.table.notified(notification, as: id) }
+            self.events.yield(.shown(key: notification.key))
         }
     }
 
@@ -183,7 +184,7 @@ final class NotificationSession: Sendable {
             if state.server != server, state.server != Self.name { state.table.serverEnded() }
             state.server = server
             state.abilities = nil
-            state.hasFailed = false
+            state.table.retry()
         }
     }
 

@@ -22,11 +22,15 @@ struct NotificationTable {
     /// The wanted notifications that the user has closed. Their content at that time: a new one is shown again.
     private var dismissed: [String: DesktopNotification] = [:]
 
+    /// The wanted notifications that the server has refused. Their content at that time: a new one is tried.
+    private var refused: [String: DesktopNotification] = [:]
+
     /// Sets all notifications that are wanted. Of several with one key, the first one counts.
     mutating func want(_ notifications: [DesktopNotification]) {
         var keys: Set<String> = []
         self.wanted = notifications.filter { keys.insert($0.key).inserted }
         for (key, content) in self.dismissed where !self.wanted.contains(content) { self.dismissed[key] = nil }
+        for (key, content) in self.refused where !self.wanted.contains(content) { self.refused[key] = nil }
     }
 
     /// The next step, in the order in which notifications are wanted; `nil` if the server shows what is wanted.
@@ -34,6 +38,7 @@ struct NotificationTable {
         if let id = self.used.first { return .close(id) }
         for notification in self.wanted where self.dismissed[notification.key] == nil {
             let present = self.shown[notification.key]
+            guard self.refused[notification.key] != notification else { continue }
             if present?.content != notification { return .notify(notification, replaces: present?.id ?? 0) }
         }
         let keys = Set(self.wanted.map(\.key))
@@ -44,6 +49,12 @@ struct NotificationTable {
     mutating func notified(_ notification: DesktopNotification, as id: UInt32) {
         self.shown[notification.key] = Shown(id: id, content: notification)
     }
+
+    /// The server has refused to show a notification, or there is none. Others are not affected.
+    mutating func refused(_ notification: DesktopNotification) { self.refused[notification.key] = notification }
+
+    /// The server, or what it allows, has changed. What was refused is tried again.
+    mutating func retry() { self.refused = [:] }
 
     /// The server has closed a notification, whether it confirms that or not.
     mutating func closed(_ id: UInt32) {

@@ -75,7 +75,7 @@ package actor OfferPresenter: Service {
                     else { continue }
                     self.show()
                     group.addTask { await self.continue(offer, key, in: receiver) }
-                case .replied, .closed:
+                case .replied, .closed, .shown, .notShown:
                     break
                 }
             }

@@ -10,10 +10,14 @@ package import UserNotifications
 package final class SessionPresenter: NotificationPresenter, Service {
     private struct State {
         var shown: [PresentedNotification] = []
-        var isLocked = false
+        /// Whether the session is locked; `nil` before that is known. Nothing is shown until then.
+        var isLocked: Bool?
+        /// Those that wait until the server shows a notification, by its identifier. `nil` in the stream: it is shown.
+        var waiting: [String: [AsyncStream<String?>.Continuation]] = [:]
 
         var notifications: [DesktopNotification] {
-            SessionPresenter.newest(self.shown).map { DesktopNotification($0, isLocked: self.isLocked) }
+            guard let isLocked = self.isLocked else { return [] }
+            return SessionPresenter.newest(self.shown).map { DesktopNotification($0, isLocked: isLocked) }
         }
     }
 
@@ -55,18 +59,45 @@ package final class SessionPresenter: NotificationPresenter, Service {
         }
     }
 
+    /// Returns when the server shows the notification.
+    ///
+    /// - Throws: `NotificationError` with the code `notShown`. The notification is shown when that is possible.
     package func show(_ notification: PresentedNotification) async throws {
+        let (results, waiting) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingOldest(1))
         self.update { state in
             if let index = state.shown.firstIndex(where: { $0.identifier == notification.identifier }) {
+                guard state.shown[index] != notification else {
+                    _ = waiting.yield(nil)
+                    return
+                }
                 state.shown[index] = notification
             } else {
                 state.shown.append(notification)
             }
+            guard Self.newest(state.shown).contains(notification) else {
+                _ = waiting.yield("Too many notifications are shown at the same time.")
+                return
+            }
+            state.waiting[notification.identifier, default: []].append(waiting)
         }
+        BlockingCalls.after(Self.showTime) { _ = waiting.yield("The notification server does not respond.") }
+        for await reason in results {
+            guard let reason else { return }
+            throw NotificationError(.notShown, reason)
+        }
+    }
+
+    /// The time in which the server shows a notification.
+    private static let showTime = Duration.seconds(3)
+
+    private func ended(_ key: String, _ reason: String?) {
+        let waiting = self.state.withLock { $0.waiting.removeValue(forKey: key) } ?? []
+        for continuation in waiting { continuation.yield(reason) }
     }
 
     package func close(_ identifier: String) async {
         self.update { state in state.shown.removeAll { $0.identifier == identifier } }
+        self.ended(identifier, "It was withdrawn.")
     }
 
     /// Inside the lock, so that the desktop gets changes in their order.
@@ -79,11 +110,17 @@ package final class SessionPresenter: NotificationPresenter, Service {
 
     private func received(_ event: DesktopNotificationEvent) {
         switch event {
+        case .shown(let key):
+            self.ended(key, nil)
+        case .notShown(let key, let reason):
+            self.ended(key, "No notification server shows it: \(reason)")
         case .activated(let key, let action):
             self.chosen(key, NotificationActionIdentifier(action), text: nil)
         case .replied(let key, let action, let text):
             self.chosen(key, NotificationActionIdentifier(action), text: text)
         case .closed(let key, let byUser):
+            // On a locked screen, everyone who passes by could close it. It is shown again after that.
+            guard !self.isLocked else { return }
             self.update { state in state.shown.removeAll { $0.identifier == key } }
             self.feed.yield(.closed(identifier: key, reason: byUser ? .dismissed : .expired))
         case .locked(let isLocked):
@@ -91,9 +128,11 @@ package final class SessionPresenter: NotificationPresenter, Service {
         }
     }
 
+    private var isLocked: Bool { self.state.withLock { $0.isLocked } ?? true }
+
     private func chosen(_ key: String, _ action: NotificationActionIdentifier, text: String?) {
         // Everyone who passes by could choose.
-        guard !self.state.withLock({ $0.isLocked }) else { return }
+        guard !self.isLocked else { return }
         self.feed.yield(.activated(identifier: key, action: action, text: text))
     }
 }
@@ -112,9 +151,6 @@ extension DesktopNotification {
         let title = [content.title, content.subtitle, content.body].first { !$0.isEmpty } ?? ""
         var lines = content.title.isEmpty ? [] : [content.subtitle, content.body].filter { !$0.isEmpty }
         lines = lines.map { Self.lines($0) }
-        // Always the last line, so that no text can pretend to be from another system.
-        let application = Self.line(notification.applicationName, max: 60)
-        lines.append("– " + [application, system].compactMap(\.self).joined(separator: " on "))
         let actions = notification.category?.actions ?? []
         self.init(
             key: notification.identifier,
@@ -124,6 +160,9 @@ extension DesktopNotification {
             isSilent: content.sound == nil || notification.isSilenced,
             isResident: !actions.isEmpty || content.interruptionLevel == .critical
         )
+        // Always the last line, so that no text can pretend to be from another system.
+        let application = Self.line(notification.applicationName, max: 60)
+        self.source = [application, system].compactMap(\.self).joined(separator: " on ")
         for action in actions {
             // A server has one text field.
             guard action.textInput == nil || self.textField == nil else { continue }
