@@ -295,6 +295,8 @@ public final class RemoteSystemHost: Service {
             self.claim.withLock { $0 = claim }
             self.expectPrograms()
             try await self.core.begin()
+            // A caller may be waiting at the socket already, for an application that it expects to be listed.
+            await self.takeInstalled()
             listener = try await self.listen(port: self.options.port)
         } catch {
             self.claim.withLock { $0 = nil }
@@ -306,7 +308,6 @@ public final class RemoteSystemHost: Service {
         self.claim.withLock { $0 }?.listens(at: listener.port, isOnLoopback: self.configuration.network == .loopback)
         self.refreshTags()
         self.advertising.change { $0.port = listener.port }
-        await self.takeInstalled()
         if let registryPlace { await self.registryListener?.start(at: registryPlace) }
         self.expectDaemon()
         self.registering.listens(true)
