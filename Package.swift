@@ -103,7 +103,9 @@ let package = Package(
         // Notifications: their content, when and where they are shown, and what the user responds.
         .target(
             name: "UserNotifications",
-            dependencies: ["RemoteSystems", "RemoteSystemsIdentity", "ValueSets", logging, lifecycle],
+            dependencies: [
+                "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTransport", "ValueSets", logging, lifecycle,
+            ],
             swiftSettings: settings
         ),
         // Spans for requests. Separate from RemoteSystems, which needs only the Instrumentation product to propagate

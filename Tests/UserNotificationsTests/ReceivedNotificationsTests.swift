@@ -124,6 +124,21 @@ import Testing
         try received.admit(Self.sender, Self.start + .seconds(2))
     }
 
+    @Test("The systems of a linked account share one limit")
+    func linkedAccount() throws {
+        var received = ReceivedNotifications(Self.start)
+        func system(_ number: Int) -> ReceivedNotifications.Sender {
+            .init(systemID: "\(number)", application: "a", linkedAccountID: "account")
+        }
+        for number in 0..<ReceivedNotifications.maxPerSystem {
+            _ = try Self.add("q", to: &received, from: system(number))
+        }
+        #expect(throws: NotificationError.self) { try Self.add("q", to: &received, from: system(100)) }
+        for number in 0..<SenderQuota.burst { try received.admit(system(number), Self.start) }
+        #expect(throws: NotificationError.self) { try received.admit(system(100), Self.start) }
+        try received.admit(Self.sender, Self.start)
+    }
+
     @Test("All systems together are limited, too")
     func totalRate() throws {
         var received = ReceivedNotifications(Self.start)

@@ -12,8 +12,11 @@ package final class SessionPresenter: NotificationPresenter, Service {
         var shown: [PresentedNotification] = []
         /// Whether the session is locked; `nil` before that is known. Nothing is shown until then.
         var isLocked: Bool?
-        /// Those that wait until the server shows a notification, by its identifier. `nil` in the stream: it is shown.
-        var waiting: [String: [AsyncStream<String?>.Continuation]] = [:]
+        /// The identifiers of the notifications that the server has shown in their present content.
+        var confirmed: Set<String> = []
+        /// The last call of ``show(_:)`` that waits for the server, by the notification's identifier. `nil` in the
+        /// stream: the server shows it.
+        var waiting: [String: AsyncStream<String?>.Continuation] = [:]
 
         var notifications: [DesktopNotification] {
             guard let isLocked = self.isLocked else { return [] }
@@ -66,11 +69,10 @@ package final class SessionPresenter: NotificationPresenter, Service {
         let (results, waiting) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingOldest(1))
         self.update { state in
             if let index = state.shown.firstIndex(where: { $0.identifier == notification.identifier }) {
-                guard state.shown[index] != notification else {
-                    _ = waiting.yield(nil)
-                    return
+                if state.shown[index] != notification {
+                    state.shown[index] = notification
+                    state.confirmed.remove(notification.identifier)
                 }
-                state.shown[index] = notification
             } else {
                 state.shown.append(notification)
             }
@@ -78,7 +80,11 @@ package final class SessionPresenter: NotificationPresenter, Service {
                 _ = waiting.yield("Too many notifications are shown at the same time.")
                 return
             }
-            state.waiting[notification.identifier, default: []].append(waiting)
+            guard !state.confirmed.contains(notification.identifier) else {
+                _ = waiting.yield(nil)
+                return
+            }
+            state.waiting.updateValue(waiting, forKey: notification.identifier)?.yield("Another one replaces it.")
         }
         BlockingCalls.after(Self.showTime) { _ = waiting.yield("The notification server does not respond.") }
         for await reason in results {
@@ -90,9 +96,16 @@ package final class SessionPresenter: NotificationPresenter, Service {
     /// The time in which the server shows a notification.
     private static let showTime = Duration.seconds(3)
 
+    /// The server shows a notification, or does not for a reason.
     private func ended(_ key: String, _ reason: String?) {
-        let waiting = self.state.withLock { $0.waiting.removeValue(forKey: key) } ?? []
-        for continuation in waiting { continuation.yield(reason) }
+        self.state.withLock { state in
+            if reason != nil {
+                state.confirmed.remove(key)
+            } else if state.shown.contains(where: { $0.identifier == key }) {
+                state.confirmed.insert(key)
+            }
+            return state.waiting.removeValue(forKey: key)
+        }?.yield(reason)
     }
 
     package func close(_ identifier: String) async {
@@ -121,7 +134,10 @@ package final class SessionPresenter: NotificationPresenter, Service {
         case .closed(let key, let byUser):
             // On a locked screen, everyone who passes by could close it. It is shown again after that.
             guard !self.isLocked else { return }
-            self.update { state in state.shown.removeAll { $0.identifier == key } }
+            self.update { state in
+                state.shown.removeAll { $0.identifier == key }
+                state.confirmed.remove(key)
+            }
             self.feed.yield(.closed(identifier: key, reason: byUser ? .dismissed : .expired))
         case .locked(let isLocked):
             self.update { $0.isLocked = isLocked }

@@ -46,13 +46,7 @@ package final class LocalNotifications: Sendable {
         let (changes, feed) = AsyncStream.makeStream(of: Change.self, bufferingPolicy: .bufferingNewest(256))
         self.changes = changes
         self.connection = AppServiceConnection(
-            to: AppServiceDescription(
-                name: NotificationMessage.service,
-                requestSchema: .full,
-                responseSchema: .full,
-                pushRequestSchema: .full,
-                pushResponseSchema: .full
-            ),
+            to: NotificationMessage.description,
             onRequest: { request in
                 guard let event = request.message["Event"]?.string,
                     let set = request.message["Notification"]?.dictionary,

@@ -1,11 +1,20 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystems
 internal import ValueSets
 
 /// The messages of the service that receives notifications (`Docs/wire/notifications.md`).
 enum NotificationMessage {
     static let service = "org.remotesystems.notifications"
+    /// The service as its callers describe it.
+    static let description = AppServiceDescription(
+        name: Self.service,
+        requestSchema: .full,
+        responseSchema: .full,
+        pushRequestSchema: .full,
+        pushResponseSchema: .full
+    )
 
     // The values of a request's `Type`.
     static let deliver = "deliver"

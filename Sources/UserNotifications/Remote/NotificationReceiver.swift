@@ -154,7 +154,11 @@ package actor NotificationReceiver: Service {
     }
 
     private static func sender(_ caller: AppServiceCaller) -> ReceivedNotifications.Sender {
-        ReceivedNotifications.Sender(systemID: "\(caller.systemID)", application: caller.claimedApplicationID)
+        ReceivedNotifications.Sender(
+            systemID: "\(caller.systemID)",
+            application: caller.claimedApplicationID,
+            linkedAccountID: caller.authorizationKind == .sameUser ? nil : caller.accountID.map { "\($0)" }
+        )
     }
 
     // MARK: Showing

@@ -7,6 +7,12 @@ struct ReceivedNotifications {
     struct Sender: Sendable, Hashable {
         var systemID: String
         var application: String
+        /// The linked account of the system; `nil` for a system of the own account.
+        var linkedAccountID: String?
+
+        /// What limits are counted for: the system. All systems of a linked account count as one, because that account
+        /// can certify any number of them.
+        var quotaHolder: String { self.linkedAccountID ?? self.systemID }
     }
 
     struct Entry: Sendable, Hashable {
@@ -33,7 +39,8 @@ struct ReceivedNotifications {
         }
     }
 
-    /// The maximum number of notifications of one system. Applications are only claimed, so they share it.
+    /// The maximum number of notifications of one system, or of one linked account. Applications are only claimed, so
+    /// they share it.
     static let maxPerSystem = 64
     /// The maximum number of notifications of all systems.
     static let max = 512
@@ -53,7 +60,7 @@ struct ReceivedNotifications {
 
     /// Takes one permit of a sender, before its notification is read.
     mutating func admit(_ sender: Sender, _ now: ContinuousClock.Instant) throws(NotificationError) {
-        guard self.quota.take(sender.systemID, now) else {
+        guard self.quota.take(sender.quotaHolder, now) else {
             throw NotificationError(
                 .rateLimited,
                 "Too many notifications were sent. Retry later: a system may send \(SenderQuota.burst) at once, and "
@@ -73,14 +80,14 @@ struct ReceivedNotifications {
     ) throws(NotificationError) -> Entry {
         let known = self.keys[sender]?[notification.request.identifier]
         if known == nil {
-            guard self.counts[sender.systemID, default: 0] < Self.maxPerSystem, self.entries.count < Self.max else {
+            guard self.counts[sender.quotaHolder, default: 0] < Self.maxPerSystem, self.entries.count < Self.max else {
                 throw NotificationError(
                     .limitExceeded,
                     "Too many notifications wait for the user (\(Self.maxPerSystem) of one system, \(Self.max) in "
                         + "all). Withdraw some of them."
                 )
             }
-            self.counts[sender.systemID, default: 0] += 1
+            self.counts[sender.quotaHolder, default: 0] += 1
         }
         self.lastNumber += 1
         let entry = Entry(
@@ -106,8 +113,8 @@ struct ReceivedNotifications {
         guard let entry = self.entries.removeValue(forKey: key) else { return nil }
         self.keys[entry.sender]?[entry.notification.request.identifier] = nil
         if self.keys[entry.sender]?.isEmpty == true { self.keys[entry.sender] = nil }
-        let count = self.counts[entry.sender.systemID, default: 1] - 1
-        self.counts[entry.sender.systemID] = count == 0 ? nil : count
+        let count = self.counts[entry.sender.quotaHolder, default: 1] - 1
+        self.counts[entry.sender.quotaHolder] = count == 0 ? nil : count
         return entry
     }
 

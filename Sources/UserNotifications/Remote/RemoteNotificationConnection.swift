@@ -42,13 +42,7 @@ public final class RemoteNotificationConnection: Sendable {
         self.feed = feed
         self.request = request
         self.connection = AppServiceConnection(
-            to: AppServiceDescription(
-                name: NotificationMessage.service,
-                requestSchema: .full,
-                responseSchema: .full,
-                pushRequestSchema: .full,
-                pushResponseSchema: .full
-            ),
+            to: NotificationMessage.description,
             onRequest: { request in
                 guard request.message["Type"]?.string == NotificationMessage.response,
                     let set = request.message["Response"]?.dictionary
