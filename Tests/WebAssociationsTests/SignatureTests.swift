@@ -15,8 +15,8 @@ import Testing
 
     private static func openssl(_ arguments: String...) async throws -> (status: Int32, output: String) {
         let process = try ChildProcess(["openssl"] + arguments, readsErrors: true)
-        let status = try await eventually("openssl", within: .seconds(30)) { process.exitCode }
-        return (status, process.lines.joined(separator: "\n"))
+        let status = try await process.exit(within: .seconds(30))
+        return (status, try await process.allLines().joined(separator: "\n"))
     }
 
     @Test(arguments: ["rsa", "ec"])
