@@ -165,6 +165,7 @@ if !isFetched {
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ]
     package.targets += [
         // Which applications a site approves for its pages: reading, verifying and remembering. Independent of HTTP.
@@ -183,12 +184,19 @@ if !isFetched {
             ],
             swiftSettings: settings
         ),
+        // Keeps notifications in a database. Only the command uses it, so that users of the libraries do not resolve
+        // SQLite.
+        .target(
+            name: "UserNotificationsStore",
+            dependencies: ["UserNotifications", logging, .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings
+        ),
         // The command: argument parsing, printing and wiring. Everything else is in the libraries.
         .executableTarget(
             name: "remotesystems",
             dependencies: [
                 "RemoteSystems", "RemoteSystemsDesktop", "UserActivities", "UserNotifications",
-                "RemoteSystemsTransport", "WebAssociations", "WebAssociationsHTTP",
+                "RemoteSystemsTransport", "UserNotificationsStore", "WebAssociations", "WebAssociationsHTTP",
                 logging, lifecycle, unixSignals,
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -217,7 +225,8 @@ if !isFetched {
         .testTarget(
             name: "UserNotificationsTests",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsTesting", "UserNotifications", "ValueSets",
+                "RemoteSystems", "RemoteSystemsTesting", "UserNotifications", "UserNotificationsStore", "ValueSets",
+                logging,
             ],
             swiftSettings: settings
         ),

@@ -10,9 +10,9 @@
 # shellcheck disable=SC2034 # read by the scripts that source this file
 readonly LIBRARY_PACKAGES=(libavahi-client-dev libavahi-core-dev)
 
-# To build everything: also GLib, for the desktop layer.
+# To build everything: also GLib, for the desktop layer, and SQLite, for the host daemon's store.
 # shellcheck disable=SC2034 # read by the scripts that source this file
-readonly BUILD_PACKAGES=("${LIBRARY_PACKAGES[@]}" libglib2.0-dev)
+readonly BUILD_PACKAGES=("${LIBRARY_PACKAGES[@]}" libglib2.0-dev libsqlite3-dev)
 
 # For the integration tests: the Avahi daemon and its tools, a private bus, network namespaces, packet captures, Python
 # for the independent decoder and responder, systemd with polkitd inside namespaces, a notification server on a

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct ReceivedNotificationsTests {
     private static let start = ContinuousClock.now
-    private static let sender = ReceivedNotifications.Sender(systemID: "s", application: "a")
+    private static let sender = NotificationSender(systemID: "s", application: "a")
 
     private static func notification(_ id: String, expires: Int? = nil) -> RemoteNotification {
         let category = NotificationCategory(
@@ -31,7 +31,7 @@ import Testing
     private static func add(
         _ id: String,
         to received: inout ReceivedNotifications,
-        from sender: ReceivedNotifications.Sender = sender,
+        from sender: NotificationSender = sender,
         expires: Int? = nil
     ) throws -> ReceivedNotifications.Entry {
         try received.add(Self.notification(id, expires: expires), from: sender, name: nil, Self.start)
@@ -127,7 +127,7 @@ import Testing
     @Test("The systems of a linked account share one limit")
     func linkedAccount() throws {
         var received = ReceivedNotifications(Self.start)
-        func system(_ number: Int) -> ReceivedNotifications.Sender {
+        func system(_ number: Int) -> NotificationSender {
             .init(systemID: "\(number)", application: "a", linkedAccountID: "account")
         }
         for number in 0..<ReceivedNotifications.maxPerSystem {

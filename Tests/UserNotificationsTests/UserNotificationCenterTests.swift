@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import RemoteSystemsTesting
 import Testing
 import UserNotifications
@@ -150,5 +151,63 @@ import UserNotifications
         for number in 0...UserNotificationCenter.maxDelivered { try await center.add(Self.request("\(number)")) }
         #expect(await center.deliveredNotifications.count == UserNotificationCenter.maxDelivered)
         #expect(desktop.shown.first?.identifier == "1")
+    }
+
+    @Test("A request with a trigger is pending until its date, and may be removed before (N-02, X-63)")
+    func pending() async throws {
+        try await DiscoveryStage.with { stage in
+            let desktop = StagedNotificationPresenter()
+            let center = UserNotificationCenter(
+                presenter: desktop,
+                applicationName: "Calendar",
+                configuration: stage.configuration
+            )
+            for (id, seconds) in [("late", 7200), ("soon", 90), ("removed", 60)] {
+                try await center.add(
+                    NotificationRequest(
+                        identifier: id,
+                        content: NotificationContent(title: id),
+                        trigger: .timeInterval(.seconds(seconds))
+                    )
+                )
+            }
+            #expect(await center.pendingNotifications.map(\.request.identifier) == ["removed", "soon", "late"])
+            await center.removePendingNotifications(withIdentifiers: ["removed", "unknown"])
+            try await stage.clock.advance(by: .seconds(89))
+            #expect(desktop.history.isEmpty)
+            try await stage.clock.advance(by: .seconds(2))
+            #expect(desktop.history.map(\.identifier) == ["soon"])
+            #expect(await center.pendingNotifications.map(\.request.identifier) == ["late"])
+            #expect(await center.deliveredNotifications.map(\.request.identifier) == ["soon"])
+            await center.removeAllPendingNotifications()
+            try await stage.clock.advance(by: .seconds(7200))
+            #expect(desktop.history.count == 1)
+        }
+    }
+
+    @Test("A clock that is set delivers what is due by the new date, and keeps intervals")
+    func clockIsSet() async throws {
+        try await DiscoveryStage.with { stage in
+            let desktop = StagedNotificationPresenter()
+            let center = UserNotificationCenter(
+                presenter: desktop,
+                applicationName: "Calendar",
+                configuration: stage.configuration
+            )
+            stage.clock.date = try Date("2026-06-10T07:00:00Z", strategy: .iso8601)
+            let nine = DateComponents(timeZone: TimeZone(identifier: "UTC"), hour: 9)
+            for (id, trigger) in [
+                ("nine", NotificationTrigger.calendar(nine)), ("interval", .timeInterval(.seconds(3600))),
+            ] {
+                try await center.add(
+                    NotificationRequest(identifier: id, content: NotificationContent(title: id), trigger: trigger)
+                )
+            }
+            stage.clock.date += 7300
+            try await stage.clock.advance(by: .seconds(61))
+            #expect(desktop.history.map(\.identifier) == ["nine"])
+            try await stage.clock.advance(by: .seconds(3600 - 61 + 1))
+            #expect(desktop.history.map(\.identifier) == ["nine", "interval"])
+        }
     }
 }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 internal import RemoteSystemsTransport
 
 /// The clock of a process for feature modules: the machine's, or the one that a test advances.
@@ -13,7 +14,18 @@ package struct FeatureClock: Sendable {
         self.taskExecutor = configuration.environment.taskExecutor
     }
 
+    /// The machine's clock.
+    package static let system = FeatureClock()
+
+    private init() {
+        self.time = .system
+        self.taskExecutor = nil
+    }
+
     package var now: ContinuousClock.Instant { self.time.now }
+
+    /// The present date. Unlike ``now``, it changes when the system's clock is set.
+    package var date: Date { self.time.date }
 
     /// Waits until an instant. Throws `CancellationError`.
     package func sleep(until instant: ContinuousClock.Instant) async throws {

@@ -1,12 +1,14 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 internal import NIOCore
 
 /// A clock that stands still until a test moves it.
 ///
 /// Everything on a ``DiscoveryStage`` uses it: keep-alive, deadlines, retries, the delays of links. Code under test
-/// that takes a `Clock` can use it too. Dates and the expiry of certificates use real time.
+/// that takes a `Clock` can use it too. Triggers of notifications use its ``date``. Other dates and the expiry of
+/// certificates use real time.
 public final class ManualClock: Clock, Sendable {
     /// The instant type of a real clock, so that code under test need not be generic over clocks.
     public typealias Instant = ContinuousClock.Instant
@@ -27,6 +29,14 @@ public final class ManualClock: Clock, Sendable {
 
     /// The clock's present time. It changes only by ``advance(by:)``.
     public var now: Instant { self.scheduler.now }
+
+    /// The date that the clock shows. It moves with the time, and may be set as the clock of a system may.
+    ///
+    /// Begins with the real date.
+    public var date: Date {
+        get { self.scheduler.date }
+        set { self.scheduler.date = newValue }
+    }
 
     /// The total duration by which the clock has been moved.
     public var elapsed: Duration { self.scheduler.elapsed }

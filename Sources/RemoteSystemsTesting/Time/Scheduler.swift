@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import NIOCore
 internal import Synchronization
 
@@ -25,6 +26,8 @@ final class Scheduler: Sendable {
         var begun: UInt64 = 0
         /// The number of tests that wait by real time. Such a wait ends without the clock.
         var realWaits = 0
+        /// The date at the beginning of the stage's time.
+        var firstDate = Date.now
     }
 
     private let state = Mutex(State())
@@ -34,6 +37,13 @@ final class Scheduler: Sendable {
     var elapsed: Duration { self.state.withLock { $0.timetable.now } }
     var now: ContinuousClock.Instant { self.beginning + self.elapsed }
     var deadline: NIODeadline { self.firstDeadline + TimeAmount(self.elapsed) }
+
+    var date: Date {
+        get { self.state.withLock { $0.firstDate + $0.timetable.now / .seconds(1) } }
+        set {
+            self.state.withLock { $0.firstDate = newValue - $0.timetable.now / .seconds(1) }
+        }
+    }
 
     // MARK: Due actions
 

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 package import NIOCore
 
 /// The source of time: the machine's clock, or a clock that a test advances.
@@ -18,6 +19,9 @@ package struct TimeSource: Sendable {
     }
 
     package var now: ContinuousClock.Instant { self.manual?.now ?? .now }
+
+    /// The present date by the system's clock, which may be set.
+    package var date: Date { self.manual?.date ?? .now }
 
     /// The current time as an event loop's deadline.
     package var deadline: NIODeadline { self.manual?.deadline ?? .now() }
@@ -41,7 +45,14 @@ package struct TimeSource: Sendable {
 /// A clock that a test advances manually.
 package protocol ManualTime: Sendable {
     var now: ContinuousClock.Instant { get }
+    /// The present date.
+    var date: Date { get }
     /// The present time as an event loop's deadline.
     var deadline: NIODeadline { get }
     func sleep(until instant: ContinuousClock.Instant) async throws
+}
+
+extension ManualTime {
+    /// The machine's date.
+    package var date: Date { .now }
 }

@@ -25,6 +25,24 @@ public struct DeliveredNotification: Sendable, Hashable {
     }
 }
 
+/// A notification that waits for its trigger.
+public struct PendingNotification: Sendable, Hashable {
+    /// The notification.
+    public var request: NotificationRequest
+    /// The date at which it will be delivered next.
+    public var date: Date
+
+    /// Creates a pending notification.
+    ///
+    /// - Parameters:
+    ///   - request: The notification.
+    ///   - date: The date at which it will be delivered next.
+    public init(request: NotificationRequest, date: Date) {
+        self.request = request
+        self.date = date
+    }
+}
+
 /// How a notification is shown while its application is in the foreground.
 public struct NotificationPresentation: OptionSet, Sendable, Hashable {
     /// The options as a number.

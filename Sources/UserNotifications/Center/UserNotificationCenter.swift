@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import Logging
+public import RemoteSystems
 
-/// The notifications of one application: their categories, what is delivered, and what the user responds.
+/// The notifications of one application: their categories, what is pending and delivered, and what the user responds.
 ///
 /// ```swift
 /// let center = UserNotificationCenter(presenter: presenter, applicationName: "Calendar")
@@ -27,7 +29,12 @@ public actor UserNotificationCenter {
     private let presenter: any NotificationPresenter
     private let applicationName: String
     private let desktopEntry: String?
+    private let clock: FeatureClock
+    private let logger: Logger?
     private var categories: [String: NotificationCategory] = [:]
+    private var pending = PendingNotifications()
+    private var clockWatch: WallClockWatch
+    private var alarm: Task<Void, Never>?
     private var delivered: [DeliveredNotification] = []
     private var willPresent: WillPresent?
     private var reader: Task<Void, Never>?
@@ -43,15 +50,26 @@ public actor UserNotificationCenter {
     ///   - presenter: Shows the notifications. The centre reads its events.
     ///   - applicationName: The application's name, which the user sees.
     ///   - desktopEntry: The id of the application's desktop entry, without `.desktop`. Defaults to `nil`.
-    public init(presenter: any NotificationPresenter, applicationName: String, desktopEntry: String? = nil) {
+    ///   - configuration: The application's configuration, whose logger the centre uses, and in tests its clock.
+    ///     Defaults to `nil`: no log, and the system's clock.
+    public init(
+        presenter: any NotificationPresenter,
+        applicationName: String,
+        desktopEntry: String? = nil,
+        configuration: RemoteSystemsConfiguration? = nil
+    ) {
         (self.responses, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(256))
         self.presenter = presenter
         self.applicationName = applicationName
         self.desktopEntry = desktopEntry
+        self.clock = configuration.map { FeatureClock($0) } ?? .system
+        self.logger = configuration?.logger
+        self.clockWatch = WallClockWatch(self.clock)
     }
 
     deinit {
         self.reader?.cancel()
+        self.alarm?.cancel()
         self.feed.finish()
     }
 
@@ -100,25 +118,43 @@ public actor UserNotificationCenter {
     ///   background: notifications are shown in full. Defaults to `nil`.
     public func setWillPresent(_ willPresent: WillPresent?) { self.willPresent = willPresent }
 
-    /// Delivers a notification, in place of the one with the same identifier.
+    /// Delivers a notification when its trigger fires, in place of the one with the same identifier.
     ///
-    /// - Parameter request: The notification.
-    /// - Throws: ``NotificationError``: the field that is not valid, with nothing shown; `categoryUnknown`; `notShown`
-    ///   if no server shows it. It is then not in the list of delivered notifications.
+    /// Notifications that wait for a trigger are lost when the process ends.
+    ///
+    /// - Parameter request: The notification. Without a trigger it is delivered at once.
+    /// - Throws: ``NotificationError``: the field that is not valid, with nothing shown; `categoryUnknown`;
+    ///   `triggerInvalid` for a trigger that never fires; `tooManyPending` if
+    ///   ``NotificationLimits/pendingRequests`` wait; `notShown` if no server shows it. It is then not in the list of
+    ///   delivered notifications.
     public func add(_ request: NotificationRequest) async throws {
         try request.validate()
-        var category: NotificationCategory?
-        if let identifier = request.content.categoryIdentifier {
-            guard let known = self.categories[identifier] else {
-                throw NotificationError(
-                    .categoryUnknown,
-                    "The application has not set this category. Call 'setNotificationCategories(_:)' first.",
-                    field: "content.categoryIdentifier"
-                )
-            }
-            category = known
-        }
+        let notification = RemoteNotification(request, category: try self.category(of: request))
         self.startReading()
+        guard let trigger = request.trigger else {
+            self.pending.remove(self.key(request.identifier))
+            self.setAlarm()
+            return try await self.deliver(notification)
+        }
+        self.checkClock()
+        _ = try self.pending.add(notification, trigger, from: self.sender, at: self.clock.date)
+        self.setAlarm()
+    }
+
+    private func category(of request: NotificationRequest) throws(NotificationError) -> NotificationCategory? {
+        guard let identifier = request.content.categoryIdentifier else { return nil }
+        guard let known = self.categories[identifier] else {
+            throw NotificationError(
+                .categoryUnknown,
+                "The application has not set this category. Call 'setNotificationCategories(_:)' first.",
+                field: "content.categoryIdentifier"
+            )
+        }
+        return known
+    }
+
+    private func deliver(_ remote: RemoteNotification) async throws {
+        let (request, category) = (remote.request, remote.category)
         let presentation = await self.willPresent?(request) ?? .all
         if presentation.contains(.badge), let badge = request.content.badge { self.badgeCount = badge }
         guard request.content.hasAlert, !presentation.isDisjoint(with: [.banner, .list]) else { return }
@@ -131,13 +167,14 @@ public actor UserNotificationCenter {
         presented.desktopEntry = self.desktopEntry
         presented.isSilenced = !presentation.contains(.sound)
         if !presentation.contains(.banner) { presented.content.interruptionLevel = .passive }
-        let notification = DeliveredNotification(request: request, category: category, date: .now)
+        let notification = DeliveredNotification(request: request, category: category, date: self.clock.date)
         let previous = self.insert(notification)
         do {
             try await self.inOrder { [presenter, presented] in try await presenter.show(presented) }
         } catch {
-            // A later request may have replaced it meanwhile.
-            if let index = self.delivered.firstIndex(where: { $0 == notification }) {
+            // A later request may have replaced it meanwhile. One that waited for its trigger stays in the list: the
+            // application does not learn of the failure and could not add it again.
+            if request.trigger == nil, let index = self.delivered.firstIndex(where: { $0 == notification }) {
                 self.delivered.remove(at: index)
                 if let previous { self.insert(previous) }
             }
@@ -173,6 +210,66 @@ public actor UserNotificationCenter {
         await self.removeDeliveredNotifications(withIdentifiers: self.delivered.map(\.request.identifier))
     }
 
+    // MARK: Pending
+
+    /// The notifications that wait for their triggers, the next first.
+    public var pendingNotifications: [PendingNotification] {
+        self.pending.all.map { PendingNotification(request: $0.notification.request, date: $0.date) }
+    }
+
+    /// Removes notifications that wait for their triggers. Unknown identifiers are ignored.
+    ///
+    /// - Parameter identifiers: The identifiers of the requests.
+    public func removePendingNotifications(withIdentifiers identifiers: [String]) {
+        for identifier in identifiers { self.pending.remove(self.key(identifier)) }
+        self.setAlarm()
+    }
+
+    /// Removes all notifications that wait for their triggers.
+    public func removeAllPendingNotifications() {
+        self.removePendingNotifications(withIdentifiers: self.pending.all.map(\.key.identifier))
+    }
+
+    private nonisolated var sender: NotificationSender {
+        NotificationSender(systemID: "", application: self.applicationName)
+    }
+
+    private func key(_ identifier: String) -> PendingNotifications.Key {
+        PendingNotifications.Key(sender: self.sender, identifier: identifier)
+    }
+
+    private func checkClock() {
+        guard let change = self.clockWatch.change(self.clock) else { return }
+        _ = self.pending.clockWasSet(by: change, to: self.clock.date)
+    }
+
+    private func setAlarm() {
+        self.alarm?.cancel()
+        guard let next = self.pending.next else { return }
+        self.alarm = self.clock.task { [clock, weak self] in
+            guard (try? await clock.sleep(until: WallClockWatch.instant(of: next, clock))) != nil else { return }
+            await self?.deliverDue()
+        }
+    }
+
+    private func deliverDue() async {
+        self.checkClock()
+        let due = self.pending.takeDue(at: self.clock.date)
+        self.setAlarm()
+        for due in due {
+            do {
+                try await self.deliver(due.entry.notification)
+            } catch {
+                self.logger?.warning(
+                    "A notification whose trigger fired was not shown",
+                    metadata: ["notification": "\(due.entry.key.identifier)", "reason": "\(error)"]
+                )
+            }
+        }
+    }
+
+    // MARK: Badge
+
     /// Sets the number at the application's icon.
     ///
     /// - Parameter count: The number; 0 for none. Valid range: 0–999 999.
@@ -190,12 +287,12 @@ public actor UserNotificationCenter {
 
     private func inOrder(_ call: @escaping @Sendable () async throws -> Void) async throws {
         let last = self.lastCall
-        let task = Task {
+        let task = self.clock.task { () -> Result<Void, any Error> in
             await last?.value
-            try await call()
+            do { return .success(try await call()) } catch { return .failure(error) }
         }
-        self.lastCall = Task { _ = await task.result }
-        try await task.value
+        self.lastCall = self.clock.task { _ = await task.value }
+        try await task.value.get()
     }
 
     // MARK: Responses

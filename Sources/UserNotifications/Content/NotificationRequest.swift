@@ -8,6 +8,8 @@ public struct NotificationRequest: Sendable, Hashable, Identifiable {
     public var identifier: String
     /// The texts, and how they are shown.
     public var content: NotificationContent
+    /// The condition on which the notification is delivered; `nil` for at once.
+    public var trigger: NotificationTrigger?
 
     /// The identifier.
     public var id: String { self.identifier }
@@ -17,9 +19,11 @@ public struct NotificationRequest: Sendable, Hashable, Identifiable {
     /// - Parameters:
     ///   - identifier: The identifier, unique in the application.
     ///   - content: The texts, and how they are shown.
-    public init(identifier: String, content: NotificationContent) {
+    ///   - trigger: The condition on which the notification is delivered. Defaults to `nil`: at once.
+    public init(identifier: String, content: NotificationContent, trigger: NotificationTrigger? = nil) {
         self.identifier = identifier
         self.content = content
+        self.trigger = trigger
     }
 
     /// Checks every field against its limit.
@@ -31,6 +35,11 @@ public struct NotificationRequest: Sendable, Hashable, Identifiable {
             try self.content.validate()
         } catch {
             throw error.inside("content")
+        }
+        do throws(NotificationError) {
+            try self.trigger?.validate()
+        } catch {
+            throw error.inside("trigger")
         }
     }
 }

@@ -22,9 +22,9 @@ package actor NotificationReceiver: Service {
     private let logger: Logger
     private var received: ReceivedNotifications
     /// The connection over which each sender has sent last. Its responses go there.
-    private var links: [ReceivedNotifications.Sender: AppServiceConnection] = [:]
-    private var waiting: [ReceivedNotifications.Sender: [NotificationResponse]] = [:]
-    private var sending: Set<ReceivedNotifications.Sender> = []
+    private var links: [NotificationSender: AppServiceConnection] = [:]
+    private var waiting: [NotificationSender: [NotificationResponse]] = [:]
+    private var sending: Set<NotificationSender> = []
     private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
     /// The last call of the presenter. Calls are made in order.
     private var lastCall: Task<Void, Never>?
@@ -112,7 +112,7 @@ package actor NotificationReceiver: Service {
         return resumption
     }
 
-    private func resume(_ sender: ReceivedNotifications.Sender, over connection: AppServiceConnection) {
+    private func resume(_ sender: NotificationSender, over connection: AppServiceConnection) {
         // After its end nothing would remove it.
         guard connection.info != nil else { return }
         self.links[sender] = connection
@@ -153,8 +153,8 @@ package actor NotificationReceiver: Service {
         for (sender, link) in self.links where ObjectIdentifier(link) == connection { self.links[sender] = nil }
     }
 
-    private static func sender(_ caller: AppServiceCaller) -> ReceivedNotifications.Sender {
-        ReceivedNotifications.Sender(
+    private static func sender(_ caller: AppServiceCaller) -> NotificationSender {
+        NotificationSender(
             systemID: "\(caller.systemID)",
             application: caller.claimedApplicationID,
             linkedAccountID: caller.authorizationKind == .sameUser ? nil : caller.accountID.map { "\($0)" }
@@ -266,14 +266,14 @@ package actor NotificationReceiver: Service {
         self.sendResponses(to: entry.sender)
     }
 
-    private func sendResponses(to sender: ReceivedNotifications.Sender) {
+    private func sendResponses(to sender: NotificationSender) {
         guard self.waiting[sender] != nil, let link = self.links[sender], self.sending.insert(sender).inserted else {
             return
         }
         _ = self.clock.task { await self.sendResponses(to: sender, over: link) }
     }
 
-    private func sendResponses(to sender: ReceivedNotifications.Sender, over link: AppServiceConnection) async {
+    private func sendResponses(to sender: NotificationSender, over link: AppServiceConnection) async {
         while let response = self.waiting[sender]?.first {
             let sent = try? await link.send(NotificationMessage.response(response), timeout: .seconds(10))
             guard sent?.status == .success else { break }

@@ -3,22 +3,10 @@
 
 /// The notifications of other systems and programs that wait for the user of this system.
 struct ReceivedNotifications {
-    /// A system, proved by its certificate, and the application that it claims.
-    struct Sender: Sendable, Hashable {
-        var systemID: String
-        var application: String
-        /// The linked account of the system; `nil` for a system of the own account.
-        var linkedAccountID: String?
-
-        /// What limits are counted for: the system. All systems of a linked account count as one, because that account
-        /// can certify any number of them.
-        var quotaHolder: String { self.linkedAccountID ?? self.systemID }
-    }
-
     struct Entry: Sendable, Hashable {
         /// Identifies the notification on this system, also in commands of the user.
         var key: String
-        var sender: Sender
+        var sender: NotificationSender
         var notification: RemoteNotification
         /// The name of the sending system; `nil` for this system.
         var systemName: String?
@@ -46,7 +34,7 @@ struct ReceivedNotifications {
     static let max = 512
 
     private var entries: [String: Entry] = [:]
-    private var keys: [Sender: [String: String]] = [:]
+    private var keys: [NotificationSender: [String: String]] = [:]
     private var counts: [String: Int] = [:]
     private var lastNumber: UInt64 = 0
     private var quota: SenderQuota
@@ -59,7 +47,7 @@ struct ReceivedNotifications {
     subscript(key: String) -> Entry? { self.entries[key] }
 
     /// Takes one permit of a sender, before its notification is read.
-    mutating func admit(_ sender: Sender, _ now: ContinuousClock.Instant) throws(NotificationError) {
+    mutating func admit(_ sender: NotificationSender, _ now: ContinuousClock.Instant) throws(NotificationError) {
         guard self.quota.take(sender.quotaHolder, now) else {
             throw NotificationError(
                 .rateLimited,
@@ -74,7 +62,7 @@ struct ReceivedNotifications {
     /// - Parameter name: the name of the sending system; `nil` for this system.
     mutating func add(
         _ notification: RemoteNotification,
-        from sender: Sender,
+        from sender: NotificationSender,
         name: String?,
         _ now: ContinuousClock.Instant
     ) throws(NotificationError) -> Entry {
@@ -104,7 +92,7 @@ struct ReceivedNotifications {
         return entry
     }
 
-    func contains(_ identifier: String, of sender: Sender) -> Bool { self.keys[sender]?[identifier] != nil }
+    func contains(_ identifier: String, of sender: NotificationSender) -> Bool { self.keys[sender]?[identifier] != nil }
 
     mutating func set(_ key: String, isShown: Bool) { self.entries[key]?.isShown = isShown }
 
@@ -119,7 +107,7 @@ struct ReceivedNotifications {
     }
 
     /// Removes notifications of a sender.
-    mutating func withdraw(_ identifiers: [String], of sender: Sender) -> [Entry] {
+    mutating func withdraw(_ identifiers: [String], of sender: NotificationSender) -> [Entry] {
         identifiers.compactMap { self.keys[sender]?[$0] }.compactMap { self.remove($0) }
     }
 

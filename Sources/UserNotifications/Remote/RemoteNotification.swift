@@ -41,6 +41,18 @@ public struct RemoteNotification: Sendable, Hashable {
     /// - Throws: ``NotificationError`` that names the field, or with `payloadTooLarge`.
     public func validate() throws(NotificationError) {
         try self.request.validate()
+        guard self.request.trigger == nil else {
+            throw NotificationError(
+                .triggerInvalid,
+                "Another system delivers a notification at once. Send it when it is due.",
+                field: "trigger"
+            )
+        }
+        try self.validateFields()
+        try Self.checkSize(of: self.valueSet)
+    }
+
+    private func validateFields() throws(NotificationError) {
         if let category {
             do throws(NotificationError) {
                 try category.validate()
@@ -66,7 +78,6 @@ public struct RemoteNotification: Sendable, Hashable {
                 )
             }
         }
-        try Self.checkSize(of: self.valueSet)
     }
 
     static func checkSize(of set: ValueSet) throws(NotificationError) {
@@ -106,6 +117,32 @@ extension RemoteNotification {
     /// - Throws: ``NotificationError`` that names the field.
     public init(_ set: ValueSet) throws(NotificationError) {
         try Self.checkSize(of: set)
+        try self.init(anySize: set)
+        try self.validate()
+    }
+
+    /// Creates a notification of this system, which may be larger than one of another system and have a trigger.
+    init(local set: ValueSet) throws(NotificationError) {
+        try self.init(anySize: set)
+        do throws(NotificationError) {
+            self.request.trigger = try FieldReader(set).dictionary("Trigger").map { set throws(NotificationError) in
+                try NotificationTrigger(set)
+            }
+        } catch {
+            throw error.inside("Trigger")
+        }
+        try self.request.validate()
+        try self.validateFields()
+    }
+
+    /// The notification with its trigger.
+    var localValueSet: ValueSet {
+        var set = self.valueSet
+        if let trigger = self.request.trigger { set["Trigger"] = .dictionary(trigger.valueSet) }
+        return set
+    }
+
+    private init(anySize set: ValueSet) throws(NotificationError) {
         let reader = FieldReader(set)
         var payload: RemotePayload?
         let content: NotificationContent
@@ -136,6 +173,5 @@ extension RemoteNotification {
         self.expiration = try reader.int("ExpiresIn").map { .seconds($0) }
         self.isMutable = try reader.bool("Mutable") ?? payload?.isMutable ?? false
         self.isContentAvailable = try reader.bool("ContentAvailable") ?? payload?.isContentAvailable ?? false
-        try self.validate()
     }
 }

@@ -1,0 +1,14 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// A system, proved by its certificate, and the application that it claims.
+struct NotificationSender: Sendable, Hashable {
+    var systemID: String
+    var application: String
+    /// The linked account of the system; `nil` for a system of the own account.
+    var linkedAccountID: String?
+
+    /// What limits are counted for: the system. All systems of a linked account count as one, because that account
+    /// can certify any number of them.
+    var quotaHolder: String { self.linkedAccountID ?? self.systemID }
+}

@@ -1,0 +1,154 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// The notifications that wait for their triggers.
+struct PendingNotifications {
+    struct Key: Sendable, Hashable {
+        var sender: NotificationSender
+        var identifier: String
+    }
+
+    struct Entry: Sendable, Hashable {
+        var sender: NotificationSender
+        /// The notification. Its request has a trigger.
+        var notification: RemoteNotification
+        var trigger: NotificationTrigger
+        /// The date from which the next delivery counts: when it was added, or was last delivered.
+        var anchor: Date
+        /// The date of the next delivery.
+        var date: Date
+
+        var key: Key { Key(sender: self.sender, identifier: self.notification.request.identifier) }
+    }
+
+    /// A notification that is due.
+    struct Due: Sendable, Hashable {
+        var entry: Entry
+        /// The entry that waits for the next date; `nil` if there is none.
+        var next: Entry?
+    }
+
+    private var entries: [Key: Entry] = [:]
+    private var counts: [String: Int] = [:]
+
+    /// All entries, the next first.
+    var all: [Entry] { self.entries.values.sorted(by: Self.precedes) }
+
+    func entries(of sender: NotificationSender) -> [Entry] {
+        self.entries.values.filter { $0.sender == sender }.sorted(by: Self.precedes)
+    }
+
+    private static func precedes(_ one: Entry, _ other: Entry) -> Bool {
+        guard one.date == other.date else { return one.date < other.date }
+        return one.key.identifier < other.key.identifier
+    }
+
+    /// The date of the next delivery.
+    var next: Date? { self.entries.values.lazy.map(\.date).min() }
+
+    /// Adds a notification, in place of the one of the same sender with the same identifier.
+    ///
+    /// - Throws: ``NotificationError`` with `triggerInvalid` if it can never be delivered, or `tooManyPending`.
+    mutating func add(
+        _ notification: RemoteNotification,
+        _ trigger: NotificationTrigger,
+        from sender: NotificationSender,
+        at date: Date
+    ) throws(NotificationError) -> Entry {
+        guard let next = trigger.nextTriggerDate(after: date) else {
+            throw NotificationError(.triggerInvalid, "There is no such date in the future.", field: "trigger")
+        }
+        let entry = Entry(sender: sender, notification: notification, trigger: trigger, anchor: date, date: next)
+        if self.entries[entry.key] == nil {
+            guard self.counts[sender.application, default: 0] < Self.max else {
+                throw NotificationError(
+                    .tooManyPending,
+                    "The application has \(Self.max) pending notifications. Remove one, or add this one later."
+                )
+            }
+            guard self.entries.count < Self.maxOfAll else {
+                throw NotificationError(
+                    .tooManyPending,
+                    "The applications of this system have \(Self.maxOfAll) pending notifications together. Remove "
+                        + "some of them."
+                )
+            }
+        }
+        self.insert(entry)
+        return entry
+    }
+
+    private static let max = NotificationLimits.pendingRequests
+    /// An application is only claimed.
+    private static let maxOfAll = 4096
+
+    private mutating func insert(_ entry: Entry) {
+        if self.entries.updateValue(entry, forKey: entry.key) == nil {
+            self.counts[entry.sender.application, default: 0] += 1
+        }
+    }
+
+    /// Adds an entry that was stored.
+    mutating func restore(_ entry: Entry, at date: Date) {
+        self.insert(Self.isSetBack(from: entry.anchor, to: date) ? Self.restarted(entry, at: date) : entry)
+    }
+
+    @discardableResult
+    mutating func remove(_ key: Key) -> Entry? {
+        guard let entry = self.entries.removeValue(forKey: key) else { return nil }
+        let count = self.counts[key.sender.application, default: 1] - 1
+        self.counts[key.sender.application] = count == 0 ? nil : count
+        return entry
+    }
+
+    /// Takes the notifications that are due, in the order of their dates. Each is due once, however late it is.
+    mutating func takeDue(at date: Date) -> [Due] {
+        let due = self.entries.values.filter { $0.date <= date }.sorted(by: Self.precedes)
+        return due.map { entry in
+            self.remove(entry.key)
+            guard entry.trigger.repeats else { return Due(entry: entry, next: nil) }
+            var next = entry
+            next.anchor = entry.trigger.anchor(afterDeliveryAt: date, due: entry.date)
+            guard let date = entry.trigger.nextTriggerDate(after: next.anchor) else {
+                return Due(entry: entry, next: nil)
+            }
+            next.date = date
+            self.insert(next)
+            return Due(entry: entry, next: next)
+        }
+    }
+
+    /// The system's clock was set. Time intervals keep their remaining time, calendar dates follow the clock.
+    ///
+    /// - Returns: the entries that were changed.
+    mutating func clockWasSet(by change: TimeInterval, to date: Date) -> [Entry] {
+        var changed: [Entry] = []
+        for var entry in self.entries.values {
+            switch entry.trigger.condition {
+            case .timeInterval:
+                entry.anchor += change
+                entry.date += change
+            case .calendar:
+                guard Self.isSetBack(from: entry.anchor, to: date) else { continue }
+                entry = Self.restarted(entry, at: date)
+            }
+            self.entries[entry.key] = entry
+            changed.append(entry)
+        }
+        return changed
+    }
+
+    /// Whether the clock was wrong when the entry was added or last delivered. Within an hour, what was delivered is
+    /// not delivered again.
+    private static func isSetBack(from anchor: Date, to date: Date) -> Bool { anchor.timeIntervalSince(date) > 3600 }
+
+    private static func restarted(_ entry: Entry, at date: Date) -> Entry {
+        var entry = entry
+        entry.anchor = date
+        // A single date that is over by the new clock's year is kept: it is due at once.
+        entry.date = entry.trigger.nextTriggerDate(after: date) ?? entry.date
+        return entry
+    }
+}

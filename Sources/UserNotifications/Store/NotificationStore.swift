@@ -1,0 +1,47 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import FoundationEssentials
+
+/// Keeps notifications while the program that shows them does not run.
+package protocol NotificationStore: Sendable {
+    /// Everything that was stored, in the order of the dates.
+    func load() async throws(NotificationError) -> [NotificationRecord]
+
+    /// Stores changes in the order of the calls. The changes of one call are stored together or not at all.
+    ///
+    /// - Throws: ``NotificationError`` with `storeFailed`.
+    func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError)
+}
+
+/// A stored notification or response.
+package struct NotificationRecord: Sendable, Hashable {
+    package enum Kind: String, Sendable, CaseIterable {
+        /// A notification that waits for its trigger.
+        case pending
+        /// A notification that waits for the user.
+        case received
+        /// A response that waits for the sender of its notification.
+        case response
+    }
+
+    package var kind: Kind
+    /// Unique among the records of a kind.
+    package var key: String
+    /// The date of the next delivery, of the arrival, or of the response.
+    package var date: Date
+    /// The encoded fields.
+    package var body: [UInt8]
+
+    package init(_ kind: Kind, key: String, date: Date, body: [UInt8]) {
+        self.kind = kind
+        self.key = key
+        self.date = date
+        self.body = body
+    }
+}
+
+package enum NotificationStoreChange: Sendable, Hashable {
+    case put(NotificationRecord)
+    case remove(NotificationRecord.Kind, key: String)
+}

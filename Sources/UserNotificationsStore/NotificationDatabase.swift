@@ -1,0 +1,165 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import GRDB
+internal import Glibc
+package import Logging
+package import UserNotifications
+
+/// Keeps notifications in an SQLite database in the state directory.
+package final class NotificationDatabase: NotificationStore {
+    package static let fileName = "notifications.sqlite"
+
+    private let queue: DatabaseQueue
+
+    /// Opens the database, and creates it if there is none.
+    ///
+    /// A database that is damaged, or that a later version has written, is renamed and replaced by an empty one: the
+    /// daemon must start.
+    ///
+    /// - Throws: ``NotificationError`` with `storeFailed` if the database can be neither opened nor replaced.
+    package init(directory: String, logger: Logger) throws(NotificationError) {
+        let path = "\(directory)/\(Self.fileName)"
+        do {
+            self.queue = try Self.open(path)
+            return
+        } catch {
+            guard Self.isUnreadable(error) else { throw Self.failure(error) }
+            let set = try Self.setAside(path)
+            logger.error(
+                "The store of notifications is unreadable. It was renamed, and an empty one was created",
+                metadata: ["file": "\(set)", "reason": "\(error)"]
+            )
+        }
+        do { self.queue = try Self.open(path) } catch { throw Self.failure(error) }
+    }
+
+    private static func open(_ path: String) throws -> DatabaseQueue {
+        // Before SQLite creates it, so that no other user can read it at any time.
+        let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: Self.reason(errno)) }
+        _ = fchmod(descriptor, 0o600)
+        close(descriptor)
+        var configuration = Configuration()
+        configuration.label = "notifications"
+        configuration.busyMode = .timeout(2)
+        configuration.prepareDatabase { database in
+            // What was acknowledged survives a loss of power.
+            try database.execute(sql: "PRAGMA journal_mode = WAL")
+            try database.execute(sql: "PRAGMA synchronous = FULL")
+        }
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        try queue.write { database in
+            guard try String.fetchOne(database, sql: "PRAGMA quick_check(1)") == "ok" else {
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the integrity check failed")
+            }
+        }
+        try Self.migrations.migrate(queue)
+        guard try queue.read({ try !Self.migrations.hasBeenSuperseded($0) }) else {
+            throw DatabaseError(resultCode: .SQLITE_NOTADB, message: "a later version has written it")
+        }
+        return queue
+    }
+
+    private static var migrations: DatabaseMigrator {
+        var migrations = DatabaseMigrator()
+        migrations.registerMigration("1") { database in
+            try database.execute(
+                sql: """
+                    CREATE TABLE record (
+                        kind TEXT NOT NULL, key TEXT NOT NULL, date REAL NOT NULL, body BLOB NOT NULL,
+                        PRIMARY KEY (kind, key)
+                    ) WITHOUT ROWID;
+                    CREATE INDEX record_date ON record (kind, date);
+                    """
+            )
+        }
+        return migrations
+    }
+
+    /// Whether another file in its place would help.
+    private static func isUnreadable(_ error: any Error) -> Bool {
+        guard let error = error as? DatabaseError else { return false }
+        return [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode)
+    }
+
+    /// Renames an unreadable database.
+    ///
+    /// - Returns: the new name.
+    private static func setAside(_ path: String) throws(NotificationError) -> String {
+        let seconds = Int64(Date.now.timeIntervalSince1970)
+        let target = "\(path).unreadable-\(seconds)"
+        guard unsafe rename(path, target) == 0 else {
+            throw NotificationError(.storeFailed, "\(path) is unreadable and cannot be renamed: \(Self.reason(errno)).")
+        }
+        // They belong to the renamed file, and would be applied to the new one.
+        for suffix in ["-wal", "-shm"] { _ = unsafe rename(path + suffix, target + suffix) }
+        return target
+    }
+
+    private static func reason(_ code: Int32) -> String { unsafe String(cString: strerror(code)) }
+
+    private static func failure(_ error: any Error) -> NotificationError {
+        let error = error as? DatabaseError
+        let message =
+            switch error?.resultCode {
+            case .SQLITE_FULL?: "The disk is full. Free space and retry."
+            case .SQLITE_READONLY?: "The store of notifications is read-only. Check the permissions of its directory."
+            case .SQLITE_BUSY?, .SQLITE_LOCKED?: "Another program uses the store of notifications. End it and retry."
+            default: "The store of notifications cannot be used: \(error?.message ?? "unknown error")."
+            }
+        return NotificationError(.storeFailed, message)
+    }
+
+    package func load() async throws(NotificationError) -> [NotificationRecord] {
+        do {
+            return try await self.queue.read { database in
+                try Row.fetchAll(database, sql: "SELECT kind, key, date, body FROM record ORDER BY date, key")
+                    .compactMap { row in
+                        // A later version may have stored other kinds.
+                        guard let kind = NotificationRecord.Kind(rawValue: row["kind"]) else { return nil }
+                        return NotificationRecord(
+                            kind,
+                            key: row["key"],
+                            date: Date(timeIntervalSince1970: row["date"]),
+                            body: [UInt8](row["body"] as Data)
+                        )
+                    }
+            }
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    package func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) {
+        // Also when the task is cancelled, as when the program that asked for the change has gone.
+        let result = await withCheckedContinuation { continuation in
+            self.queue.asyncWrite {
+                try Self.apply(changes, to: $0)
+            } completion: { _, result in
+                continuation.resume(returning: result.mapError { Self.failure($0) })
+            }
+        }
+        try result.get()
+    }
+
+    private static func apply(_ changes: [NotificationStoreChange], to database: Database) throws {
+        for change in changes {
+            switch change {
+            case .put(let record):
+                try database.execute(
+                    sql: "INSERT OR REPLACE INTO record (kind, key, date, body) VALUES (?, ?, ?, ?)",
+                    arguments: [
+                        record.kind.rawValue, record.key, record.date.timeIntervalSince1970, Data(record.body),
+                    ]
+                )
+            case .remove(let kind, let key):
+                try database.execute(
+                    sql: "DELETE FROM record WHERE kind = ? AND key = ?",
+                    arguments: [kind.rawValue, key]
+                )
+            }
+        }
+    }
+}
