@@ -17,7 +17,7 @@ from check_sources import IMPORT, ROOT, git_files, without_comments_and_strings
 
 PACKAGES = (".", "Samples", "Benchmarks", "Tests/Fuzzing")
 TOOLCHAIN = {
-    "Swift", "Synchronization", "Dispatch", "Foundation", "FoundationEssentials", "FoundationNetworking", "Glibc", "Musl",
+    "Swift", "Synchronization", "Dispatch", "Foundation", "FoundationEssentials", "FoundationInternationalization", "FoundationNetworking", "Glibc", "Musl",
     "Testing", "XCTest",
 }
 # Modules that a product exports besides its own.

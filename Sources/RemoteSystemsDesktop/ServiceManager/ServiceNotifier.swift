@@ -3,6 +3,7 @@
 
 // In some builds the compiler attributes the members of `timespec` to this module, which includes the same header.
 internal import CRemoteSystemsGIO
+
 #if canImport(Glibc)
     internal import Glibc
 #elseif canImport(Musl)

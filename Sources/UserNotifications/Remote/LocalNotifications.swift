@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 package import RemoteSystems
 internal import RemoteSystemsIdentity
 package import ValueSets
@@ -27,6 +28,24 @@ package struct ListedNotification: Sendable {
         var notification = set
         for key in ["Key", "Application", "SystemId", "SystemName", "Shown"] { notification[key] = nil }
         self.notification = try RemoteNotification(notification)
+    }
+}
+
+/// A notification that waits for its trigger, as the host daemon lists it.
+package struct ScheduledNotification: Sendable {
+    package var notification: RemoteNotification
+    /// The application that has added it. Not verified.
+    package var application: String
+    /// The date of the next delivery.
+    package var date: Date
+
+    init(_ set: ValueSet) throws(NotificationError) {
+        self.notification = try RemoteNotification(local: set)
+        self.application = try FieldReader(set).requiredString("Application")
+        guard let date = set["Date"]?.date else {
+            throw NotificationError(.invalidContent, "The value is missing.", field: "Date")
+        }
+        self.date = date
     }
 }
 
@@ -74,6 +93,34 @@ package final class LocalNotifications: Sendable {
     private func list(_ type: String) async throws -> [ListedNotification] {
         let response = try await self.connection.send(["Type": .string(type)]).get()
         return try (response["Notifications"]?.array ?? []).compactMap(\.dictionary).map { try ListedNotification($0) }
+    }
+
+    /// Delivers a notification when its trigger fires, also after this program has ended.
+    ///
+    /// - Returns: the date of its delivery.
+    package func schedule(_ notification: RemoteNotification) async throws -> Date {
+        try notification.request.validate()
+        let response = try await self.connection.send(NotificationMessage.schedule(notification)).get()
+        guard let date = response["Date"]?.date else {
+            throw NotificationError(.invalidContent, "The host daemon's response has no date.")
+        }
+        return date
+    }
+
+    /// Lists the notifications that wait for their triggers, the next first.
+    package func pending() async throws -> [ScheduledNotification] {
+        let response = try await self.connection.send(["Type": .string(NotificationMessage.pending)]).get()
+        return try (response["Notifications"]?.array ?? []).compactMap(\.dictionary)
+            .map { try ScheduledNotification($0) }
+    }
+
+    /// Removes notifications that wait for their triggers.
+    ///
+    /// - Parameter application: the application that has added them; `nil` for this one.
+    /// - Returns: how many were removed.
+    package func cancel(_ identifiers: [String], of application: String? = nil) async throws -> Int {
+        try await self.connection.send(NotificationMessage.cancel(identifiers, of: application)).get()["Count"]?.int
+            ?? 0
     }
 
     package func respond(_ key: String, _ action: NotificationActionIdentifier, text: String?) async throws {

@@ -23,6 +23,9 @@ enum NotificationMessage {
     static let list = "list"
     static let watch = "watch"
     static let respond = "respond"
+    static let schedule = "schedule"
+    static let pending = "pending"
+    static let cancel = "cancel"
     // Those of the requests that the service sends.
     static let response = "response"
     static let event = "event"
@@ -51,6 +54,31 @@ enum NotificationMessage {
 
     static func list(_ entries: [ReceivedNotifications.Entry]) -> ValueSet {
         ["Notifications": .array(entries.map { .dictionary(Self.entry($0)) })]
+    }
+
+    static func schedule(_ notification: RemoteNotification) -> ValueSet {
+        var message = notification.localValueSet
+        message["Type"] = .string(Self.schedule)
+        return message
+    }
+
+    static func pending(_ entries: [PendingNotifications.Entry]) -> ValueSet {
+        let list = entries.map { entry in
+            var notification = entry.notification
+            // A list of all would be too large with it.
+            notification.request.content.userInfo = [:]
+            var set = notification.localValueSet
+            set["Application"] = .string(entry.sender.application)
+            set["Date"] = .date(entry.date)
+            return Value.dictionary(set)
+        }
+        return ["Notifications": .array(list)]
+    }
+
+    static func cancel(_ identifiers: [String], of application: String?) -> ValueSet {
+        var message: ValueSet = ["Type": .string(Self.cancel), "Ids": .array(identifiers.map { .string($0) })]
+        message.put(application, "Application")
+        return message
     }
 
     private static func entry(_ entry: ReceivedNotifications.Entry) -> ValueSet {

@@ -18,12 +18,17 @@ package actor NotificationReceiver: Service {
 
     private let presenter: (any NotificationPresenter)?
     private let name: @Sendable (SystemID) -> String?
-    private let clock: FeatureClock
-    private let logger: Logger
-    private var received: ReceivedNotifications
+    let store: (any NotificationStore)?
+    let clock: FeatureClock
+    let logger: Logger
+    var received: ReceivedNotifications
+    /// The keys of the notifications that an earlier process had received, until they are shown.
+    var restored: Set<String> = []
+    var pending = PendingNotifications()
+    var clockWatch: WallClockWatch
     /// The connection over which each sender has sent last. Its responses go there.
     private var links: [NotificationSender: AppServiceConnection] = [:]
-    private var waiting: [NotificationSender: [NotificationResponse]] = [:]
+    var waiting: [NotificationSender: [NotificationResponse]] = [:]
     private var sending: Set<NotificationSender> = []
     private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
     /// The last call of the presenter. Calls are made in order.
@@ -32,15 +37,19 @@ package actor NotificationReceiver: Service {
 
     /// - Parameters:
     ///   - presenter: shows the notifications. `nil` on a system without a desktop: they are kept in a list.
+    ///   - store: keeps everything while the program does not run. `nil`: nothing is kept. Defaults to `nil`.
     ///   - name: the name of a system of the account, if it is known.
     package init(
         _ configuration: RemoteSystemsConfiguration,
         presenter: (any NotificationPresenter)?,
+        store: (any NotificationStore)? = nil,
         name: @escaping @Sendable (SystemID) -> String?
     ) {
         self.presenter = presenter
         self.name = name
+        self.store = store
         self.clock = FeatureClock(configuration)
+        self.clockWatch = WallClockWatch(self.clock)
         self.logger = configuration.logger
         self.received = ReceivedNotifications(self.clock.now)
     }
@@ -61,8 +70,12 @@ package actor NotificationReceiver: Service {
         )
     }
 
-    /// Follows what the user does. Closes what is shown at a graceful shutdown.
+    /// Delivers what is due, and follows what the user does. Closes what is shown at a graceful shutdown.
+    ///
+    /// ``restore(_:)`` comes before it.
     package func run() async throws {
+        self.showRestored()
+        await self.deliverDue()
         if let presenter {
             await cancelWhenGracefulShutdown {
                 for await event in presenter.events { await self.received(event) }
@@ -92,6 +105,8 @@ package actor NotificationReceiver: Service {
         self.resume(sender, over: connection)
         self.setAlarm()
         self.report("delivered", entry)
+        // It is shown even if it cannot be stored.
+        await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
         return await self.show(entry)
     }
 
@@ -121,8 +136,9 @@ package actor NotificationReceiver: Service {
 
     func withdraw(_ identifiers: [String], by caller: AppServiceCaller) async -> Int {
         let withdrawn = self.received.withdraw(identifiers, of: Self.sender(caller))
-        for entry in withdrawn { await self.close(entry, "withdrawn") }
         self.setAlarm()
+        await self.commitOrLog { withdrawn.map { .remove(.received, key: $0.key) } }
+        for entry in withdrawn { await self.close(entry, "withdrawn") }
         return withdrawn.count
     }
 
@@ -132,9 +148,9 @@ package actor NotificationReceiver: Service {
     /// The user has responded with a command.
     func respond(_ key: String, _ action: NotificationActionIdentifier, text: String?) async throws(NotificationError) {
         let entry = try self.received.respond(key, action, text: text)
-        self.responded(entry, action, text)
-        await self.close(entry, "answered")
         self.setAlarm()
+        await self.responded(entry, action, text)
+        await self.close(entry, "answered")
     }
 
     func watch(_ connection: AppServiceConnection) throws(NotificationError) -> [ReceivedNotifications.Entry] {
@@ -153,7 +169,7 @@ package actor NotificationReceiver: Service {
         for (sender, link) in self.links where ObjectIdentifier(link) == connection { self.links[sender] = nil }
     }
 
-    private static func sender(_ caller: AppServiceCaller) -> NotificationSender {
+    static func sender(_ caller: AppServiceCaller) -> NotificationSender {
         NotificationSender(
             systemID: "\(caller.systemID)",
             application: caller.claimedApplicationID,
@@ -163,7 +179,7 @@ package actor NotificationReceiver: Service {
 
     // MARK: Showing
 
-    private func show(_ entry: ReceivedNotifications.Entry) async -> NotificationDelivery {
+    func show(_ entry: ReceivedNotifications.Entry, isSilenced: Bool = false) async -> NotificationDelivery {
         guard let presenter else {
             return NotificationDelivery(.kept, reason: "The system has no desktop that shows notifications.")
         }
@@ -171,7 +187,9 @@ package actor NotificationReceiver: Service {
             // A later notification may have replaced it, or the sender has withdrawn it.
             guard await self.isCurrent(entry) else { return nil as String? }
             do {
-                try await presenter.show(entry.presented)
+                var presented = entry.presented
+                presented.isSilenced = isSilenced
+                try await presenter.show(presented)
                 await self.shown(entry.key)
                 return nil
             } catch {
@@ -181,6 +199,14 @@ package actor NotificationReceiver: Service {
         guard let failure else { return NotificationDelivery(.shown) }
         self.logger.info("A notification was not shown", metadata: ["reason": "\(failure)"])
         return NotificationDelivery(.kept, reason: failure)
+    }
+
+    /// Shows again what an earlier process has shown, without a sound.
+    private func showRestored() {
+        let restored = self.received.all.filter { self.restored.contains($0.key) }
+        self.restored = []
+        guard self.presenter != nil, !restored.isEmpty else { return }
+        _ = self.clock.task { for entry in restored { _ = await self.show(entry, isSilenced: true) } }
     }
 
     private func isCurrent(_ entry: ReceivedNotifications.Entry) -> Bool {
@@ -215,32 +241,37 @@ package actor NotificationReceiver: Service {
             }
         case .closed(let key, .dismissed):
             guard let entry = self.received.remove(key) else { return }
+            self.setAlarm()
             self.report("dismissed", entry)
             if entry.notification.category?.options.contains(.customDismissAction) == true {
-                self.responded(entry, .dismiss, nil)
+                await self.responded(entry, .dismiss, nil)
+            } else {
+                await self.commitOrLog { [.remove(.received, key: key)] }
             }
-            self.setAlarm()
         case .closed(let key, _):
             // It stays in the list.
             self.received.set(key, isShown: false)
         }
     }
 
-    private func setAlarm() {
+    func setAlarm() {
         self.alarm?.cancel()
-        guard let next = self.received.nextExpiration else {
+        let date = self.pending.next.map { WallClockWatch.instant(of: $0, self.clock) }
+        guard let next = [self.received.nextExpiration, date].compactMap(\.self).min() else {
             self.alarm = nil
             return
         }
         self.alarm = self.clock.task { [clock, weak self] in
             guard (try? await clock.sleep(until: next)) != nil else { return }
-            await self?.expire()
+            await self?.wake()
         }
     }
 
-    private func expire() async {
-        for entry in self.received.expire(self.clock.now) { await self.close(entry, "expired") }
-        self.setAlarm()
+    private func wake() async {
+        let expired = self.received.expire(self.clock.now)
+        await self.commitOrLog { expired.map { .remove(.received, key: $0.key) } }
+        for entry in expired { await self.close(entry, "expired") }
+        await self.deliverDue()
     }
 
     // MARK: Responses
@@ -249,7 +280,7 @@ package actor NotificationReceiver: Service {
         _ entry: ReceivedNotifications.Entry,
         _ action: NotificationActionIdentifier,
         _ text: String?
-    ) {
+    ) async {
         let response = NotificationResponse(
             id: UUID().uuidString.lowercased(),
             requestIdentifier: entry.notification.request.identifier,
@@ -263,6 +294,13 @@ package actor NotificationReceiver: Service {
             return
         }
         self.waiting[entry.sender, default: []].append(response)
+        // Together, so that an answer is neither lost nor asked for again.
+        await self.commitOrLog { () throws(NotificationError) in
+            [
+                .remove(.received, key: entry.key),
+                .put(try NotificationRecord(response, to: entry.sender, date: self.clock.date)),
+            ]
+        }
         self.sendResponses(to: entry.sender)
     }
 
@@ -279,13 +317,14 @@ package actor NotificationReceiver: Service {
             guard sent?.status == .success else { break }
             self.waiting[sender]?.removeAll { $0.id == response.id }
             if self.waiting[sender]?.isEmpty == true { self.waiting[sender] = nil }
+            await self.commitOrLog { [.remove(.response, key: response.id)] }
         }
         self.sending.remove(sender)
         // The sender may have connected again meanwhile.
         if let current = self.links[sender], current !== link { self.sendResponses(to: sender) }
     }
 
-    private func report(_ event: String, _ entry: ReceivedNotifications.Entry) {
+    func report(_ event: String, _ entry: ReceivedNotifications.Entry) {
         for watcher in self.watchers.values { watcher.report(NotificationMessage.event(event, entry)) }
     }
 }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import RemoteSystems
 internal import ValueSets
 
@@ -23,6 +24,7 @@ struct NotificationService: AppServiceProvider {
     private func response(to request: AppServiceRequest) async throws(NotificationError) -> ValueSet {
         let message = request.message
         let reader = FieldReader(message)
+        let sender = NotificationReceiver.sender(request.caller)
         switch message["Type"]?.string {
         case NotificationMessage.deliver:
             return try await self.receiver.deliver(message, from: request.caller, over: request.connection).valueSet
@@ -38,6 +40,18 @@ struct NotificationService: AppServiceProvider {
         case NotificationMessage.watch:
             try Self.checkIsLocal(request.caller)
             return NotificationMessage.list(try await self.receiver.watch(request.connection))
+        case NotificationMessage.schedule:
+            try Self.checkIsLocal(request.caller)
+            return ["Date": .date(try await self.receiver.schedule(message, by: sender))]
+        case NotificationMessage.pending:
+            try Self.checkIsLocal(request.caller)
+            return NotificationMessage.pending(await self.receiver.pending.all)
+        case NotificationMessage.cancel:
+            try Self.checkIsLocal(request.caller)
+            let identifiers = try reader.strings("Ids", max: NotificationLimits.pendingRequests)
+            var owner = sender
+            owner.application = try reader.string("Application") ?? sender.application
+            return ["Count": .integer(Int64(try await self.receiver.cancel(identifiers, of: owner)))]
         case NotificationMessage.respond:
             try Self.checkIsLocal(request.caller)
             try await self.receiver.respond(

@@ -92,6 +92,20 @@ struct ReceivedNotifications {
         return entry
     }
 
+    /// Adds a notification that was stored.
+    ///
+    /// - Parameter rest: the time until it is withdrawn; `nil` for never.
+    mutating func restore(_ stored: Entry, rest: Duration?, _ now: ContinuousClock.Instant) {
+        let identifier = stored.notification.request.identifier
+        guard self.entries[stored.key] == nil, self.keys[stored.sender]?[identifier] == nil else { return }
+        var entry = stored
+        entry.expires = rest.map { now + $0 }
+        self.lastNumber = Swift.max(self.lastNumber, entry.number)
+        self.entries[entry.key] = entry
+        self.keys[entry.sender, default: [:]][identifier] = entry.key
+        self.counts[entry.sender.quotaHolder, default: 0] += 1
+    }
+
     func contains(_ identifier: String, of sender: NotificationSender) -> Bool { self.keys[sender]?[identifier] != nil }
 
     mutating func set(_ key: String, isShown: Bool) { self.entries[key]?.isShown = isShown }

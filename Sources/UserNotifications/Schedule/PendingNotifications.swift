@@ -45,6 +45,8 @@ struct PendingNotifications {
         return one.key.identifier < other.key.identifier
     }
 
+    subscript(key: Key) -> Entry? { self.entries[key] }
+
     /// The date of the next delivery.
     var next: Date? { self.entries.values.lazy.map(\.date).min() }
 
@@ -81,8 +83,8 @@ struct PendingNotifications {
     }
 
     private static let max = NotificationLimits.pendingRequests
-    /// An application is only claimed.
-    private static let maxOfAll = 4096
+    /// An application is only claimed. A list of as many fits into a message.
+    private static let maxOfAll = 512
 
     private mutating func insert(_ entry: Entry) {
         if self.entries.updateValue(entry, forKey: entry.key) == nil {
@@ -118,6 +120,16 @@ struct PendingNotifications {
             self.insert(next)
             return Due(entry: entry, next: next)
         }
+    }
+
+    /// Delivers a notification later that was due, unless a later one has the same identifier.
+    mutating func postpone(_ entry: Entry, until date: Date) {
+        // The next date of a repeated one.
+        let next = self.entries[entry.key]
+        guard next == nil || next?.notification == entry.notification else { return }
+        var entry = entry
+        entry.date = next.map { min($0.date, date) } ?? date
+        self.insert(entry)
     }
 
     /// The system's clock was set. Time intervals keep their remaining time, calendar dates follow the clock.

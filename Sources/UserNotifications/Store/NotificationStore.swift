@@ -45,3 +45,13 @@ package enum NotificationStoreChange: Sendable, Hashable {
     case put(NotificationRecord)
     case remove(NotificationRecord.Kind, key: String)
 }
+
+/// In place of a store that cannot be opened. Every change fails with the reason.
+package struct UnavailableNotificationStore: NotificationStore {
+    private let reason: NotificationError
+
+    package init(_ reason: NotificationError) { self.reason = reason }
+
+    package func load() async throws(NotificationError) -> [NotificationRecord] { [] }
+    package func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) { throw self.reason }
+}

@@ -10,6 +10,7 @@ import RemoteSystemsDesktop
 import ServiceLifecycle
 import UnixSignals
 import UserNotifications
+import UserNotificationsStore
 
 /// The command `remotesystems host run`.
 struct HostRunCommand: Subcommand {
@@ -62,7 +63,7 @@ struct HostRunCommand: Subcommand {
             stateDirectory: settings.stateDirectory,
             logger: logger
         )
-        let (notificationServices, notifications) = Self.notifications(settings, configuration)
+        let (notificationServices, notifications) = try await Self.notifications(settings, configuration)
         let host = RemoteSystemHost(
             configuration,
             services: [.ping] + [notifications?.service].compactMap(\.self),
@@ -102,13 +103,31 @@ struct HostRunCommand: Subcommand {
     private static func notifications(
         _ settings: HostSettings,
         _ configuration: RemoteSystemsConfiguration
-    ) -> (services: [any Service], receiver: NotificationReceiver?) {
+    ) async throws -> (services: [any Service], receiver: NotificationReceiver?) {
         guard settings.notifications else { return ([], nil) }
         let presenter = DesktopNotifications.isPossible ? SessionPresenter(configuration) : nil
-        let receiver = NotificationReceiver(configuration, presenter: presenter) { id in
-            try? RemoteSystemsAccount(configuration).systems().first { $0.id == id }?.name
+        let account = RemoteSystemsAccount(configuration)
+        let (store, loaded) = await Self.notificationStore(try account.directory, configuration.logger)
+        let receiver = NotificationReceiver(configuration, presenter: presenter, store: store) { id in
+            try? account.systems().first { $0.id == id }?.name
         }
+        await receiver.restore(loaded)
         return ((presenter.map { [$0] } ?? []) + [receiver], receiver)
+    }
+
+    /// The store and what it has. Without a store the daemon runs, and programs that schedule notifications learn why
+    /// it cannot.
+    private static func notificationStore(
+        _ directory: String,
+        _ logger: Logger
+    ) async -> (any NotificationStore, [NotificationRecord]) {
+        do throws(NotificationError) {
+            let store = try NotificationDatabase(directory: directory, logger: logger)
+            return (store, try await store.load())
+        } catch {
+            logger.error("Notifications are not kept while the daemon is off", metadata: ["reason": "\(error)"])
+            return (UnavailableNotificationStore(error), [])
+        }
     }
 
     /// What the daemon does for the desktop of the session bus, if there is one.

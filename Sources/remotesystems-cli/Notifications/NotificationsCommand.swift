@@ -10,13 +10,14 @@ import UserNotifications
 struct NotificationsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notifications",
-        abstract: "List, watch and answer the notifications that wait on this system.",
+        abstract: "List, answer and schedule the notifications of this system.",
         discussion: """
             The host daemon of this system keeps the notifications that its user has not answered. On a system without \
             a desktop these commands show them. 'remotesystems notify' sends notifications.
             """,
         subcommands: [
             NotificationsListCommand.self, NotificationsWatchCommand.self, NotificationsAnswerCommand.self,
+            NotificationsScheduleCommand.self, NotificationsPendingCommand.self, NotificationsCancelCommand.self,
         ]
     )
 }

@@ -1,0 +1,134 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+internal import ValueSets
+
+/// Notifications that wait for their triggers.
+extension NotificationReceiver {
+    /// Adds a notification of a program of this system, in place of the one with the same identifier.
+    ///
+    /// - Returns: the date of its delivery. It has been stored.
+    func schedule(_ message: ValueSet, by sender: NotificationSender) async throws(NotificationError) -> Date {
+        let notification = try RemoteNotification(local: message)
+        guard let trigger = notification.request.trigger else {
+            throw NotificationError(.triggerInvalid, "The notification has no trigger.", field: "Trigger")
+        }
+        self.checkClock()
+        let key = PendingNotifications.Key(sender: sender, identifier: notification.request.identifier)
+        let previous = self.pending[key]
+        let entry = try self.pending.add(notification, trigger, from: sender, at: self.clock.date)
+        do throws(NotificationError) {
+            try await self.store?.commit([.put(try NotificationRecord(entry))])
+        } catch {
+            // The program learns that it is not scheduled, so it must not be delivered. A later request may have
+            // replaced it meanwhile.
+            if self.pending[key] == entry {
+                self.pending.remove(key)
+                if let previous { self.pending.restore(previous, at: self.clock.date) }
+            }
+            throw error
+        }
+        self.setAlarm()
+        return entry.date
+    }
+
+    /// Removes pending notifications. Unknown identifiers are ignored.
+    ///
+    /// - Returns: how many were removed.
+    func cancel(_ identifiers: [String], of sender: NotificationSender) async throws(NotificationError) -> Int {
+        let keys = identifiers.map { PendingNotifications.Key(sender: sender, identifier: $0) }
+            .filter { self.pending[$0] != nil }
+        // Before they are removed: one that cannot be removed from the store would come back.
+        try await self.store?.commit(keys.map { .remove(.pending, key: NotificationRecord.key(of: $0)) })
+        for key in keys { self.pending.remove(key) }
+        self.setAlarm()
+        return keys.count
+    }
+
+    func checkClock() {
+        guard let change = self.clockWatch.change(self.clock) else { return }
+        self.logger.notice(
+            "The system's clock was set. Pending notifications follow it",
+            metadata: ["seconds": "\(Int(max(min(change, 1e15), -1e15)))"]
+        )
+        _ = self.pending.clockWasSet(by: change, to: self.clock.date)
+    }
+
+    /// Delivers the notifications whose date has come, and waits for the next.
+    func deliverDue() async {
+        self.checkClock()
+        for due in self.pending.takeDue(at: self.clock.date) {
+            let sender = due.entry.sender
+            let entry: ReceivedNotifications.Entry
+            do throws(NotificationError) {
+                entry = try self.received.add(due.entry.notification, from: sender, name: nil, self.clock.now)
+            } catch {
+                // Too many wait for the user. It is not lost: it waits until there is room.
+                self.pending.postpone(due.entry, until: self.clock.date + Self.retryInterval)
+                self.logger.info("A notification is delivered later", metadata: ["reason": "\(error)"])
+                continue
+            }
+            self.report("delivered", entry)
+            // Together, so that it is neither lost nor delivered again. It is shown even if it cannot be stored: late
+            // or twice is better than never.
+            await self.commitOrLog { () throws(NotificationError) in
+                let key = NotificationRecord.key(of: due.entry.key)
+                let next: NotificationStoreChange =
+                    if let next = due.next { .put(try NotificationRecord(next)) } else { .remove(.pending, key: key) }
+                return [next, .put(try self.record(entry))]
+            }
+            _ = await self.show(entry)
+        }
+        self.setAlarm()
+    }
+
+    private static let retryInterval: TimeInterval = 60
+
+    // MARK: The store
+
+    /// Takes over what an earlier process has stored. Called once, before the service is offered.
+    package func restore(_ records: [NotificationRecord]) {
+        let (now, date) = (self.clock.now, self.clock.date)
+        for record in records {
+            do throws(NotificationError) {
+                switch record.kind {
+                case .pending: self.pending.restore(try record.pending(), at: date)
+                case .received:
+                    let (entry, expires) = try record.received()
+                    let rest = expires.map { Duration.seconds(min(max($0.timeIntervalSince(date), 0), 1e9)) }
+                    self.received.restore(entry, rest: rest, now)
+                    self.restored.insert(entry.key)
+                case .response:
+                    let (response, sender) = try record.response()
+                    self.waiting[sender, default: []].append(response)
+                }
+            } catch {
+                self.logger.error(
+                    "A stored notification is unreadable and was left out",
+                    metadata: ["kind": "\(record.kind)", "key": "\(record.key)", "reason": "\(error)"]
+                )
+            }
+        }
+    }
+
+    func record(_ entry: ReceivedNotifications.Entry) throws(NotificationError) -> NotificationRecord {
+        let date = self.clock.date
+        let rest = entry.expires.map { ($0 - self.clock.now).timeInterval }
+        return try NotificationRecord(entry, arrived: date, expires: rest.map { date + $0 })
+    }
+
+    /// Stores changes whose failure is not the caller's concern.
+    func commitOrLog(_ changes: () throws(NotificationError) -> [NotificationStoreChange]) async {
+        guard let store else { return }
+        do throws(NotificationError) {
+            let changes = try changes()
+            guard !changes.isEmpty else { return }
+            try await store.commit(changes)
+        } catch {
+            self.logger.warning("A change of the notifications was not stored", metadata: ["reason": "\(error)"])
+        }
+    }
+}

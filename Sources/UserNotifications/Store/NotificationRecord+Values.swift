@@ -1,0 +1,124 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import ValueSets
+
+/// The stored form of what a receiver knows.
+extension NotificationRecord {
+    /// A user info of 16 KiB with texts of 8 KiB and ten actions.
+    private static let limits: ValueSetLimits = {
+        var limits = ValueSetLimits.defaults
+        limits.bytes = 131_072
+        return limits
+    }()
+
+    private init(_ kind: Kind, key: String, date: Date, _ set: ValueSet) throws(NotificationError) {
+        do throws(ValueSetError) {
+            self.init(kind, key: key, date: date, body: try set.encoded(limits: Self.limits))
+        } catch {
+            throw NotificationError(.storeFailed, "The notification cannot be encoded: \(error)")
+        }
+    }
+
+    private func values() throws(NotificationError) -> ValueSet {
+        do throws(ValueSetError) {
+            return try ValueSet(encoded: self.body, limits: Self.limits)
+        } catch {
+            throw NotificationError(.storeFailed, "The record is damaged: \(error)")
+        }
+    }
+
+    // MARK: Pending
+
+    static func key(of pending: PendingNotifications.Key) -> String {
+        [pending.sender.systemID, pending.sender.application, pending.identifier]
+            .map { $0.replacing("\\", with: "\\\\").replacing("/", with: "\\/") }
+            .joined(separator: "/")
+    }
+
+    init(_ entry: PendingNotifications.Entry) throws(NotificationError) {
+        var set = entry.notification.localValueSet
+        set["Sender"] = .dictionary(entry.sender.valueSet)
+        set["Anchor"] = .date(entry.anchor)
+        try self.init(.pending, key: Self.key(of: entry.key), date: entry.date, set)
+    }
+
+    func pending() throws(NotificationError) -> PendingNotifications.Entry {
+        let set = try self.values()
+        let notification = try RemoteNotification(local: set)
+        guard let trigger = notification.request.trigger, let anchor = set["Anchor"]?.date else {
+            throw NotificationError(.storeFailed, "The record has no trigger.")
+        }
+        return PendingNotifications.Entry(
+            sender: try NotificationSender(try FieldReader(set).dictionary("Sender") ?? [:]),
+            notification: notification,
+            trigger: trigger,
+            anchor: anchor,
+            date: self.date
+        )
+    }
+
+    // MARK: Received
+
+    /// - Parameter expires: the date at which the notification is withdrawn; `nil` for never.
+    init(_ entry: ReceivedNotifications.Entry, arrived: Date, expires: Date?) throws(NotificationError) {
+        var set = entry.notification.localValueSet
+        set["Sender"] = .dictionary(entry.sender.valueSet)
+        set.put(entry.systemName, "SystemName")
+        if let expires { set["Expires"] = .date(expires) }
+        try self.init(.received, key: entry.key, date: arrived, set)
+    }
+
+    func received() throws(NotificationError) -> (ReceivedNotifications.Entry, expires: Date?) {
+        let set = try self.values()
+        let reader = FieldReader(set)
+        guard let number = UInt64(self.key) else {
+            throw NotificationError(.storeFailed, "The record's key is no number.")
+        }
+        let entry = ReceivedNotifications.Entry(
+            key: self.key,
+            sender: try NotificationSender(try reader.dictionary("Sender") ?? [:]),
+            notification: try RemoteNotification(local: set),
+            systemName: try reader.string("SystemName"),
+            number: number
+        )
+        return (entry, set["Expires"]?.date)
+    }
+
+    // MARK: Responses
+
+    init(_ response: NotificationResponse, to sender: NotificationSender, date: Date) throws(NotificationError) {
+        try self.init(
+            .response,
+            key: response.id,
+            date: date,
+            ["Sender": .dictionary(sender.valueSet), "Response": .dictionary(response.valueSet)]
+        )
+    }
+
+    func response() throws(NotificationError) -> (NotificationResponse, sender: NotificationSender) {
+        let reader = FieldReader(try self.values())
+        return (
+            try NotificationResponse(try reader.dictionary("Response") ?? [:]),
+            try NotificationSender(try reader.dictionary("Sender") ?? [:])
+        )
+    }
+}
+
+extension NotificationSender {
+    fileprivate var valueSet: ValueSet {
+        var set: ValueSet = ["System": .string(self.systemID), "Application": .string(self.application)]
+        set.put(self.linkedAccountID, "Account")
+        return set
+    }
+
+    fileprivate init(_ set: ValueSet) throws(NotificationError) {
+        let reader = FieldReader(set)
+        self.init(
+            systemID: try reader.requiredString("System"),
+            application: try reader.requiredString("Application"),
+            linkedAccountID: try reader.string("Account")
+        )
+    }
+}

@@ -1,0 +1,239 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import UserNotifications
+
+/// The command `remotesystems notifications schedule`.
+struct NotificationsScheduleCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "schedule",
+        abstract: "Show a notification on this system at a later time.",
+        discussion: """
+            The host daemon keeps it while this command, the daemon or the system does not run. A date that passes \
+            meanwhile is made up for once.
+
+              remotesystems notifications schedule --in 600 --title 'Tea is ready'
+              remotesystems notifications schedule --at 09:30 --repeat --title 'Stand-up'
+              remotesystems notifications schedule --at 2027-02-01T08:00 --title 'Renew the certificate'
+
+            'notifications pending' lists scheduled notifications, 'notifications cancel' removes them.
+            """
+    )
+
+    @Option(
+        name: .customLong("in"),
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The time from now, in seconds. Range: 0.001 to 315360000 (10 years); at least 60 with --repeat.",
+            valueName: "seconds"
+        )
+    )
+    var interval: Double?
+
+    @Option(
+        name: .customLong("at"),
+        help: ArgumentHelp(
+            "The date in this system's time zone: hh:mm for every day's time, or yyyy-mm-ddThh:mm.",
+            valueName: "date"
+        )
+    )
+    var date: String?
+
+    @Flag(name: .customLong("repeat"), help: "Show it again after each further interval, or every day at the time.")
+    var repeats = false
+
+    @Option(help: ArgumentHelp("The first line.", valueName: "text"))
+    var title: String
+
+    @Option(help: ArgumentHelp("The line below the title.", valueName: "text"))
+    var subtitle: String?
+
+    @Option(help: ArgumentHelp("The text.", valueName: "text"))
+    var body: String?
+
+    @Option(help: ArgumentHelp("The name of the sender that is shown.", valueName: "text"))
+    var sender: String?
+
+    @Option(
+        name: .customLong("id"),
+        help: ArgumentHelp(
+            "The identifier: replaces the notification of this command with the same one. Defaults to a new one.",
+            valueName: "id"
+        )
+    )
+    var identifier: String?
+
+    @OptionGroup var options: LocalNotificationsOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard (self.interval == nil) != (self.date == nil) else {
+            throw ValidationError("Give the time with either --in or --at.")
+        }
+        do throws(NotificationError) {
+            try self.trigger().validate()
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let content = NotificationContent(title: self.title, subtitle: self.subtitle ?? "", body: self.body ?? "")
+        var notification = RemoteNotification(
+            NotificationRequest(
+                identifier: self.identifier ?? UUID().uuidString.lowercased(),
+                content: content,
+                trigger: try self.trigger()
+            )
+        )
+        notification.applicationName = self.sender
+        let date = try await untilInterrupted { [notification] in
+            let notifications = try await self.options.open(self.common)
+            let date = try await notifications.schedule(notification)
+            await notifications.close()
+            return date
+        }
+        guard let date else { throw CancellationError() }
+        try output.json(ScheduledOutput(event: "scheduled", id: notification.request.identifier, date: date))
+        try output.line("\(notification.request.identifier)".printable)
+        output.note("It will be shown at \(LocalTime.text(date)).")
+        return true
+    }
+
+    private func trigger() throws(NotificationError) -> NotificationTrigger {
+        if let interval {
+            // Checked first: a greater number is no duration.
+            guard interval.isFinite, abs(interval) < 1e9 else {
+                throw NotificationError(.triggerInvalid, "--in takes 0.001 to 315360000 seconds.")
+            }
+            return .timeInterval(.milliseconds(Int64((interval * 1000).rounded())), repeats: self.repeats)
+        }
+        guard let components = Self.components(self.date ?? "") else {
+            throw NotificationError(.triggerInvalid, "--at takes hh:mm or yyyy-mm-ddThh:mm, such as 2027-02-01T08:00.")
+        }
+        return .calendar(components, repeats: self.repeats)
+    }
+
+    /// The components of `hh:mm` or `yyyy-mm-ddThh:mm`.
+    static func components(_ text: String) -> DateComponents? {
+        let parts = text.split(separator: "T", omittingEmptySubsequences: false)
+        guard let time = parts.last, parts.count <= 2,
+            let clock = Self.numbers(time, separator: ":", digits: [2, 2])
+        else { return nil }
+        guard parts.count == 2 else { return DateComponents(hour: clock[0], minute: clock[1]) }
+        guard let day = Self.numbers(parts[0], separator: "-", digits: [4, 2, 2]) else { return nil }
+        return DateComponents(year: day[0], month: day[1], day: day[2], hour: clock[0], minute: clock[1])
+    }
+
+    private static func numbers(_ text: Substring, separator: Character, digits: [Int]) -> [Int]? {
+        let parts = text.split(separator: separator, omittingEmptySubsequences: false)
+        guard parts.map(\.count) == digits, parts.allSatisfy({ $0.utf8.allSatisfy { (48...57).contains($0) } }) else {
+            return nil
+        }
+        return parts.compactMap { Int($0) }
+    }
+}
+
+/// The command `remotesystems notifications pending`.
+struct NotificationsPendingCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pending",
+        abstract: "List the scheduled notifications of this system, the next first.",
+        usage: "remotesystems notifications pending [<options>]",
+        discussion: "Prints the date, the id and the texts of each. Exit status: 1 if there is none."
+    )
+
+    @OptionGroup var options: LocalNotificationsOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let list = try await untilInterrupted {
+            let notifications = try await self.options.open(self.common)
+            let list = try await notifications.pending()
+            await notifications.close()
+            return list
+        }
+        guard let list else { throw CancellationError() }
+        guard !list.isEmpty else {
+            output.note("No notification is scheduled.")
+            return false
+        }
+        for scheduled in list {
+            let (request, content) = (scheduled.notification.request, scheduled.notification.request.content)
+            try output.json(
+                ScheduledOutput(
+                    event: "pending",
+                    id: request.identifier,
+                    date: scheduled.date,
+                    application: scheduled.application,
+                    title: content.title,
+                    subtitle: content.subtitle,
+                    body: content.body,
+                    repeats: request.trigger?.repeats ?? false
+                )
+            )
+            let texts = [content.title, content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: " – ")
+            let repeats = request.trigger?.repeats == true ? ", repeats" : ""
+            let line = "\(LocalTime.text(scheduled.date))  \(request.identifier)  \(texts)"
+            try output.line("\(line)  (\(scheduled.application)\(repeats))".printable)
+        }
+        return true
+    }
+}
+
+/// The command `remotesystems notifications cancel`.
+struct NotificationsCancelCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cancel",
+        abstract: "Remove scheduled notifications of this system.",
+        discussion: "Exit status: 1 if none of them was scheduled."
+    )
+
+    @Argument(help: "The ids of the notifications, as 'notifications pending' prints them.")
+    var identifiers: [String]
+
+    @Option(
+        help: ArgumentHelp(
+            "The application that has scheduled them. Defaults to 'notifications schedule'.",
+            valueName: "id"
+        )
+    )
+    var application: String?
+
+    @OptionGroup var options: LocalNotificationsOptions
+    @OptionGroup var common: CommonOptions
+
+    func perform(_ output: Output) async throws -> Bool {
+        let count = try await untilInterrupted {
+            let notifications = try await self.options.open(self.common)
+            let count = try await notifications.cancel(self.identifiers, of: self.application)
+            await notifications.close()
+            return count
+        }
+        guard let count else { throw CancellationError() }
+        try output.json(CancelledOutput(count: count))
+        output.note("Removed: \(count)")
+        return count > 0
+    }
+}
+
+private struct CancelledOutput: Encodable {
+    let event = "cancelled"
+    let time = Date.now
+    var count: Int
+}
+
+/// The output of `notifications schedule --json` and `notifications pending --json`.
+private struct ScheduledOutput: Encodable {
+    var event: String
+    let time = Date.now
+    var id: String
+    var date: Date
+    var application: String?
+    var title: String?
+    var subtitle: String?
+    var body: String?
+    var repeats: Bool?
+}

@@ -1,0 +1,110 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import Testing
+import UserNotifications
+import UserNotificationsStore
+
+@Suite struct NotificationDatabaseTests {
+    private static func with(_ body: (String) async throws -> Void) async throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try await body(directory.path)
+    }
+
+    private static func open(_ directory: String) throws -> NotificationDatabase {
+        try NotificationDatabase(directory: directory, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    private static func record(_ key: String, _ kind: NotificationRecord.Kind = .pending, date: Double = 1.5)
+        -> NotificationRecord
+    {
+        NotificationRecord(kind, key: key, date: Date(timeIntervalSince1970: date), body: [1, 2, 3])
+    }
+
+    private static func files(_ directory: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory)
+    }
+
+    @Test("What was committed is there when the store is opened again, in the order of the dates")
+    func reopened() async throws {
+        try await Self.with { directory in
+            let first = try Self.open(directory)
+            try await first.commit([.put(Self.record("late", date: 9)), .put(Self.record("a/b'\"c é", .received))])
+            try await first.commit([.put(Self.record("gone", .response)), .put(Self.record("early", date: 0.25))])
+            try await first.commit([.remove(.response, key: "gone"), .remove(.response, key: "unknown")])
+            try await first.commit([.put(Self.record("late", date: 8))])
+            let second = try Self.open(directory)
+            let records = [Self.record("early", date: 0.25), Self.record("a/b'\"c é", .received)]
+            #expect(try await second.load() == records + [Self.record("late", date: 8)])
+        }
+    }
+
+    @Test("Only the user reads the store")
+    func permissions() async throws {
+        try await Self.with { directory in
+            let store = try Self.open(directory)
+            try await store.commit([.put(Self.record("a"))])
+            for file in try Self.files(directory) {
+                let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory)/\(file)")
+                #expect(attributes[.posixPermissions] as? Int == 0o600, "\(file)")
+            }
+        }
+    }
+
+    @Test("A damaged store is renamed, and an empty one takes its place", arguments: ["text", "page", "later"])
+    func damaged(how: String) async throws {
+        try await Self.with { directory in
+            let path = "\(directory)/\(NotificationDatabase.fileName)"
+            do {
+                let store = try Self.open(directory)
+                let changes = (0..<200).map { NotificationStoreChange.put(Self.record("key \($0)")) }
+                try await store.commit(changes)
+            }
+            switch how {
+            case "text": try Data("no database, but a text".utf8).write(to: URL(fileURLWithPath: path))
+            case "later": try Self.sqlite(path, "INSERT INTO grdb_migrations VALUES ('99')")
+            default:
+                try Self.sqlite(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+                let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+                try handle.seek(toOffset: 4096)
+                try handle.write(contentsOf: Data(repeating: 0xAA, count: 3 * 4096))
+                try handle.close()
+            }
+            let store = try Self.open(directory)
+            #expect(try await store.load().isEmpty)
+            try await store.commit([.put(Self.record("new"))])
+            let unreadable = try Self.files(directory).filter { $0.hasPrefix("notifications.sqlite.unreadable-") }
+            #expect(unreadable.contains { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }, "\(unreadable)")
+            #expect(try await Self.open(directory).load() == [Self.record("new")])
+        }
+    }
+
+    private static func sqlite(_ path: String, _ statement: String) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [
+            "python3", "-c",
+            "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit()",
+            path, statement,
+        ]
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+    }
+
+    @Test("A directory that is not there or a link in place of the file is an error, and nothing is renamed")
+    func cannotOpen() async throws {
+        try await Self.with { directory in
+            let error = #expect(throws: NotificationError.self) { try Self.open("\(directory)/none") }
+            #expect(error?.code == .storeFailed)
+            let link = "\(directory)/\(NotificationDatabase.fileName)"
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "/dev/null")
+            #expect(throws: NotificationError.self) { try Self.open(directory) }
+            #expect(try Self.files(directory) == [NotificationDatabase.fileName])
+        }
+    }
+}

@@ -1,0 +1,255 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import UserNotifications
+
+/// A store in memory that remembers its state after every change, as a process finds it that crashed then.
+private final class StepStore: NotificationStore {
+    private struct State {
+        var records: [String: NotificationRecord] = [:]
+        var steps: [[String: NotificationRecord]] = [[:]]
+        var failure: NotificationError?
+    }
+
+    private let state: Mutex<State>
+
+    init(_ records: [String: NotificationRecord] = [:]) { self.state = Mutex(State(records: records)) }
+
+    var steps: [[String: NotificationRecord]] { self.state.withLock { $0.steps } }
+    func fail(_ failure: NotificationError?) { self.state.withLock { $0.failure = failure } }
+
+    func load() async throws(NotificationError) -> [NotificationRecord] {
+        self.state.withLock { $0.records.values.sorted { ($0.date, $0.key) < ($1.date, $1.key) } }
+    }
+
+    func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) {
+        let failure = self.state.withLock { state -> NotificationError? in
+            if let failure = state.failure { return failure }
+            for change in changes {
+                switch change {
+                case .put(let record): state.records["\(record.kind) \(record.key)"] = record
+                case .remove(let kind, let key): state.records["\(kind) \(key)"] = nil
+                }
+            }
+            state.steps.append(state.records)
+            return nil
+        }
+        if let failure { throw failure }
+    }
+}
+
+/// Notifications that survive the daemon.
+@Suite struct StoredNotificationsTests {
+    private static let sender = NotificationSender(systemID: "s", application: "calendar")
+
+    private static func message(_ identifier: String, after seconds: Int, repeats: Bool = false) -> ValueSet {
+        var notification = RemoteNotification(
+            NotificationRequest(
+                identifier: identifier,
+                content: NotificationContent(title: identifier, categoryIdentifier: "c"),
+                trigger: .timeInterval(.seconds(seconds), repeats: repeats)
+            ),
+            category: NotificationCategory(
+                identifier: "c",
+                actions: [NotificationAction(identifier: "yes", title: "Yes")]
+            )
+        )
+        notification.applicationName = "Calendar"
+        return NotificationMessage.schedule(notification)
+    }
+
+    /// A daemon from its start to its crash.
+    private struct Daemon {
+        let receiver: NotificationReceiver
+        let screen = StagedNotificationPresenter()
+        private let running: Task<Void, any Error>
+
+        init(_ stage: DiscoveryStage, _ store: StepStore) async throws {
+            self.receiver = NotificationReceiver(stage.configuration, presenter: self.screen, store: store) { _ in nil }
+            await self.receiver.restore(try await store.load())
+            self.running = Task(executorPreference: stage.clock.taskExecutor) { [receiver] in try await receiver.run() }
+        }
+
+        /// Ends without closing anything.
+        func crash() { self.running.cancel() }
+    }
+
+    @Test("A scheduled notification survives the daemon, and is delivered once at its date (N-07)")
+    func survives() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let first = try await Daemon(stage, store)
+            let date = try await first.receiver.schedule(Self.message("tea", after: 600), by: Self.sender)
+            #expect(date == stage.clock.date + 600)
+            first.crash()
+            try await stage.clock.advance(by: .seconds(300))
+            let second = try await Daemon(stage, store)
+            #expect(await second.receiver.pending.all.map(\.date) == [date])
+            try await stage.clock.advance(by: .seconds(301))
+            #expect(second.screen.history.map(\.content.title) == ["tea"])
+            #expect(second.screen.history.first?.applicationName == "Calendar")
+            #expect(await second.receiver.pending.all.isEmpty)
+            second.crash()
+        }
+    }
+
+    @Test("What was due while nothing ran is delivered once, as late as it is (N-07)")
+    func late() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let first = try await Daemon(stage, store)
+            _ = try await first.receiver.schedule(Self.message("once", after: 600), by: Self.sender)
+            _ = try await first.receiver.schedule(Self.message("hourly", after: 3600, repeats: true), by: Self.sender)
+            first.crash()
+            let off = stage.clock.date
+            stage.clock.date = off + 86_400 * 3 + 60
+            let second = try await Daemon(stage, store)
+            try await stage.clock.advance(by: .seconds(1))
+            #expect(Set(second.screen.history.map(\.content.title)) == ["once", "hourly"])
+            #expect(second.screen.history.count == 2)
+            #expect(await second.receiver.pending.next == off + 86_400 * 3 + 3600)
+            second.crash()
+        }
+    }
+
+    @Test("A crash after any step loses no notification, and handles no response twice (N-07)")
+    func everyStep() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let daemon = try await Daemon(stage, store)
+            _ = try await daemon.receiver.schedule(Self.message("a", after: 60, repeats: true), by: Self.sender)
+            _ = try await daemon.receiver.schedule(Self.message("b", after: 90), by: Self.sender)
+            try await stage.clock.advance(by: .seconds(100))
+            let key = try #require(daemon.screen.shown.first { $0.content.title == "b" }?.identifier)
+            try await daemon.receiver.respond(key, "yes", text: nil)
+            daemon.crash()
+            let steps = store.steps
+            // Nothing, both requests, both deliveries, the answer.
+            #expect(steps.count == 6)
+            for (number, records) in steps.enumerated() {
+                let again = try await Daemon(stage, StepStore(records))
+                // Whatever was due is delivered again.
+                try await stage.clock.advance(by: .seconds(200))
+                let entries = await again.receiver.list()
+                let responses = await again.receiver.waiting[Self.sender] ?? []
+                let a = entries.filter { $0.notification.request.identifier == "a" }
+                let b = entries.filter { $0.notification.request.identifier == "b" }
+                #expect(a.count == (number >= 1 ? 1 : 0), "step \(number)")
+                #expect(b.count + responses.count == (number >= 2 ? 1 : 0), "step \(number)")
+                #expect(responses.count == (number == 5 ? 1 : 0), "step \(number)")
+                #expect(again.screen.shown.count == entries.count, "step \(number)")
+                again.crash()
+            }
+        }
+    }
+
+    @Test("What was shown before is shown again without a sound, and can be answered")
+    func shownAgain() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let first = try await Daemon(stage, store)
+            _ = try await first.receiver.schedule(Self.message("tea", after: 10), by: Self.sender)
+            try await stage.clock.advance(by: .seconds(11))
+            #expect(first.screen.shown.first?.isSilenced == false)
+            first.crash()
+            let second = try await Daemon(stage, store)
+            try await stage.clock.advance(by: .seconds(1))
+            let shown = try #require(second.screen.shown.first)
+            #expect(shown.isSilenced && second.screen.history.count == 1)
+            try await second.receiver.respond(shown.identifier, "yes", text: nil)
+            #expect(await second.receiver.waiting[Self.sender]?.map(\.requestIdentifier) == ["tea"])
+            let error = await #expect(throws: NotificationError.self) {
+                try await second.receiver.respond(shown.identifier, "yes", text: nil)
+            }
+            #expect(error?.code == .requestUnknown)
+            second.crash()
+        }
+    }
+
+    @Test("A full disk refuses what it cannot keep, and changes nothing that is kept")
+    func fullDisk() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let daemon = try await Daemon(stage, store)
+            let date = try await daemon.receiver.schedule(Self.message("a", after: 60), by: Self.sender)
+            store.fail(NotificationError(.storeFailed, "The disk is full."))
+            for message in [Self.message("b", after: 5), Self.message("a", after: 5)] {
+                let error = await #expect(throws: NotificationError.self) {
+                    try await daemon.receiver.schedule(message, by: Self.sender)
+                }
+                #expect(error?.code == .storeFailed)
+            }
+            await #expect(throws: NotificationError.self) { try await daemon.receiver.cancel(["a"], of: Self.sender) }
+            #expect(await daemon.receiver.pending.all.map(\.date) == [date])
+            // What is due is shown nevertheless.
+            try await stage.clock.advance(by: .seconds(61))
+            #expect(daemon.screen.history.map(\.content.title) == ["a"])
+            daemon.crash()
+        }
+    }
+
+    @Test("A cancelled notification is not delivered, also not after a restart")
+    func cancelled() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let first = try await Daemon(stage, store)
+            _ = try await first.receiver.schedule(Self.message("tea", after: 60), by: Self.sender)
+            var other = Self.sender
+            other.application = "mail"
+            #expect(try await first.receiver.cancel(["tea"], of: other) == 0)
+            #expect(try await first.receiver.cancel(["tea", "unknown"], of: Self.sender) == 1)
+            first.crash()
+            let second = try await Daemon(stage, store)
+            try await stage.clock.advance(by: .seconds(120))
+            #expect(first.screen.history.isEmpty && second.screen.history.isEmpty)
+            second.crash()
+        }
+    }
+
+    @Test("When too many wait for the user, what is due waits until there is room")
+    func noRoom() async throws {
+        try await DiscoveryStage.with { stage in
+            let daemon = try await Daemon(stage, StepStore())
+            for number in 0..<64 {
+                _ = try await daemon.receiver.schedule(Self.message("\(number)", after: 1), by: Self.sender)
+            }
+            try await stage.clock.advance(by: .seconds(2))
+            _ = try await daemon.receiver.schedule(Self.message("last", after: 1), by: Self.sender)
+            try await stage.clock.advance(by: .seconds(2))
+            #expect(await daemon.receiver.list().count == 64)
+            let key = try #require(await daemon.receiver.list().first?.key)
+            try await daemon.receiver.respond(key, "yes", text: nil)
+            try await stage.clock.advance(by: .seconds(61))
+            #expect(await daemon.receiver.list().map(\.notification.request.identifier).contains("last"))
+            daemon.crash()
+        }
+    }
+
+    @Test("An unreadable record is left out, and the others are kept")
+    func unreadable() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let first = try await Daemon(stage, store)
+            _ = try await first.receiver.schedule(Self.message("tea", after: 60), by: Self.sender)
+            first.crash()
+            var records = try #require(store.steps.last)
+            let bad = [
+                NotificationRecord(.pending, key: "x", date: .now, body: [0xFF]),
+                NotificationRecord(.received, key: "1", date: .now, body: try (["Id": "1"] as ValueSet).encoded()),
+                NotificationRecord(.response, key: "y", date: .now, body: []),
+            ]
+            for record in bad { records["\(record.kind) \(record.key)"] = record }
+            let second = try await Daemon(stage, StepStore(records))
+            #expect(await second.receiver.pending.all.map(\.key.identifier) == ["tea"])
+            #expect(await second.receiver.list().isEmpty)
+            second.crash()
+        }
+    }
+}
