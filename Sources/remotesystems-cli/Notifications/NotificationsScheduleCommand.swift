@@ -75,7 +75,7 @@ struct NotificationsScheduleCommand: Subcommand {
         do throws(NotificationError) {
             try self.trigger().validate()
         } catch {
-            throw ValidationError(error.message)
+            throw ValidationError("\(self.date == nil ? "--in" : "--at"): \(error)")
         }
     }
 
@@ -106,12 +106,12 @@ struct NotificationsScheduleCommand: Subcommand {
         if let interval {
             // Checked first: a greater number is no duration.
             guard interval.isFinite, abs(interval) < 1e9 else {
-                throw NotificationError(.triggerInvalid, "--in takes 0.001 to 315360000 seconds.")
+                throw NotificationError(.triggerInvalid, "It takes 0.001 to 315360000 seconds.")
             }
             return .timeInterval(.milliseconds(Int64((interval * 1000).rounded())), repeats: self.repeats)
         }
         guard let components = Self.components(self.date ?? "") else {
-            throw NotificationError(.triggerInvalid, "--at takes hh:mm or yyyy-mm-ddThh:mm, such as 2027-02-01T08:00.")
+            throw NotificationError(.triggerInvalid, "It takes hh:mm or yyyy-mm-ddThh:mm, such as 2027-02-01T08:00.")
         }
         return .calendar(components, repeats: self.repeats)
     }
