@@ -25,6 +25,16 @@ public protocol NotificationPresenter: Sendable {
     func close(_ identifier: String) async
 }
 
+/// A presenter whose notifications remain after the process has ended unexpectedly.
+package protocol PlacedNotificationPresenter: NotificationPresenter {
+    /// Where a notification is shown; `nil` if it is not.
+    func place(of identifier: String) -> String?
+
+    /// States where an earlier process has shown notifications, so that none is shown twice. Called before the first
+    /// is shown.
+    func adopt(_ places: [String: String])
+}
+
 /// A notification as a presenter shows it.
 public struct PresentedNotification: Sendable, Hashable {
     /// The identifier, unique among all senders.
@@ -39,6 +49,8 @@ public struct PresentedNotification: Sendable, Hashable {
     public var desktopEntry: String?
     /// The name of the system that sent it, which the presenter must show; `nil` for this system.
     public var systemName: String?
+    /// The id of the system that sent it; `nil` for this system. Names are not unique.
+    public var systemID: String?
     /// Whether no sound may be made, because another system of the user makes it. Defaults to `false`.
     public var isSilenced: Bool
     /// The absolute paths of verified local image files. Defaults to empty.
@@ -65,6 +77,7 @@ public struct PresentedNotification: Sendable, Hashable {
         self.applicationName = applicationName
         self.desktopEntry = nil
         self.systemName = systemName
+        self.systemID = nil
         self.isSilenced = false
         self.imagePaths = []
     }

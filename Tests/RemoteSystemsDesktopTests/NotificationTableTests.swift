@@ -17,7 +17,7 @@ import Testing
         while let step = table.nextStep, steps.count < 10 {
             switch step {
             case .notify(let notification, let replaced):
-                table.notified(notification, as: replaced > 0 ? replaced : first + UInt32(steps.count))
+                _ = table.notified(notification, as: replaced > 0 ? replaced : first + UInt32(steps.count))
             case .close(let id): table.closed(id)
             }
             steps.append(step)
@@ -44,7 +44,7 @@ import Testing
         var table = NotificationTable()
         table.want([Self.notification("a")])
         _ = Self.steps(&table)
-        #expect(table.reportedClosed(1) == "a")
+        #expect(table.reportedClosed(1) == Self.notification("a"))
         table.want([Self.notification("a")])
         #expect(table.nextStep == nil)
         table.want([Self.notification("a", "new")])
@@ -108,5 +108,40 @@ import Testing
         #expect(table.nextStep == nil)
         table.retry()
         #expect(table.nextStep == .notify(Self.notification("c"), replaces: 0))
+    }
+
+    @Test func `a report that an older content was closed does not remove the newer one`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        table.want([Self.notification("a", "new")])
+        #expect(table.reportedClosed(1) == nil)
+        #expect(Self.steps(&table) == [.notify(Self.notification("a", "new"), replaces: 0)])
+    }
+
+    @Test func `what an earlier process has shown is replaced, and closed if it is not wanted`() {
+        var table = NotificationTable()
+        table.adopt("a", id: 7)
+        table.adopt("gone", id: 8)
+        table.adopt("twice", id: 7)
+        table.want([Self.notification("a"), Self.notification("b")])
+        #expect(
+            Self.steps(&table) == [
+                .notify(Self.notification("a"), replaces: 7), .notify(Self.notification("b"), replaces: 0), .close(8),
+            ]
+        )
+        table.adopt("c", id: 9)
+        let (closed, activated) = (table.reportedClosed(9), table.activated(9, action: "go"))
+        #expect(closed == nil && activated == nil)
+    }
+
+    @Test func `a server that gives no number, or one number to all, shows none of them again and again`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a"), Self.notification("b"), Self.notification("c")])
+        let accepted = [("a", 0), ("b", 1), ("c", 1)].map { table.notified(Self.notification($0.0), as: $0.1) }
+        #expect(accepted == [false, true, false])
+        #expect(table.nextStep == nil)
+        let key = table.activated(1, action: "go")
+        #expect(key == "b")
     }
 }

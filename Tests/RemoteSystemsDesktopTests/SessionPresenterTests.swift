@@ -42,12 +42,15 @@ import UserNotifications
 
     @Test func `one system cannot fill the screen`() {
         func arrived(_ number: Int, from system: String) -> PresentedNotification {
-            PresentedNotification(
+            var arrived = PresentedNotification(
                 identifier: "\(number)",
                 content: NotificationContent(title: "x"),
                 applicationName: "com.example.build",
-                systemName: system
+                // All have one name.
+                systemName: "Server"
             )
+            arrived.systemID = system
+            return arrived
         }
         let flood = (0..<64).map { arrived($0, from: "server") }
         let shown = SessionPresenter.newest([arrived(100, from: "laptop")] + flood)

@@ -252,4 +252,30 @@ private final class StepStore: NotificationStore {
             second.crash()
         }
     }
+
+    @Test("What the user does with an older content does not answer the newer one")
+    func olderContent() async throws {
+        try await DiscoveryStage.with { stage in
+            let daemon = try await Daemon(stage, StepStore())
+            _ = try await daemon.receiver.schedule(Self.message("tea", after: 10), by: Self.sender)
+            try await stage.clock.advance(by: .seconds(11))
+            let key = try #require(daemon.screen.shown.first?.identifier)
+            // A newer one arrives that the server does not show yet.
+            await daemon.receiver.replaceWithoutShowing(key)
+            daemon.screen.choose("yes", on: key)
+            daemon.screen.end(key)
+            try await stage.clock.advance(by: .seconds(1))
+            #expect(await daemon.receiver.list().map(\.key) == [key])
+            #expect(await daemon.receiver.waiting.isEmpty)
+            daemon.crash()
+        }
+    }
+}
+
+extension NotificationReceiver {
+    /// Receives the same notification again, as between its arrival and the moment at which it is shown.
+    fileprivate func replaceWithoutShowing(_ key: String) {
+        guard let entry = self.received[key] else { return }
+        _ = try? self.received.add(entry.notification, from: entry.sender, name: nil, self.clock.now)
+    }
 }

@@ -59,6 +59,8 @@ enum MessageBus: String, Sendable {
         var name: String?
         /// The message, without a full stop.
         var message = ""
+        /// Whether no response came in time.
+        var isTimeout = false
     }
 
     /// The timeout of a call that is not cancelled.
@@ -141,11 +143,14 @@ enum MessageBus: String, Sendable {
         unsafe try body(connection)
     }
 
-    /// - Parameter read: reads the response's values and file descriptors, which are valid during the call.
+    /// - Parameters:
+    ///   - timeout: the maximum time to wait for the response.
+    ///   - read: reads the response's values and file descriptors, which are valid during the call.
     static func send(
         _ call: Call,
         over connection: OpaquePointer,
         flags: GDBusCallFlags = G_DBUS_CALL_FLAGS_NONE,
+        timeout: Duration = Self.maxDuration,
         _ cancellable: Cancellable,
         read: (OpaquePointer, UnsafeMutablePointer<GUnixFDList>?) -> Void = { _, _ in }
     ) throws(Failure) {
@@ -161,7 +166,7 @@ enum MessageBus: String, Sendable {
                 Self.tuple(call.arguments),
                 nil,
                 flags,
-                gint(Self.maxDuration / .milliseconds(1)),
+                gint(timeout / .milliseconds(1)),
                 nil,
                 &descriptors,
                 cancellable.object,
@@ -188,7 +193,8 @@ enum MessageBus: String, Sendable {
         unsafe g_dbus_error_strip_remote_error(error)
         return Failure(
             name: unsafe name.map { unsafe String(cString: $0) },
-            message: unsafe String(cString: error.pointee.message)
+            message: unsafe String(cString: error.pointee.message),
+            isTimeout: unsafe g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_TIMED_OUT.rawValue)) != 0
         )
     }
 }

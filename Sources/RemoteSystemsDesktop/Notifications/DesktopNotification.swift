@@ -75,10 +75,21 @@ package struct DesktopNotification: Sendable, Hashable {
     }
 }
 
+/// Where a notification is shown: a server, by its unique name on the bus, and the number that the server gave it.
+package struct DesktopNotificationPlace: Sendable, Hashable {
+    package var server: String
+    package var id: UInt32
+
+    package init(server: String, id: UInt32) {
+        self.server = server
+        self.id = id
+    }
+}
+
 /// What the user, or the desktop, does with notifications.
 package enum DesktopNotificationEvent: Sendable, Hashable {
     /// The server shows the notification, in its present content.
-    case shown(key: String)
+    case shown(key: String, place: DesktopNotificationPlace)
     /// The server was asked to show the notification, and did not. It is tried again when something changes.
     case notShown(key: String, reason: String)
     /// The user has chosen an action of a notification.
@@ -87,8 +98,10 @@ package enum DesktopNotificationEvent: Sendable, Hashable {
     case replied(key: String, action: String, text: String)
     /// The server does not show the notification any more. It is not shown again unless its content changes.
     ///
-    /// - Parameter byUser: whether the user has closed it. Otherwise, its time is over.
-    case closed(key: String, byUser: Bool)
+    /// - Parameters:
+    ///   - notification: the content that was closed. A newer one with the same key may be wanted.
+    ///   - byUser: whether the user has closed it. Otherwise, its time is over.
+    case closed(DesktopNotification, byUser: Bool)
     /// The session was locked or unlocked. A session without a screen lock reports nothing.
     case locked(Bool)
 }

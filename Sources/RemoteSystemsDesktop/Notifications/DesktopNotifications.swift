@@ -12,6 +12,8 @@ package final class DesktopNotifications: Service {
     private struct State {
         var wanted: [DesktopNotification] = []
         var session: NotificationSession?
+        /// Where notifications are shown, by their keys.
+        var places: [String: DesktopNotificationPlace] = [:]
     }
 
     /// What the user does. For one reader.
@@ -37,6 +39,12 @@ package final class DesktopNotifications: Service {
         }
     }
 
+    /// States where an earlier process has shown notifications. They are replaced instead of shown twice, if their
+    /// server still runs. Called before ``run()``.
+    package func adopt(_ places: [String: DesktopNotificationPlace]) {
+        self.state.withLock { $0.places = places }
+    }
+
     /// Serves until cancelled, or until a graceful shutdown. The notifications are then closed.
     package func run() async throws {
         defer { self.feed.finish() }
@@ -44,7 +52,11 @@ package final class DesktopNotifications: Service {
     }
 
     private func serve() async -> Result<Void, MessageBus.Failure> {
-        let session = NotificationSession(self.feed, self.logger)
+        let places = self.state.withLock { state in
+            defer { state.places = [:] }
+            return state.places
+        }
+        let session = NotificationSession(self.feed, places: places, self.logger)
         self.state.withLock { state in
             state.session = session
             session.present(state.wanted)

@@ -14,6 +14,12 @@ final class NotificationSession: Sendable {
         var server: String?
         /// What the server is able to do; `nil` before it was asked.
         var abilities: NotificationServerAbilities?
+        /// Where an earlier process has shown notifications, by their keys.
+        var places: [String: DesktopNotificationPlace]
+        /// The instant before which a server is not called that did not respond.
+        var pause: ContinuousClock.Instant?
+        /// Whether a screen lock has reported a change.
+        var locksChanged = false
         var isStopping = false
     }
 
@@ -29,11 +35,19 @@ final class NotificationSession: Sendable {
 
     private let events: AsyncStream<DesktopNotificationEvent>.Continuation
     private let logger: Logger
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let loop = BusLoop()
 
-    init(_ events: AsyncStream<DesktopNotificationEvent>.Continuation, _ logger: Logger) {
+    /// The time in which a server responds, and the time for which one is left alone that did not.
+    private static let (callTime, pauseTime) = (Duration.seconds(5), Duration.seconds(30))
+
+    init(
+        _ events: AsyncStream<DesktopNotificationEvent>.Continuation,
+        places: [String: DesktopNotificationPlace],
+        _ logger: Logger
+    ) {
         self.events = events
+        self.state = Mutex(State(places: places))
         self.logger = logger
     }
 
@@ -59,6 +73,10 @@ final class NotificationSession: Sendable {
             self.setServer(unsafe self.owner(of: Self.name, connection))
             unsafe self.readLocks(connection)
         } turn: { connection in
+            if self.state.withLock({ state in
+                defer { state.locksChanged = false }
+                return state.locksChanged
+            }) { unsafe self.readLocks(connection) }
             unsafe self.takeSteps(connection)
             return !self.state.withLock { $0.isStopping }
         }
@@ -71,18 +89,26 @@ final class NotificationSession: Sendable {
             do throws(MessageBus.Failure) {
                 unsafe try self.take(step, connection)
             } catch {
-                if case .notify(let notification, _) = step {
-                    self.state.withLock { $0.table.refused(notification) }
-                    self.events.yield(.notShown(key: notification.key, reason: error.message))
-                }
                 self.logger.info("A notification was not shown", metadata: ["reason": "\(error.message)"])
+                if error.isTimeout { self.pause() }
+                guard case .notify(let notification, _) = step else { continue }
+                self.events.yield(.notShown(key: notification.key, reason: error.message))
+                // It is tried again after the pause.
+                if !error.isTimeout { self.state.withLock { $0.table.refused(notification) } }
             }
         }
     }
 
+    /// Leaves a server alone that does not respond. Each call blocks this thread, and with it what the user does.
+    private func pause() {
+        self.state.withLock { $0.pause = .now + Self.pauseTime }
+        BlockingCalls.after(Self.pauseTime) { [weak self] in self?.loop.wakeUp() }
+    }
+
     private func nextStep() -> NotificationTable.Step? {
         self.state.withLock { state in
-            guard state.server != nil else { return nil }
+            guard state.server != nil, state.pause.map({ $0 <= .now }) ?? true else { return nil }
+            state.pause = nil
             return state.table.nextStep
         }
     }
@@ -99,8 +125,14 @@ final class NotificationSession: Sendable {
             unsafe try self.call("Notify", arguments, connection) { response in
                 id = unsafe BusSignal.number(of: response) ?? 0
             }
-            self.state.withLock { $0.table.notified(notification, as: id) }
-            self.events.yield(.shown(key: notification.key))
+            let (isShown, server) = self.state.withLock { state in
+                (state.table.notified(notification, as: id), state.server ?? "")
+            }
+            guard isShown else {
+                self.events.yield(.notShown(key: notification.key, reason: "The server gives no number of its own to it"))
+                return
+            }
+            self.events.yield(.shown(key: notification.key, place: DesktopNotificationPlace(server: server, id: id)))
         }
     }
 
@@ -133,7 +165,9 @@ final class NotificationSession: Sendable {
             method: method,
             arguments: arguments
         )
-        unsafe try MessageBus.send(call, over: connection, self.loop.cancellable) { response, _ in
+        unsafe try MessageBus.send(call, over: connection, timeout: Self.callTime, self.loop.cancellable) {
+            response,
+            _ in
             unsafe read(response)
         }
     }
@@ -164,15 +198,17 @@ final class NotificationSession: Sendable {
             self.events.yield(.replied(key: key, action: action, text: signal.text))
         case (Self.name, "NotificationClosed"):
             guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
-                let key = self.state.withLock({ $0.table.reportedClosed(id) })
+                let notification = self.state.withLock({ $0.table.reportedClosed(id) })
             else { return }
-            self.events.yield(.closed(key: key, byUser: signal.numbers.dropFirst().first == Self.dismissed))
+            self.events.yield(.closed(notification, byUser: signal.numbers.dropFirst().first == Self.dismissed))
         case ("org.freedesktop.DBus", "NameOwnerChanged"):
             guard signal.texts.count == 3, signal.texts[0] == Self.name else { return }
             self.setServer(signal.texts[2].isEmpty ? nil : signal.texts[2])
         case (_, "ActiveChanged"):
-            guard Self.locks.contains(where: { $0.0 == signal.interface }), let isActive = signal.bool else { return }
-            self.events.yield(.locked(isActive))
+            guard Self.locks.contains(where: { $0.0 == signal.interface }) else { return }
+            // Any program may send the signal. That the session is unlocked is asked of the lock itself.
+            if signal.bool == true { self.events.yield(.locked(true)) }
+            self.state.withLock { $0.locksChanged = true }
         default:
             break
         }
@@ -184,6 +220,9 @@ final class NotificationSession: Sendable {
             if state.server != server, state.server != Self.name { state.table.serverEnded() }
             state.server = server
             state.abilities = nil
+            state.pause = nil
+            for (key, place) in state.places where place.server == server { state.table.adopt(key, id: place.id) }
+            if server != nil { state.places = [:] }
             state.table.retry()
         }
     }
@@ -209,7 +248,13 @@ final class NotificationSession: Sendable {
                 arguments: []
             )
             let flags = G_DBUS_CALL_FLAGS_NO_AUTO_START
-            unsafe try? MessageBus.send(call, over: connection, flags: flags, self.loop.cancellable) { response, _ in
+            unsafe try? MessageBus.send(
+                call,
+                over: connection,
+                flags: flags,
+                timeout: Self.callTime,
+                self.loop.cancellable
+            ) { response, _ in
                 if unsafe BusSignal.bool(of: response) == true { isLocked = true }
             }
         }

@@ -12,7 +12,8 @@ struct NotificationTable {
 
     private struct Shown {
         var id: UInt32
-        var content: DesktopNotification
+        /// `nil` for one that an earlier process has shown.
+        var content: DesktopNotification?
     }
 
     private var wanted: [DesktopNotification] = []
@@ -45,9 +46,22 @@ struct NotificationTable {
         return self.shown.filter { !keys.contains($0.key) }.map(\.value.id).min().map { .close($0) }
     }
 
-    /// The server shows a notification under a number.
-    mutating func notified(_ notification: DesktopNotification, as id: UInt32) {
+    /// The server states that it shows a notification under a number.
+    ///
+    /// - Returns: whether that can be true. 0 is no number, and two notifications have different ones.
+    mutating func notified(_ notification: DesktopNotification, as id: UInt32) -> Bool {
+        guard id != 0, !self.shown.contains(where: { $0.value.id == id && $0.key != notification.key }) else {
+            self.refused(notification)
+            return false
+        }
         self.shown[notification.key] = Shown(id: id, content: notification)
+        return true
+    }
+
+    /// An earlier process has shown a notification under a number. It is replaced by what is wanted.
+    mutating func adopt(_ key: String, id: UInt32) {
+        guard self.shown[key] == nil, !self.shown.values.contains(where: { $0.id == id }) else { return }
+        self.shown[key] = Shown(id: id)
     }
 
     /// The server has refused to show a notification, or there is none. Others are not affected.
@@ -64,13 +78,14 @@ struct NotificationTable {
 
     /// The server reports that a notification is gone.
     ///
-    /// - Returns: its key, if the user or the time has closed one that is still wanted.
-    mutating func reportedClosed(_ id: UInt32) -> String? {
+    /// - Returns: its content, if the user or the time has closed one that is still wanted.
+    mutating func reportedClosed(_ id: UInt32) -> DesktopNotification? {
         guard let (key, present) = self.shown.first(where: { $0.value.id == id }) else { return nil }
         self.shown[key] = nil
-        guard self.wanted.contains(where: { $0.key == key }) else { return nil }
-        self.dismissed[key] = present.content
-        return key
+        // A newer one with the same key is shown next.
+        guard let content = present.content, self.wanted.contains(content) else { return nil }
+        self.dismissed[key] = content
+        return content
     }
 
     /// The server reports an action. The notification is then closed, and shown again under another number: a server
@@ -79,7 +94,7 @@ struct NotificationTable {
     /// - Returns: the notification's key; `nil` for a number or an action that it does not have.
     mutating func activated(_ id: UInt32, action: String) -> String? {
         guard let (key, present) = self.shown.first(where: { $0.value.id == id }),
-            present.content.actions.contains(where: { $0.key == action })
+            present.content?.actions.contains(where: { $0.key == action }) == true
         else { return nil }
         self.shown[key] = nil
         self.used.append(id)
@@ -91,7 +106,7 @@ struct NotificationTable {
     /// - Returns: the notification's key and the action that takes the text; `nil` if none does.
     mutating func replied(_ id: UInt32) -> (key: String, action: String)? {
         guard let present = self.shown.values.first(where: { $0.id == id }),
-            let action = present.content.actions.first(where: \.takesText)?.key,
+            let action = present.content?.actions.first(where: \.takesText)?.key,
             let key = self.activated(id, action: action)
         else { return nil }
         return (key, action)

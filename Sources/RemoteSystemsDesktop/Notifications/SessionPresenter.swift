@@ -7,7 +7,7 @@ internal import Synchronization
 package import UserNotifications
 
 /// Shows notifications with the notification server of the session bus.
-package final class SessionPresenter: NotificationPresenter, Service {
+package final class SessionPresenter: PlacedNotificationPresenter, Service {
     private struct State {
         var shown: [PresentedNotification] = []
         /// Whether the session is locked; `nil` before that is known. Nothing is shown until then.
@@ -17,6 +17,8 @@ package final class SessionPresenter: NotificationPresenter, Service {
         /// The last call of ``show(_:)`` that waits for the server, by the notification's identifier. `nil` in the
         /// stream: the server shows it.
         var waiting: [String: AsyncStream<String?>.Continuation] = [:]
+        /// Where the server shows notifications, by their identifiers.
+        var places: [String: String] = [:]
 
         var notifications: [DesktopNotification] {
             guard let isLocked = self.isLocked else { return [] }
@@ -32,8 +34,9 @@ package final class SessionPresenter: NotificationPresenter, Service {
     static func newest(_ notifications: [PresentedNotification]) -> [PresentedNotification] {
         var counts: [String?: Int] = [:]
         let newest = notifications.reversed().filter { notification in
-            counts[notification.systemName, default: 0] += 1
-            return counts[notification.systemName, default: 0] <= Self.maxOfSystem
+            // Two systems may have one name.
+            counts[notification.systemID, default: 0] += 1
+            return counts[notification.systemID, default: 0] <= Self.maxOfSystem
         }
         return newest.prefix(Self.max).reversed()
     }
@@ -109,8 +112,23 @@ package final class SessionPresenter: NotificationPresenter, Service {
     }
 
     package func close(_ identifier: String) async {
-        self.update { state in state.shown.removeAll { $0.identifier == identifier } }
+        self.update { state in
+            state.shown.removeAll { $0.identifier == identifier }
+            state.places[identifier] = nil
+        }
         self.ended(identifier, "It was withdrawn.")
+    }
+
+    package func place(of identifier: String) -> String? { self.state.withLock { $0.places[identifier] } }
+
+    package func adopt(_ places: [String: String]) {
+        self.desktop.adopt(
+            places.compactMapValues { place in
+                let parts = place.split(separator: " ", maxSplits: 1)
+                guard parts.count == 2, let id = UInt32(parts[0]) else { return nil }
+                return DesktopNotificationPlace(server: String(parts[1]), id: id)
+            }
+        )
     }
 
     /// Inside the lock, so that the desktop gets changes in their order.
@@ -123,7 +141,8 @@ package final class SessionPresenter: NotificationPresenter, Service {
 
     private func received(_ event: DesktopNotificationEvent) {
         switch event {
-        case .shown(let key):
+        case .shown(let key, let place):
+            self.state.withLock { $0.places[key] = "\(place.id) \(place.server)" }
             self.ended(key, nil)
         case .notShown(let key, let reason):
             self.ended(key, "No notification server shows it: \(reason)")
@@ -131,14 +150,20 @@ package final class SessionPresenter: NotificationPresenter, Service {
             self.chosen(key, NotificationActionIdentifier(action), text: nil)
         case .replied(let key, let action, let text):
             self.chosen(key, NotificationActionIdentifier(action), text: text)
-        case .closed(let key, let byUser):
+        case .closed(let notification, let byUser):
             // On a locked screen, everyone who passes by could close it. It is shown again after that.
             guard !self.isLocked else { return }
+            let key = notification.key
+            var isCurrent = false
             self.update { state in
+                // A newer one may have replaced it meanwhile.
+                isCurrent = state.notifications.contains(notification)
+                guard isCurrent else { return }
                 state.shown.removeAll { $0.identifier == key }
                 state.confirmed.remove(key)
+                state.places[key] = nil
             }
-            self.feed.yield(.closed(identifier: key, reason: byUser ? .dismissed : .expired))
+            if isCurrent { self.feed.yield(.closed(identifier: key, reason: byUser ? .dismissed : .expired)) }
         case .locked(let isLocked):
             self.update { $0.isLocked = isLocked }
         }

@@ -112,6 +112,8 @@ extension NotificationReceiver {
                 )
             }
         }
+        let places = self.received.all.compactMap { entry in entry.place.map { (entry.key, $0) } }
+        (self.presenter as? any PlacedNotificationPresenter)?.adopt(Dictionary(uniqueKeysWithValues: places))
     }
 
     func record(_ entry: ReceivedNotifications.Entry) throws(NotificationError) -> NotificationRecord {

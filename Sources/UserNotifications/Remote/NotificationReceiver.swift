@@ -16,7 +16,7 @@ package actor NotificationReceiver: Service {
     /// The maximum number of programs of this system that watch.
     private static let maxWatchers = 16
 
-    private let presenter: (any NotificationPresenter)?
+    let presenter: (any NotificationPresenter)?
     private let name: @Sendable (SystemID) -> String?
     let store: (any NotificationStore)?
     let clock: FeatureClock
@@ -189,6 +189,7 @@ package actor NotificationReceiver: Service {
             do {
                 var presented = entry.presented
                 presented.isSilenced = isSilenced
+                await self.presents(entry)
                 try await presenter.show(presented)
                 await self.shown(entry.key)
                 return nil
@@ -213,7 +214,16 @@ package actor NotificationReceiver: Service {
         self.received[entry.key]?.number == entry.number
     }
 
-    private func shown(_ key: String) { self.received.set(key, isShown: true) }
+    private func presents(_ entry: ReceivedNotifications.Entry) { self.received.present(entry) }
+
+    private func shown(_ key: String) async {
+        self.received.set(key, isShown: true)
+        // Without it, another process would show it a second time.
+        guard let presenter = self.presenter as? any PlacedNotificationPresenter,
+            let entry = self.received.set(key, place: presenter.place(of: key))
+        else { return }
+        await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
+    }
 
     private func close(_ entry: ReceivedNotifications.Entry, _ event: String) async {
         self.report(event, entry)
@@ -234,13 +244,15 @@ package actor NotificationReceiver: Service {
     private func received(_ event: NotificationPresenterEvent) async {
         switch event {
         case .activated(let key, let action, let text, _):
+            // The user has seen another text, and is asked again.
+            guard self.received.isPresented(key) else { return }
             do throws(NotificationError) {
                 try await self.respond(key, action, text: text)
             } catch {
                 self.logger.debug("A response was not accepted", metadata: ["reason": "\(error)"])
             }
         case .closed(let key, .dismissed):
-            guard let entry = self.received.remove(key) else { return }
+            guard self.received.isPresented(key), let entry = self.received.remove(key) else { return }
             self.setAlarm()
             self.report("dismissed", entry)
             if entry.notification.category?.options.contains(.customDismissAction) == true {

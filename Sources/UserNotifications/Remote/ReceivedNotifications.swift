@@ -15,15 +15,21 @@ struct ReceivedNotifications {
         var expires: ContinuousClock.Instant?
         /// The order of arrival.
         var number: UInt64
+        /// The number of the notification that was given to the presenter last. What the user does concerns that one.
+        var presentedNumber: UInt64?
+        /// Where the presenter shows it.
+        var place: String?
 
         var presented: PresentedNotification {
-            PresentedNotification(
+            var presented = PresentedNotification(
                 identifier: self.key,
                 content: self.notification.request.content,
                 category: self.notification.category,
                 applicationName: self.notification.applicationName ?? self.sender.application,
                 systemName: self.systemName
             )
+            if self.systemName != nil { presented.systemID = self.sender.systemID }
+            return presented
         }
     }
 
@@ -85,7 +91,9 @@ struct ReceivedNotifications {
             systemName: name,
             isShown: known.flatMap { self.entries[$0]?.isShown } ?? false,
             expires: notification.expiration.map { now + $0 },
-            number: self.lastNumber
+            number: self.lastNumber,
+            presentedNumber: known.flatMap { self.entries[$0]?.presentedNumber },
+            place: known.flatMap { self.entries[$0]?.place }
         )
         self.entries[entry.key] = entry
         self.keys[sender, default: [:]][notification.request.identifier] = entry.key
@@ -109,6 +117,23 @@ struct ReceivedNotifications {
     func contains(_ identifier: String, of sender: NotificationSender) -> Bool { self.keys[sender]?[identifier] != nil }
 
     mutating func set(_ key: String, isShown: Bool) { self.entries[key]?.isShown = isShown }
+
+    /// The entry is given to the presenter.
+    mutating func present(_ entry: Entry) { self.entries[entry.key]?.presentedNumber = entry.number }
+
+    /// The presenter shows a notification at a place.
+    ///
+    /// - Returns: the entry, if its place has changed.
+    mutating func set(_ key: String, place: String?) -> Entry? {
+        guard let entry = self.entries[key], entry.place != place else { return nil }
+        self.entries[key]?.place = place
+        return self.entries[key]
+    }
+
+    /// Whether the presenter has the newest content of a notification.
+    func isPresented(_ key: String) -> Bool {
+        self.entries[key].map { $0.presentedNumber == $0.number } ?? false
+    }
 
     @discardableResult
     mutating func remove(_ key: String) -> Entry? {

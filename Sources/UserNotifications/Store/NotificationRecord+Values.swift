@@ -66,6 +66,7 @@ extension NotificationRecord {
         var set = entry.notification.localValueSet
         set["Sender"] = .dictionary(entry.sender.valueSet)
         set.put(entry.systemName, "SystemName")
+        set.put(entry.place, "Place")
         if let expires { set["Expires"] = .date(expires) }
         try self.init(.received, key: entry.key, date: arrived, set)
     }
@@ -81,7 +82,8 @@ extension NotificationRecord {
             sender: try NotificationSender(try reader.dictionary("Sender") ?? [:]),
             notification: try RemoteNotification(local: set),
             systemName: try reader.string("SystemName"),
-            number: number
+            number: number,
+            place: try reader.string("Place")
         )
         return (entry, set["Expires"]?.date)
     }
