@@ -76,7 +76,9 @@ final class NotificationSession: Sendable {
             if self.state.withLock({ state in
                 defer { state.locksChanged = false }
                 return state.locksChanged
-            }) { unsafe self.readLocks(connection) }
+            }) {
+                unsafe self.readLocks(connection)
+            }
             unsafe self.takeSteps(connection)
             return !self.state.withLock { $0.isStopping }
         }
@@ -129,7 +131,9 @@ final class NotificationSession: Sendable {
                 (state.table.notified(notification, as: id), state.server ?? "")
             }
             guard isShown else {
-                self.events.yield(.notShown(key: notification.key, reason: "The server gives no number of its own to it"))
+                self.events.yield(
+                    .notShown(key: notification.key, reason: "The server gives no number of its own to it")
+                )
                 return
             }
             self.events.yield(.shown(key: notification.key, place: DesktopNotificationPlace(server: server, id: id)))

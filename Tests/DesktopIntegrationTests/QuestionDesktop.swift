@@ -1,0 +1,178 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+/// One system of an account with its daemon, and, with a screen, a session bus and a notification server.
+struct QuestionDesktop {
+    let desktop: Desktop
+    let state: String
+    let environment: [String: String]
+    var processes: [ChildProcess] = []
+
+    func start(_ arguments: [String]) throws -> ChildProcess {
+        try ChildProcess(arguments, environment: self.environment, readsErrors: true)
+    }
+
+    /// Starts the host daemon, and waits until it is ready.
+    func startDaemon() async throws -> ChildProcess {
+        let daemon = try self.start(
+            [try builtProgram("remotesystems"), "host", "run", "--loopback", "--port", "0"]
+                + ["--state-directory", self.state]
+        )
+        _ = try await eventually("the daemon", within: .seconds(60)) {
+            guard daemon.exitCode == nil else { throw IntegrationError("it has ended: \(daemon.lines)") }
+            return daemon.lines.contains { $0.hasPrefix("ready:") } ? true : nil
+        }
+        return daemon
+    }
+
+    /// Waits until a question waits on this system, and returns its key.
+    func listedKey() async throws -> String {
+        try await eventually("a question is listed", within: .seconds(60), every: .milliseconds(100)) {
+            try await self.command("notifications", "list", "--json").firstMatch(of: /"key":"([0-9]+)"/)
+                .map { String($0.output.1) }
+        }
+    }
+
+    /// Runs `remotesystems` on this system until it ends, and returns its standard output.
+    func command(_ arguments: String...) async throws -> String {
+        let process = try ChildProcess(
+            [try builtProgram("remotesystems")] + arguments + ["--loopback", "--state-directory", self.state],
+            environment: self.environment
+        )
+        _ = try await process.exit(within: .seconds(60))
+        return try await process.allLines().joined(separator: "\n")
+    }
+
+    /// Runs a command of the notification server, and returns its output.
+    @discardableResult
+    func control(_ arguments: String...) async throws -> String {
+        let process = try self.start(["dunstctl"] + arguments)
+        _ = try await process.exit(within: .seconds(60))
+        return try await process.allLines().joined(separator: "\n").trimmingCharacters(in: .whitespaces)
+    }
+
+    /// Waits until the server shows so many notifications.
+    func shows(_ count: Int) async throws {
+        _ = try await eventually("\(count) notifications", within: .seconds(60), every: .milliseconds(100)) {
+            try await self.control("count", "displayed") == "\(count)" ? true : nil
+        }
+    }
+}
+
+/// Two systems of one account.
+struct TwoDesktops {
+    let first: QuestionDesktop
+    let second: QuestionDesktop
+    let daemons: [ChildProcess]
+
+    static func with(screens: Bool = true, _ body: (TwoDesktops) async throws -> Void) async throws {
+        try await Desktop.with { first in
+            try await Desktop.with { second in
+                let states = ["\(first.directory)/system", "\(second.directory)/system"]
+                try await createTwoSystems(states[0], states[1])
+                guard screens else {
+                    try await Self.run(
+                        QuestionDesktop(desktop: first, state: states[0], environment: first.environment),
+                        QuestionDesktop(desktop: second, state: states[1], environment: second.environment),
+                        body
+                    )
+                    return
+                }
+                try await first.withScreen { firstEnvironment in
+                    try await second.withScreen { secondEnvironment in
+                        try await Self.run(
+                            QuestionDesktop(desktop: first, state: states[0], environment: firstEnvironment),
+                            QuestionDesktop(desktop: second, state: states[1], environment: secondEnvironment),
+                            body
+                        )
+                    }
+                }
+            }
+        }
+    }
+
+    private static func run(
+        _ first: QuestionDesktop,
+        _ second: QuestionDesktop,
+        _ body: (TwoDesktops) async throws -> Void
+    ) async throws {
+        var daemons: [ChildProcess] = []
+        do {
+            for desktop in [first, second] { daemons.append(try await desktop.startDaemon()) }
+            try await body(TwoDesktops(first: first, second: second, daemons: daemons))
+        } catch {
+            for daemon in daemons { await daemon.stop() }
+            throw error
+        }
+        for daemon in daemons {
+            await daemon.stop()
+            // One may have been killed by its test.
+            #expect(daemon.exitCode == 0 || daemon.exitCode == 128 + 9)
+        }
+    }
+
+    /// Starts `notify` on the first system.
+    func ask(_ arguments: String...) throws -> ChildProcess {
+        try self.first.start(
+            [try builtProgram("remotesystems"), "notify", "--loopback", "--state-directory", self.first.state]
+                + arguments
+        )
+    }
+
+    func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
+        _ = try await IntegrationSupport.eventually(what, within: .seconds(60), every: .milliseconds(100)) {
+            try await isTrue() ? true : nil
+        }
+    }
+}
+
+extension Desktop {
+    /// Runs `body` with a session bus, a screen and a notification server. `body` gets the environment.
+    ///
+    /// - Parameter start: starts the server, and returns its processes. Defaults to dunst.
+    func withScreen(
+        startingServer start: ([String: String]) async throws -> [ChildProcess] = Self.startDunst,
+        _ body: ([String: String]) async throws -> Void
+    ) async throws {
+        // The server lets a program choose among several actions. This one chooses the first. Bodies are markup.
+        try FileManager.default.createDirectory(
+            atPath: "\(self.directory)/config/dunst",
+            withIntermediateDirectories: true
+        )
+        try self.write("[global]\n    dmenu = /usr/bin/head -n 1\n    markup = full\n", to: "config/dunst/dunstrc")
+        try await self.withBus { bus in
+            var processes: [ChildProcess] = []
+            do {
+                let screen = try ChildProcess(["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24"])
+                processes.append(screen)
+                let display = try await eventually("the screen", within: .seconds(60)) { screen.lines.first }
+                let environment = self.environment.merging(bus) { $1 }.merging(["DISPLAY": ":\(display)"]) { $1 }
+                processes += try await start(environment)
+                try await body(environment)
+            } catch {
+                for process in processes.reversed() { await process.stop() }
+                throw error
+            }
+            for process in processes.reversed() { await process.stop() }
+        }
+    }
+    /// Starts the notification server dunst, and waits until it responds.
+    static func startDunst(_ environment: [String: String]) async throws -> [ChildProcess] {
+        let server = try ChildProcess(["dunst"], environment: environment, readsErrors: true)
+        do {
+            _ = try await eventually("the notification server", within: .seconds(60)) {
+                guard server.exitCode == nil else { throw IntegrationError("dunst has ended: \(server.lines)") }
+                let control = try ChildProcess(["dunstctl", "count"], environment: environment)
+                return try await control.exit(within: .seconds(60)) == 0 ? true : nil
+            }
+        } catch {
+            await server.stop()
+            throw error
+        }
+        return [server]
+    }
+}

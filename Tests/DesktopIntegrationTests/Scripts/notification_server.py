@@ -1,0 +1,89 @@
+# This source file is part of the RemoteSystems open source project
+# SPDX-License-Identifier: Apache-2.0
+
+"""Is a notification server on the session bus, in one of several kinds.
+
+Usage: notification_server.py KIND
+
+Prints "ready", then a line of JSON for each call of Notify and CloseNotification. SIGUSR1 makes its user act on the last
+notification: type a text where there is a field, or else choose the first action.
+
+KIND  reply  has text fields, as Plasma does
+      bare   has no capabilities
+      zero   gives every notification the number 0
+      same   gives every notification the number 1
+      hang   never responds to Notify
+      crash  ends at the first Notify
+      lie    also reports actions, closings and texts of numbers that it never gave
+"""
+
+import json
+import os
+import signal
+import sys
+
+from gi.repository import Gio, GLib
+
+NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
+XML = """
+<node><interface name="org.freedesktop.Notifications">
+  <method name="GetServerInformation"><arg type="s" direction="out"/><arg type="s" direction="out"/>
+    <arg type="s" direction="out"/><arg type="s" direction="out"/></method>
+  <method name="GetCapabilities"><arg type="as" direction="out"/></method>
+  <method name="Notify"><arg type="s" direction="in"/><arg type="u" direction="in"/><arg type="s" direction="in"/>
+    <arg type="s" direction="in"/><arg type="s" direction="in"/><arg type="as" direction="in"/>
+    <arg type="a{sv}" direction="in"/><arg type="i" direction="in"/><arg type="u" direction="out"/></method>
+  <method name="CloseNotification"><arg type="u" direction="in"/></method>
+</interface></node>
+"""
+CAPABILITIES = {"reply": ["actions", "body", "inline-reply"], "bare": []}
+
+kind = sys.argv[1]
+bus = Gio.bus_get_sync(Gio.BusType.SESSION)
+last = {"id": 0, "actions": []}
+
+
+def emit(signal_name, types, *values):
+    bus.emit_signal(None, PATH, NAME, signal_name, GLib.Variant(types, values))
+
+
+def called(_bus, _sender, _path, _interface, method, parameters, invocation):
+    values = parameters.unpack()
+    if method == "GetServerInformation":
+        invocation.return_value(GLib.Variant("(ssss)", ("test", "test", "1", "1.3")))
+    elif method == "GetCapabilities":
+        invocation.return_value(GLib.Variant("(as)", (CAPABILITIES.get(kind, ["actions", "body"]),)))
+    elif method == "Notify":
+        print(json.dumps({"notify": values[3], "body": values[4], "actions": values[5]}), flush=True)
+        if kind == "crash":
+            os._exit(1)
+        if kind == "hang":
+            return
+        last["id"] = {"zero": 0, "same": 1}.get(kind, values[1] or last["id"] + 1)
+        last["actions"] = values[5]
+        if kind == "lie":
+            emit("ActionInvoked", "(us)", 4711, "yes")
+            emit("ActionInvoked", "(us)", last["id"] + 1, "yes")
+            emit("NotificationReplied", "(us)", last["id"] + 1, "text")
+            emit("NotificationClosed", "(uu)", last["id"] + 1, 2)
+            emit("NotificationClosed", "(uu)", last["id"] + 2, 77)
+        invocation.return_value(GLib.Variant("(u)", (last["id"],)))
+    else:
+        print(json.dumps({"close": values[0]}), flush=True)
+        invocation.return_value(None)
+        emit("NotificationClosed", "(uu)", values[0], 3)
+
+
+def act():
+    if "inline-reply" in last["actions"]:
+        emit("NotificationReplied", "(us)", last["id"], "Because")
+    else:
+        emit("ActionInvoked", "(us)", last["id"], last["actions"][0])
+    return True
+
+
+node = Gio.DBusNodeInfo.new_for_xml(XML)
+bus.register_object(PATH, node.interfaces[0], called, None, None)
+Gio.bus_own_name_on_connection(bus, NAME, Gio.BusNameOwnerFlags.NONE, lambda *_: print("ready", flush=True), None)
+GLib.unix_signal_add(GLib.PRIORITY_HIGH, signal.SIGUSR1, act)
+GLib.MainLoop().run()
