@@ -299,7 +299,7 @@ if !isFetched {
         // An installed application, for tests of the host daemon.
         .executableTarget(
             name: "installed-application",
-            dependencies: ["RemoteSystems", "RemoteSystemsDesktop", lifecycle],
+            dependencies: ["RemoteSystems", "RemoteSystemsDesktop", "UserNotifications", lifecycle],
             path: "Tests/InstalledApplication",
             swiftSettings: settings
         ),
@@ -314,8 +314,8 @@ if !isFetched {
         .testTarget(
             name: "HostDaemonTests",
             dependencies: [
-                "IntegrationSupport", "RemoteSystems", "RemoteSystemsDesktop", "RemoteSystemsTesting", "remotesystems",
-                "installed-application",
+                "IntegrationSupport", "RemoteSystems", "RemoteSystemsDesktop", "RemoteSystemsTesting",
+                "UserNotifications", "remotesystems", "installed-application",
             ],
             exclude: ["Scripts"],
             swiftSettings: settings

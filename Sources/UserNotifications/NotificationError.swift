@@ -5,7 +5,7 @@
 public struct NotificationError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure. Later versions may add codes: write a default case.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Kind: String {
+        private enum Kind: String, CaseIterable {
             case invalidContent, limitExceeded, payloadTooLarge, categoryUnknown, tooManyPending, notAuthorized
             case triggerInvalid, locationUnavailable, rateLimited, requestUnknown, notShown, storeFailed
         }
@@ -14,6 +14,8 @@ public struct NotificationError: Error, Sendable, Hashable, CustomStringConverti
 
         /// The code's name, as the command line prints it.
         public var description: String { self.kind.rawValue }
+
+        static var all: [Code] { Kind.allCases.map { Code(kind: $0) } }
 
         /// A field is missing, has another type, or has a value that is not allowed.
         public static let invalidContent = Code(kind: .invalidContent)

@@ -5,12 +5,14 @@ import Foundation
 import RemoteSystems
 import RemoteSystemsDesktop
 import ServiceLifecycle
+import UserNotifications
 
 // An application that offers one service and ends by itself after a minute.
 //
 // Arguments: its id; the file in which it records its environment; the scheme of the URIs that it opens, or '-'; and
 // the network interface. Without the last two it opens nothing and stays on the loopback interface. With the variable
-// SESSION_BUS_DAEMON in its environment it finds its host daemon over the session bus, too.
+// SESSION_BUS_DAEMON in its environment it finds its host daemon over the session bus, too. With the id test.notified it
+// also handles the responses to its notifications.
 let arguments = CommandLine.arguments
 guard (3...5).contains(arguments.count) else { exit(64) }
 
@@ -48,6 +50,17 @@ let host = RemoteSystemHost(
 )
 try await withThrowingTaskGroup(of: Void.self) { group in
     group.addTask { try await host.run() }
+    if arguments[1] == "test.notified" {
+        group.addTask {
+            let center = try await UserNotificationCenter(
+                connectingToDaemonOf: configuration,
+                applicationName: "Calendar",
+                within: .seconds(30)
+            ) { record("response \($0.requestIdentifier) \($0.actionIdentifier)") }
+            try await Task.sleep(for: .seconds(60))
+            await center.close()
+        }
+    }
     // Limits the life of an application that a failed test has left behind.
     group.addTask { try await Task.sleep(for: .seconds(60)) }
     _ = try await group.next()

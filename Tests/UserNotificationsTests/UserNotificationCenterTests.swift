@@ -46,7 +46,7 @@ import UserNotifications
         #expect((first.requestIdentifier, first.actionIdentifier, first.userText) == ("42", "comment", "I am late"))
         // The second choice for 42 is no response.
         #expect(await responses.next()?.requestIdentifier == "43")
-        #expect(await center.deliveredNotifications.isEmpty)
+        #expect(try await center.deliveredNotifications.isEmpty)
     }
 
     @Test("An unknown category is an error that names it, and nothing is shown (N-29)")
@@ -70,12 +70,12 @@ import UserNotifications
     func delivered() async throws {
         let (center, desktop) = try await Self.staged()
         for (id, title) in [("1", "A"), ("2", "B"), ("1", "C")] { try await center.add(Self.request(id, title: title)) }
-        #expect(await center.deliveredNotifications.map(\.request.content.title) == ["B", "C"])
+        #expect(try await center.deliveredNotifications.map(\.request.content.title) == ["B", "C"])
         #expect(desktop.shown.map(\.content.title) == ["B", "C"])
-        await center.removeDeliveredNotifications(withIdentifiers: ["2", "unknown"])
+        try await center.removeDeliveredNotifications(withIdentifiers: ["2", "unknown"])
         #expect(desktop.shown.map(\.content.title) == ["C"])
-        await center.removeAllDeliveredNotifications()
-        #expect(await center.deliveredNotifications.isEmpty && desktop.shown.isEmpty)
+        try await center.removeAllDeliveredNotifications()
+        #expect(try await center.deliveredNotifications.isEmpty && desktop.shown.isEmpty)
     }
 
     @Test("A dismissal reaches the application only if the category asks for it (N-43, X-58)")
@@ -88,7 +88,7 @@ import UserNotifications
         var responses = center.responses.makeAsyncIterator()
         let response = try #require(await responses.next())
         #expect(response.requestIdentifier == "custom" && response.actionIdentifier == .dismiss)
-        #expect(await center.deliveredNotifications.isEmpty)
+        #expect(try await center.deliveredNotifications.isEmpty)
     }
 
     @Test("A notification whose banner has ended stays delivered (N-06)")
@@ -100,7 +100,7 @@ import UserNotifications
         desktop.choose("accept", on: "2")
         var responses = center.responses.makeAsyncIterator()
         _ = await responses.next()
-        #expect(await center.deliveredNotifications.map(\.request.identifier) == ["1"])
+        #expect(try await center.deliveredNotifications.map(\.request.identifier) == ["1"])
     }
 
     @Test("In the foreground, the application decides how a notification is shown (X-57)")
@@ -128,7 +128,7 @@ import UserNotifications
         await #expect(throws: NotificationError(.notShown, "There is no server.")) {
             try await center.add(Self.request("1", title: "B"))
         }
-        #expect(await center.deliveredNotifications.map(\.request.content.title) == ["A"])
+        #expect(try await center.deliveredNotifications.map(\.request.content.title) == ["A"])
     }
 
     @Test("Badges and categories have limits (N-05, N-52)")
@@ -149,7 +149,7 @@ import UserNotifications
     func full() async throws {
         let (center, desktop) = try await Self.staged()
         for number in 0...UserNotificationCenter.maxDelivered { try await center.add(Self.request("\(number)")) }
-        #expect(await center.deliveredNotifications.count == UserNotificationCenter.maxDelivered)
+        #expect(try await center.deliveredNotifications.count == UserNotificationCenter.maxDelivered)
         #expect(desktop.shown.first?.identifier == "1")
     }
 
@@ -171,15 +171,15 @@ import UserNotifications
                     )
                 )
             }
-            #expect(await center.pendingNotifications.map(\.request.identifier) == ["removed", "soon", "late"])
-            await center.removePendingNotifications(withIdentifiers: ["removed", "unknown"])
+            #expect(try await center.pendingNotifications.map(\.request.identifier) == ["removed", "soon", "late"])
+            try await center.removePendingNotifications(withIdentifiers: ["removed", "unknown"])
             try await stage.clock.advance(by: .seconds(89))
             #expect(desktop.history.isEmpty)
             try await stage.clock.advance(by: .seconds(2))
             #expect(desktop.history.map(\.identifier) == ["soon"])
-            #expect(await center.pendingNotifications.map(\.request.identifier) == ["late"])
-            #expect(await center.deliveredNotifications.map(\.request.identifier) == ["soon"])
-            await center.removeAllPendingNotifications()
+            #expect(try await center.pendingNotifications.map(\.request.identifier) == ["late"])
+            #expect(try await center.deliveredNotifications.map(\.request.identifier) == ["soon"])
+            try await center.removeAllPendingNotifications()
             try await stage.clock.advance(by: .seconds(7200))
             #expect(desktop.history.count == 1)
         }

@@ -397,6 +397,9 @@ public final class RemoteSystemHost: Service {
         _ = await self.core.isClosing
     }
 
+    /// Starts an installed application unless it runs, and waits until it can be reached.
+    package func bringUp(_ application: String) async { _ = await self.core.referral?.starter.bringUp(application) }
+
     /// Closes all connections, then the listener. It keeps listening while running requests finish: new callers then
     /// get the refusal "shutting down", which is more precise than a failed connection.
     private func stop() async {

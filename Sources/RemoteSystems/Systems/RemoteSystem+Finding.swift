@@ -65,6 +65,24 @@ extension RemoteSystem {
         within limit: Duration = .seconds(5),
         configuration: RemoteSystemsConfiguration
     ) async throws -> RemoteSystem? {
+        try await self.find(offering: service, within: limit, configuration: configuration) { _ in true }
+    }
+
+    /// Finds this system's host that offers an app service, as ``find(offering:within:configuration:)`` does.
+    package static func findLocal(
+        offering service: String,
+        within limit: Duration,
+        configuration: RemoteSystemsConfiguration
+    ) async throws -> RemoteSystem? {
+        try await self.find(offering: service, within: limit, configuration: configuration, where: \.isLocal)
+    }
+
+    private static func find(
+        offering service: String,
+        within limit: Duration,
+        configuration: RemoteSystemsConfiguration,
+        where suits: (RemoteSystem) -> Bool
+    ) async throws -> RemoteSystem? {
         try ArgumentCheck.check("RemoteSystem.find(within:)", limit, in: .milliseconds(1) ... .seconds(3600))
         let context = ApplicationContext(configuration)
         let watcher = RemoteSystemWatcher(context, filters: [.service(service)])
@@ -76,7 +94,7 @@ extension RemoteSystem {
         }
         defer { timer.cancel() }
         var found: RemoteSystem?
-        for await case .added(let system) in events {
+        for await case .added(let system) in events where suits(system) {
             found = system
             break
         }

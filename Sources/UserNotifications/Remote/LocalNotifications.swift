@@ -17,6 +17,8 @@ package struct ListedNotification: Sendable {
     /// The name of the system that has sent it; `nil` for this one.
     package var systemName: String?
     package var isShown: Bool
+    /// The date of its arrival.
+    package var date: Date
 
     package init(_ set: ValueSet) throws(NotificationError) {
         let reader = FieldReader(set)
@@ -25,9 +27,8 @@ package struct ListedNotification: Sendable {
         self.systemID = try reader.requiredString("SystemId")
         self.systemName = try reader.string("SystemName")
         self.isShown = try reader.bool("Shown") ?? false
-        var notification = set
-        for key in ["Key", "Application", "SystemId", "SystemName", "Shown"] { notification[key] = nil }
-        self.notification = try RemoteNotification(notification)
+        self.date = set["Date"]?.date ?? .distantPast
+        self.notification = try RemoteNotification(local: set)
     }
 }
 
@@ -91,8 +92,7 @@ package final class LocalNotifications: Sendable {
     package func watch() async throws -> [ListedNotification] { try await self.list(NotificationMessage.watch) }
 
     private func list(_ type: String) async throws -> [ListedNotification] {
-        let response = try await self.connection.send(["Type": .string(type)]).get()
-        return try (response["Notifications"]?.array ?? []).compactMap(\.dictionary).map { try ListedNotification($0) }
+        try NotificationMessage.listed(try await self.connection.send(["Type": .string(type)]).get())
     }
 
     /// Delivers a notification when its trigger fires, also after this program has ended.
@@ -109,9 +109,8 @@ package final class LocalNotifications: Sendable {
 
     /// Lists the notifications that wait for their triggers, the next first.
     package func pending() async throws -> [ScheduledNotification] {
-        let response = try await self.connection.send(["Type": .string(NotificationMessage.pending)]).get()
-        return try (response["Notifications"]?.array ?? []).compactMap(\.dictionary)
-            .map { try ScheduledNotification($0) }
+        let message: ValueSet = ["Type": .string(NotificationMessage.pending)]
+        return try NotificationMessage.scheduled(try await self.connection.send(message).get())
     }
 
     /// Removes notifications that wait for their triggers.

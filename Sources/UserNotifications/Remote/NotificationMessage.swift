@@ -29,9 +29,10 @@ enum NotificationMessage {
     // Those of the requests that the service sends.
     static let response = "response"
     static let event = "event"
+    static let present = "present"
 
     static func deliver(_ notification: RemoteNotification) -> ValueSet {
-        var message = notification.valueSet
+        var message = notification.localValueSet
         message["Type"] = .string(Self.deliver)
         return message
     }
@@ -40,8 +41,17 @@ enum NotificationMessage {
         ["Type": .string(Self.withdraw), "Ids": .array(identifiers.map { .string($0) })]
     }
 
-    static func resume(_ identifiers: [String]) -> ValueSet {
-        ["Type": .string(Self.resume), "Ids": .array(identifiers.map { .string($0) })]
+    /// - Parameter isForeground: whether the sender decides how its notifications are shown.
+    static func resume(_ identifiers: [String], isForeground: Bool = false) -> ValueSet {
+        var message: ValueSet = ["Type": .string(Self.resume), "Ids": .array(identifiers.map { .string($0) })]
+        if isForeground { message["Foreground"] = true }
+        return message
+    }
+
+    static func present(_ notification: RemoteNotification) -> ValueSet {
+        var message = notification.localValueSet
+        message["Type"] = .string(Self.present)
+        return message
     }
 
     static func response(_ response: NotificationResponse) -> ValueSet {
@@ -88,7 +98,29 @@ enum NotificationMessage {
         set["SystemId"] = .string(entry.sender.systemID)
         set.put(entry.systemName, "SystemName")
         set["Shown"] = .bool(entry.isShown)
+        set["Date"] = .date(entry.arrived)
         return set
+    }
+
+    static func listed(_ response: ValueSet) throws(NotificationError) -> [ListedNotification] {
+        var list: [ListedNotification] = []
+        for set in (response["Notifications"]?.array ?? []).compactMap(\.dictionary) {
+            list.append(try ListedNotification(set))
+        }
+        return list
+    }
+
+    static func scheduled(_ response: ValueSet) throws(NotificationError) -> [ScheduledNotification] {
+        var list: [ScheduledNotification] = []
+        for set in (response["Notifications"]?.array ?? []).compactMap(\.dictionary) {
+            list.append(try ScheduledNotification(set))
+        }
+        return list
+    }
+
+    /// The code of an error that a service of this version has sent.
+    static func code(ofFailure failureCode: String) -> NotificationError.Code? {
+        NotificationError.Code.all.first { Self.failureCode($0) == failureCode }
     }
 
     static func failureCode(_ code: NotificationError.Code) -> String {

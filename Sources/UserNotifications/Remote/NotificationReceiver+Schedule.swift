@@ -64,7 +64,9 @@ extension NotificationReceiver {
             let sender = due.entry.sender
             let entry: ReceivedNotifications.Entry
             do throws(NotificationError) {
-                entry = try self.received.add(due.entry.notification, from: sender, name: nil, self.clock.now)
+                let notification = due.entry.notification
+                let (date, now) = (self.clock.date, self.clock.now)
+                entry = try self.received.add(notification, from: sender, name: nil, at: date, now)
             } catch {
                 // Too many wait for the user. It is not lost: it waits until there is room.
                 self.pending.postpone(due.entry, until: self.clock.date + Self.retryInterval)
@@ -119,7 +121,7 @@ extension NotificationReceiver {
     func record(_ entry: ReceivedNotifications.Entry) throws(NotificationError) -> NotificationRecord {
         let date = self.clock.date
         let rest = entry.expires.map { ($0 - self.clock.now).timeInterval }
-        return try NotificationRecord(entry, arrived: date, expires: rest.map { date + $0 })
+        return try NotificationRecord(entry, expires: rest.map { date + $0 })
     }
 
     /// Stores changes whose failure is not the caller's concern.

@@ -11,10 +11,12 @@ internal import ValueSets
 /// Receives the notifications of other systems, shows them to the user of this one, and sends the responses back.
 package actor NotificationReceiver: Service {
     /// The maximum number of responses that wait for one sender to connect again, and for all.
-    private static let maxWaiting = 64
-    private static let maxWaitingInAll = 512
+    static let maxWaiting = 64
+    static let maxWaitingInAll = 512
     /// The maximum number of programs of this system that watch.
     private static let maxWatchers = 16
+    /// The time for a sender to handle a response, and some for the way.
+    static let responseTime = UserNotificationCenter.responseTime + .seconds(5)
 
     let presenter: (any NotificationPresenter)?
     private let name: @Sendable (SystemID) -> String?
@@ -27,12 +29,16 @@ package actor NotificationReceiver: Service {
     var pending = PendingNotifications()
     var clockWatch: WallClockWatch
     /// The connection over which each sender has sent last. Its responses go there.
-    private var links: [NotificationSender: AppServiceConnection] = [:]
+    var links: [NotificationSender: AppServiceConnection] = [:]
     var waiting: [NotificationSender: [NotificationResponse]] = [:]
-    private var sending: Set<NotificationSender> = []
+    var sending: Set<NotificationSender> = []
+    /// The connections of the senders that decide how their notifications are shown.
+    var foreground: [NotificationSender: ObjectIdentifier] = [:]
+    /// Starts an application of this system that does not run; `nil` where that is not possible.
+    var wake: (@Sendable (_ application: String) async -> Void)?
     private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
     /// The last call of the presenter. Calls are made in order.
-    private var lastCall: Task<Void, Never>?
+    var lastCall: Task<Void, Never>?
     private var alarm: Task<Void, Never>?
 
     /// - Parameters:
@@ -53,6 +59,9 @@ package actor NotificationReceiver: Service {
         self.logger = configuration.logger
         self.received = ReceivedNotifications(self.clock.now)
     }
+
+    /// Sets what starts an application of this system that has a response and does not run.
+    package func setWake(_ wake: @escaping @Sendable (_ application: String) async -> Void) { self.wake = wake }
 
     /// The service with which other systems send notifications.
     package nonisolated var service: AppService {
@@ -75,6 +84,7 @@ package actor NotificationReceiver: Service {
     /// ``restore(_:)`` comes before it.
     package func run() async throws {
         self.showRestored()
+        for sender in self.waiting.keys { self.sendResponses(to: sender) }
         await self.deliverDue()
         if let presenter {
             await cancelWhenGracefulShutdown {
@@ -96,29 +106,42 @@ package actor NotificationReceiver: Service {
     ) async throws(NotificationError) -> NotificationDelivery {
         let sender = Self.sender(caller)
         try self.received.admit(sender, self.clock.now)
-        let notification = try RemoteNotification(message)
+        let notification =
+            caller.isLocal ? try RemoteNotification(local: message) : try RemoteNotification(message)
         guard notification.request.content.hasAlert else {
             return NotificationDelivery(.withheld, reason: "The notification has no text.")
         }
         let name = caller.isLocal ? nil : self.name(caller.systemID) ?? "\(caller.systemID.short)"
-        let entry = try self.received.add(notification, from: sender, name: name, self.clock.now)
+        let (date, now) = (self.clock.date, self.clock.now)
+        let entry = try self.received.add(notification, from: sender, name: name, at: date, now)
         self.resume(sender, over: connection)
         self.setAlarm()
         self.report("delivered", entry)
+        // A later one with the same identifier waited for its trigger.
+        let pending = PendingNotifications.Key(sender: sender, identifier: notification.request.identifier)
+        let replaced = self.pending.remove(pending)
         // It is shown even if it cannot be stored.
-        await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
+        await self.commitOrLog { () throws(NotificationError) in
+            let removal = replaced.map {
+                NotificationStoreChange.remove(.pending, key: NotificationRecord.key(of: $0.key))
+            }
+            return [.put(try self.record(entry))] + [removal].compactMap(\.self)
+        }
         return await self.show(entry)
     }
 
     /// Sends the sender's responses over this connection from now on, with those that were not sent yet.
     ///
+    /// - Parameter isForeground: whether the sender decides how its notifications are shown.
     /// - Returns: which of the notifications still wait for the user, and how many responses were not sent yet.
     func resume(
         _ identifiers: [String],
         _ caller: AppServiceCaller,
+        isForeground: Bool,
         over connection: AppServiceConnection
     ) -> NotificationResumption {
         let sender = Self.sender(caller)
+        self.foreground[sender] = isForeground ? ObjectIdentifier(connection) : nil
         let resumption = NotificationResumption(
             waiting: identifiers.filter { self.received.contains($0, of: sender) },
             responseCount: self.waiting[sender]?.count ?? 0
@@ -167,103 +190,16 @@ package actor NotificationReceiver: Service {
     func ended(_ connection: ObjectIdentifier) {
         self.watchers.removeValue(forKey: connection)?.end()
         for (sender, link) in self.links where ObjectIdentifier(link) == connection { self.links[sender] = nil }
+        for (sender, link) in self.foreground where link == connection { self.foreground[sender] = nil }
     }
 
     static func sender(_ caller: AppServiceCaller) -> NotificationSender {
         NotificationSender(
             systemID: "\(caller.systemID)",
             application: caller.claimedApplicationID,
-            linkedAccountID: caller.authorizationKind == .sameUser ? nil : caller.accountID.map { "\($0)" }
+            linkedAccountID: caller.authorizationKind == .sameUser ? nil : caller.accountID.map { "\($0)" },
+            isLocal: caller.isLocal
         )
-    }
-
-    // MARK: Showing
-
-    func show(_ entry: ReceivedNotifications.Entry, isSilenced: Bool = false) async -> NotificationDelivery {
-        guard let presenter else {
-            return NotificationDelivery(.kept, reason: "The system has no desktop that shows notifications.")
-        }
-        let failure = await self.inOrder {
-            // A later notification may have replaced it, or the sender has withdrawn it.
-            guard await self.isCurrent(entry) else { return nil as String? }
-            do {
-                var presented = entry.presented
-                presented.isSilenced = isSilenced
-                await self.presents(entry)
-                try await presenter.show(presented)
-                await self.shown(entry.key)
-                return nil
-            } catch {
-                return (error as? NotificationError)?.message ?? "The notification server does not respond."
-            }
-        }
-        guard let failure else { return NotificationDelivery(.shown) }
-        self.logger.info("A notification was not shown", metadata: ["reason": "\(failure)"])
-        return NotificationDelivery(.kept, reason: failure)
-    }
-
-    /// Shows again what an earlier process has shown, without a sound.
-    private func showRestored() {
-        let restored = self.received.all.filter { self.restored.contains($0.key) }
-        self.restored = []
-        guard self.presenter != nil, !restored.isEmpty else { return }
-        _ = self.clock.task { for entry in restored { _ = await self.show(entry, isSilenced: true) } }
-    }
-
-    private func isCurrent(_ entry: ReceivedNotifications.Entry) -> Bool {
-        self.received[entry.key]?.number == entry.number
-    }
-
-    private func presents(_ entry: ReceivedNotifications.Entry) { self.received.present(entry) }
-
-    private func shown(_ key: String) async {
-        self.received.set(key, isShown: true)
-        // Without it, another process would show it a second time.
-        guard let presenter = self.presenter as? any PlacedNotificationPresenter,
-            let entry = self.received.set(key, place: presenter.place(of: key))
-        else { return }
-        await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
-    }
-
-    private func close(_ entry: ReceivedNotifications.Entry, _ event: String) async {
-        self.report(event, entry)
-        guard let presenter else { return }
-        await self.inOrder { await presenter.close(entry.key) }
-    }
-
-    private func inOrder<Result: Sendable>(_ call: @escaping @Sendable () async -> Result) async -> Result {
-        let last = self.lastCall
-        let task = self.clock.task {
-            await last?.value
-            return await call()
-        }
-        self.lastCall = self.clock.task { _ = await task.value }
-        return await task.value
-    }
-
-    private func received(_ event: NotificationPresenterEvent) async {
-        switch event {
-        case .activated(let key, let action, let text, _):
-            // The user has seen another text, and is asked again.
-            guard self.received.isPresented(key) else { return }
-            do throws(NotificationError) {
-                try await self.respond(key, action, text: text)
-            } catch {
-                self.logger.debug("A response was not accepted", metadata: ["reason": "\(error)"])
-            }
-        case .closed(let key, .dismissed):
-            guard self.received.isPresented(key), let entry = self.received.remove(key) else { return }
-            self.setAlarm()
-            self.report("dismissed", entry)
-            if entry.notification.category?.options.contains(.customDismissAction) == true {
-                await self.responded(entry, .dismiss, nil)
-            } else {
-                await self.commitOrLog { [.remove(.received, key: key)] }
-            }
-        case .closed(let key, _):
-            // It stays in the list.
-            self.received.set(key, isShown: false)
-        }
     }
 
     func setAlarm() {
@@ -284,56 +220,6 @@ package actor NotificationReceiver: Service {
         await self.commitOrLog { expired.map { .remove(.received, key: $0.key) } }
         for entry in expired { await self.close(entry, "expired") }
         await self.deliverDue()
-    }
-
-    // MARK: Responses
-
-    private func responded(
-        _ entry: ReceivedNotifications.Entry,
-        _ action: NotificationActionIdentifier,
-        _ text: String?
-    ) async {
-        let response = NotificationResponse(
-            id: UUID().uuidString.lowercased(),
-            requestIdentifier: entry.notification.request.identifier,
-            actionIdentifier: action,
-            userText: text
-        )
-        guard self.waiting.values.reduce(0, { $0 + $1.count }) < Self.maxWaitingInAll,
-            self.waiting[entry.sender, default: []].count < Self.maxWaiting
-        else {
-            self.logger.warning("A response was dropped: too many wait for their senders")
-            return
-        }
-        self.waiting[entry.sender, default: []].append(response)
-        // Together, so that an answer is neither lost nor asked for again.
-        await self.commitOrLog { () throws(NotificationError) in
-            [
-                .remove(.received, key: entry.key),
-                .put(try NotificationRecord(response, to: entry.sender, date: self.clock.date)),
-            ]
-        }
-        self.sendResponses(to: entry.sender)
-    }
-
-    private func sendResponses(to sender: NotificationSender) {
-        guard self.waiting[sender] != nil, let link = self.links[sender], self.sending.insert(sender).inserted else {
-            return
-        }
-        _ = self.clock.task { await self.sendResponses(to: sender, over: link) }
-    }
-
-    private func sendResponses(to sender: NotificationSender, over link: AppServiceConnection) async {
-        while let response = self.waiting[sender]?.first {
-            let sent = try? await link.send(NotificationMessage.response(response), timeout: .seconds(10))
-            guard sent?.status == .success else { break }
-            self.waiting[sender]?.removeAll { $0.id == response.id }
-            if self.waiting[sender]?.isEmpty == true { self.waiting[sender] = nil }
-            await self.commitOrLog { [.remove(.response, key: response.id)] }
-        }
-        self.sending.remove(sender)
-        // The sender may have connected again meanwhile.
-        if let current = self.links[sender], current !== link { self.sendResponses(to: sender) }
     }
 
     func report(_ event: String, _ entry: ReceivedNotifications.Entry) {

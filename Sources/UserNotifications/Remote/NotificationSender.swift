@@ -7,6 +7,8 @@ struct NotificationSender: Sendable, Hashable {
     var application: String
     /// The linked account of the system; `nil` for a system of the own account.
     var linkedAccountID: String?
+    /// Whether it is a program of this system.
+    var isLocal = false
 
     /// What limits are counted for: the system. All systems of a linked account count as one, because that account
     /// can certify any number of them.

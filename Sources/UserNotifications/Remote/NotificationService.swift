@@ -33,10 +33,17 @@ struct NotificationService: AppServiceProvider {
             return ["Count": .integer(Int64(await self.receiver.withdraw(identifiers, by: request.caller)))]
         case NotificationMessage.resume:
             let identifiers = try reader.strings("Ids", max: ReceivedNotifications.maxPerSystem)
-            return await self.receiver.resume(identifiers, request.caller, over: request.connection).valueSet
+            let isForeground = try reader.bool("Foreground") ?? false
+            return await self.receiver.resume(
+                identifiers,
+                request.caller,
+                isForeground: isForeground && request.caller.isLocal,
+                over: request.connection
+            ).valueSet
         case NotificationMessage.list:
             try Self.checkIsLocal(request.caller)
-            return NotificationMessage.list(await self.receiver.list())
+            let isOwn = try reader.bool("Own") ?? false
+            return NotificationMessage.list(await self.receiver.list().filter { !isOwn || $0.sender == sender })
         case NotificationMessage.watch:
             try Self.checkIsLocal(request.caller)
             return NotificationMessage.list(try await self.receiver.watch(request.connection))
@@ -45,7 +52,8 @@ struct NotificationService: AppServiceProvider {
             return ["Date": .date(try await self.receiver.schedule(message, by: sender))]
         case NotificationMessage.pending:
             try Self.checkIsLocal(request.caller)
-            return NotificationMessage.pending(await self.receiver.pending.all)
+            let isOwn = try reader.bool("Own") ?? false
+            return NotificationMessage.pending(await self.receiver.pending.all.filter { !isOwn || $0.sender == sender })
         case NotificationMessage.cancel:
             try Self.checkIsLocal(request.caller)
             let identifiers = try reader.strings("Ids", max: NotificationLimits.pendingRequests)

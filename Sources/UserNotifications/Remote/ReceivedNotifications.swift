@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+
 /// The notifications of other systems and programs that wait for the user of this system.
 struct ReceivedNotifications {
     struct Entry: Sendable, Hashable {
@@ -13,6 +15,8 @@ struct ReceivedNotifications {
         /// Whether the presenter shows it now.
         var isShown = false
         var expires: ContinuousClock.Instant?
+        /// The date of its arrival.
+        var arrived: Date
         /// The order of arrival.
         var number: UInt64
         /// The number of the notification that was given to the presenter last. What the user does concerns that one.
@@ -70,6 +74,7 @@ struct ReceivedNotifications {
         _ notification: RemoteNotification,
         from sender: NotificationSender,
         name: String?,
+        at date: Date = .now,
         _ now: ContinuousClock.Instant
     ) throws(NotificationError) -> Entry {
         let known = self.keys[sender]?[notification.request.identifier]
@@ -91,6 +96,7 @@ struct ReceivedNotifications {
             systemName: name,
             isShown: known.flatMap { self.entries[$0]?.isShown } ?? false,
             expires: notification.expiration.map { now + $0 },
+            arrived: date,
             number: self.lastNumber,
             presentedNumber: known.flatMap { self.entries[$0]?.presentedNumber },
             place: known.flatMap { self.entries[$0]?.place }

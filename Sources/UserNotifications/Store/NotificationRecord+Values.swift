@@ -62,13 +62,13 @@ extension NotificationRecord {
     // MARK: Received
 
     /// - Parameter expires: the date at which the notification is withdrawn; `nil` for never.
-    init(_ entry: ReceivedNotifications.Entry, arrived: Date, expires: Date?) throws(NotificationError) {
+    init(_ entry: ReceivedNotifications.Entry, expires: Date?) throws(NotificationError) {
         var set = entry.notification.localValueSet
         set["Sender"] = .dictionary(entry.sender.valueSet)
         set.put(entry.systemName, "SystemName")
         set.put(entry.place, "Place")
         if let expires { set["Expires"] = .date(expires) }
-        try self.init(.received, key: entry.key, date: arrived, set)
+        try self.init(.received, key: entry.key, date: entry.arrived, set)
     }
 
     func received() throws(NotificationError) -> (ReceivedNotifications.Entry, expires: Date?) {
@@ -82,6 +82,7 @@ extension NotificationRecord {
             sender: try NotificationSender(try reader.dictionary("Sender") ?? [:]),
             notification: try RemoteNotification(local: set),
             systemName: try reader.string("SystemName"),
+            arrived: self.date,
             number: number,
             place: try reader.string("Place")
         )
@@ -112,6 +113,7 @@ extension NotificationSender {
     fileprivate var valueSet: ValueSet {
         var set: ValueSet = ["System": .string(self.systemID), "Application": .string(self.application)]
         set.put(self.linkedAccountID, "Account")
+        if self.isLocal { set["Local"] = true }
         return set
     }
 
@@ -120,7 +122,8 @@ extension NotificationSender {
         self.init(
             systemID: try reader.requiredString("System"),
             application: try reader.requiredString("Application"),
-            linkedAccountID: try reader.string("Account")
+            linkedAccountID: try reader.string("Account"),
+            isLocal: try reader.bool("Local") ?? false
         )
     }
 }

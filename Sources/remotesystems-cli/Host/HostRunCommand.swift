@@ -69,6 +69,10 @@ struct HostRunCommand: Subcommand {
             services: [.ping] + [notifications?.service].compactMap(\.self),
             options: await Self.hostOptions(settings, registry: registry, socket: socket, logger: logger)
         )
+        await notifications?.setWake { application in
+            guard await registry.applications().contains(where: { $0.id == application }) else { return }
+            await host.bringUp(application)
+        }
         let bus = RegistryBus(
             host: host,
             system: try RemoteSystemsAccount(configuration).identity().systemID,

@@ -1,0 +1,150 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystems
+internal import ValueSets
+
+/// Leaves the notifications of an application to the host daemon of this system.
+actor DaemonKeeper: NotificationKeeper {
+    private let applicationName: String
+    private let owner: NotificationKeeperOwner
+    private var connection: LongLivedConnection?
+    private var isForeground = false
+
+    init(applicationName: String, owner: NotificationKeeperOwner) {
+        self.applicationName = applicationName
+        self.owner = owner
+    }
+
+    /// Finds the daemon, and reports responses from then on.
+    func open(_ configuration: RemoteSystemsConfiguration, within limit: Duration) async throws {
+        guard
+            let system = try await RemoteSystem.findLocal(
+                offering: NotificationMessage.service,
+                within: limit,
+                configuration: configuration
+            )
+        else {
+            throw RemoteSystemError(
+                .unreachable,
+                "This system has no host daemon that receives notifications. Start one with 'remotesystems host run'.",
+                side: .local
+            )
+        }
+        let connection = LongLivedConnection(
+            to: NotificationMessage.description,
+            RemoteSystemConnectionRequest(system: system),
+            onRequest: { [weak self] request in
+                guard let self else { throw AppServiceFailure("The application has ended.", canRetry: true) }
+                return try await self.respond(to: request.message)
+            }
+        )
+        self.connection = connection
+        connection.onStateChanged { [weak self] state in
+            guard case .connected = state else { return }
+            Task { [weak self] in await self?.resume() }
+        }
+        try connection.start()
+        try await self.send(NotificationMessage.resume([], isForeground: self.isForeground))
+    }
+
+    /// The daemon sends the responses over this connection from now on.
+    private func resume() async {
+        _ = try? await self.send(NotificationMessage.resume([], isForeground: self.isForeground))
+    }
+
+    @discardableResult
+    private func send(_ message: ValueSet) async throws -> ValueSet {
+        guard let connection else {
+            throw RemoteSystemError(.connectionLost, "The centre is closed.", side: .local)
+        }
+        do {
+            // Every request may be repeated: identifiers replace and remove.
+            return try await connection.send(message, timeout: .seconds(10), retry: .idempotent).get()
+        } catch let error as RemoteSystemError {
+            guard let code = error.failureCode.flatMap(NotificationMessage.code(ofFailure:)) else { throw error }
+            throw NotificationError(code, error.message)
+        }
+    }
+
+    // The daemon decides by what its server can show.
+    var capabilities: NotificationPresenterCapabilities? { nil }
+
+    func close() async {
+        await self.connection?.close()
+        self.connection = nil
+    }
+
+    func setForeground(_ isForeground: Bool) async {
+        self.isForeground = isForeground
+        await self.resume()
+    }
+
+    func add(_ notification: RemoteNotification) async throws {
+        var notification = notification
+        notification.applicationName = self.applicationName
+        guard notification.request.trigger == nil else {
+            try await self.send(NotificationMessage.schedule(notification))
+            return
+        }
+        try await self.send(NotificationMessage.deliver(notification))
+    }
+
+    var pending: [PendingNotification] {
+        get async throws {
+            let response = try await self.send(["Type": .string(NotificationMessage.pending), "Own": true])
+            return try NotificationMessage.scheduled(response)
+                .map { PendingNotification(request: $0.notification.request, date: $0.date) }
+        }
+    }
+
+    var delivered: [DeliveredNotification] {
+        get async throws {
+            let response = try await self.send(["Type": .string(NotificationMessage.list), "Own": true])
+            return try NotificationMessage.listed(response).map { listed in
+                DeliveredNotification(
+                    request: listed.notification.request,
+                    category: listed.notification.category,
+                    date: listed.date
+                )
+            }
+        }
+    }
+
+    func removePending(_ identifiers: [String]) async throws {
+        guard !identifiers.isEmpty else { return }
+        try await self.send(NotificationMessage.cancel(identifiers, of: nil))
+    }
+
+    func removeDelivered(_ identifiers: [String]) async throws {
+        guard !identifiers.isEmpty else { return }
+        try await self.send(NotificationMessage.withdraw(identifiers))
+    }
+
+    /// Responds to what the daemon asks.
+    private func respond(to message: ValueSet) async throws -> ValueSet {
+        guard let delegate = self.owner.delegate else {
+            throw AppServiceFailure("The application has ended.", canRetry: true)
+        }
+        do {
+            let reader = FieldReader(message)
+            switch message["Type"]?.string {
+            case NotificationMessage.response:
+                let response = try NotificationResponse(try reader.dictionary("Response") ?? [:])
+                guard await delegate.handle(response) else {
+                    throw AppServiceFailure("Too many responses wait for the application.", canRetry: true)
+                }
+                return [:]
+            case NotificationMessage.present:
+                let notification = try RemoteNotification(local: message)
+                let presentation = await delegate.presentation(of: notification.request)
+                return ["Presentation": .integer(Int64(presentation.rawValue))]
+            default:
+                throw AppServiceFailure("The request is unknown to this version.")
+            }
+        } catch let error as NotificationError {
+            throw AppServiceFailure("\(error)")
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// Keeps the notifications of one application until they are due, shows them, and reports what the user responds.
+protocol NotificationKeeper: Sendable {
+    /// Delivers a notification when its trigger fires; at once without a trigger.
+    func add(_ notification: RemoteNotification) async throws
+
+    var pending: [PendingNotification] { get async throws }
+    var delivered: [DeliveredNotification] { get async throws }
+
+    /// Removes notifications. Unknown identifiers are ignored.
+    func removePending(_ identifiers: [String]) async throws
+    func removeDelivered(_ identifiers: [String]) async throws
+
+    /// The application comes into the foreground, where it decides how its notifications are shown, or leaves it.
+    func setForeground(_ isForeground: Bool) async
+
+    /// What the desktop can show; `nil` if that is not known.
+    var capabilities: NotificationPresenterCapabilities? { get async }
+
+    /// Stops to report responses.
+    func close() async
+}
+
+/// The application of a keeper, which does not keep it alive.
+final class NotificationKeeperOwner: Sendable {
+    private struct Weak: Sendable {
+        weak let delegate: (any NotificationKeeperDelegate)?
+    }
+
+    private let owner = Mutex(Weak(delegate: nil))
+
+    var delegate: (any NotificationKeeperDelegate)? { self.owner.withLock { $0.delegate } }
+
+    func set(_ delegate: any NotificationKeeperDelegate) { self.owner.withLock { $0 = Weak(delegate: delegate) } }
+}
+
+/// What a keeper asks of its application.
+protocol NotificationKeeperDelegate: AnyObject, Sendable {
+    /// How a notification is shown.
+    func presentation(of request: NotificationRequest) async -> NotificationPresentation
+
+    /// The user has responded.
+    ///
+    /// - Returns: whether the application has handled it. It is reported again otherwise, if it can be.
+    func handle(_ response: NotificationResponse) async -> Bool
+}

@@ -1,0 +1,227 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+
+/// Keeps the notifications of an application in its process, and shows them with a presenter.
+actor PresenterKeeper: NotificationKeeper {
+    private let presenter: any NotificationPresenter
+    private let applicationName: String
+    private let desktopEntry: String?
+    private let clock: FeatureClock
+    private let logger: Logger?
+    private let owner: NotificationKeeperOwner
+    private var waiting = PendingNotifications()
+    private var clockWatch: WallClockWatch
+    private var alarm: Task<Void, Never>?
+    private var shown: [DeliveredNotification] = []
+    private var reader: Task<Void, Never>?
+    /// The last call of the presenter. Calls are made in order.
+    private var lastCall: Task<Void, Never>?
+
+    init(
+        _ presenter: any NotificationPresenter,
+        applicationName: String,
+        desktopEntry: String?,
+        configuration: RemoteSystemsConfiguration?,
+        owner: NotificationKeeperOwner
+    ) {
+        self.presenter = presenter
+        self.applicationName = applicationName
+        self.desktopEntry = desktopEntry
+        self.clock = configuration.map { FeatureClock($0) } ?? .system
+        self.logger = configuration?.logger
+        self.clockWatch = WallClockWatch(self.clock)
+        self.owner = owner
+    }
+
+    deinit {
+        self.reader?.cancel()
+        self.alarm?.cancel()
+    }
+
+    var capabilities: NotificationPresenterCapabilities? { get async { await self.presenter.capabilities } }
+
+    // The application is asked about every notification.
+    func setForeground(_ isForeground: Bool) {}
+
+    func close() {
+        self.reader?.cancel()
+        self.alarm?.cancel()
+    }
+
+    // MARK: Delivering
+
+    func add(_ notification: RemoteNotification) async throws {
+        let request = notification.request
+        self.startReading()
+        guard let trigger = request.trigger else {
+            self.waiting.remove(self.key(request.identifier))
+            self.setAlarm()
+            return try await self.deliver(notification)
+        }
+        self.checkClock()
+        _ = try self.waiting.add(notification, trigger, from: self.sender, at: self.clock.date)
+        self.setAlarm()
+    }
+
+    private func deliver(_ remote: RemoteNotification) async throws {
+        let (request, category) = (remote.request, remote.category)
+        let presentation = await self.owner.delegate?.presentation(of: request) ?? .all
+        guard request.content.hasAlert, !presentation.isDisjoint(with: [.banner, .list]) else { return }
+        var presented = PresentedNotification(
+            identifier: request.identifier,
+            content: request.content,
+            category: category,
+            applicationName: self.applicationName
+        )
+        presented.desktopEntry = self.desktopEntry
+        presented.isSilenced = !presentation.contains(.sound)
+        if !presentation.contains(.banner) { presented.content.interruptionLevel = .passive }
+        let notification = DeliveredNotification(request: request, category: category, date: self.clock.date)
+        let previous = self.insert(notification)
+        do {
+            try await self.inOrder { [presenter, presented] in try await presenter.show(presented) }
+        } catch {
+            // A later request may have replaced it meanwhile. One that waited for its trigger stays in the list: the
+            // application does not learn of the failure and could not add it again.
+            if request.trigger == nil, let index = self.shown.firstIndex(where: { $0 == notification }) {
+                self.shown.remove(at: index)
+                if let previous { self.insert(previous) }
+            }
+            throw error as? NotificationError
+                ?? NotificationError(.notShown, "The notification server does not respond.")
+        }
+        while self.shown.count > UserNotificationCenter.maxDelivered { await self.close(self.shown.removeFirst()) }
+    }
+
+    @discardableResult
+    private func insert(_ notification: DeliveredNotification) -> DeliveredNotification? {
+        let index = self.shown.firstIndex { $0.request.identifier == notification.request.identifier }
+        let previous = index.map { self.shown.remove(at: $0) }
+        self.shown.append(notification)
+        return previous
+    }
+
+    var delivered: [DeliveredNotification] { self.shown }
+
+    func removeDelivered(_ identifiers: [String]) async {
+        let wanted = Set(identifiers)
+        let removed = self.shown.filter { wanted.contains($0.request.identifier) }
+        self.shown.removeAll { wanted.contains($0.request.identifier) }
+        for notification in removed { await self.close(notification) }
+    }
+
+    private func close(_ notification: DeliveredNotification) async {
+        try? await self.inOrder { [presenter] in await presenter.close(notification.request.identifier) }
+    }
+
+    private func inOrder(_ call: @escaping @Sendable () async throws -> Void) async throws {
+        let last = self.lastCall
+        let task = self.clock.task { () -> Result<Void, any Error> in
+            await last?.value
+            do { return .success(try await call()) } catch { return .failure(error) }
+        }
+        self.lastCall = self.clock.task { _ = await task.value }
+        try await task.value.get()
+    }
+
+    // MARK: Pending
+
+    var pending: [PendingNotification] {
+        self.waiting.all.map { PendingNotification(request: $0.notification.request, date: $0.date) }
+    }
+
+    func removePending(_ identifiers: [String]) {
+        for identifier in identifiers { self.waiting.remove(self.key(identifier)) }
+        self.setAlarm()
+    }
+
+    private nonisolated var sender: NotificationSender {
+        NotificationSender(systemID: "", application: self.applicationName)
+    }
+
+    private func key(_ identifier: String) -> PendingNotifications.Key {
+        PendingNotifications.Key(sender: self.sender, identifier: identifier)
+    }
+
+    private func checkClock() {
+        guard let change = self.clockWatch.change(self.clock) else { return }
+        _ = self.waiting.clockWasSet(by: change, to: self.clock.date)
+    }
+
+    private func setAlarm() {
+        self.alarm?.cancel()
+        guard let next = self.waiting.next else { return }
+        self.alarm = self.clock.task { [clock, weak self] in
+            guard (try? await clock.sleep(until: WallClockWatch.instant(of: next, clock))) != nil else { return }
+            await self?.deliverDue()
+        }
+    }
+
+    private func deliverDue() async {
+        self.checkClock()
+        let due = self.waiting.takeDue(at: self.clock.date)
+        self.setAlarm()
+        for due in due {
+            do {
+                try await self.deliver(due.entry.notification)
+            } catch {
+                self.logger?.warning(
+                    "A notification whose trigger fired was not shown",
+                    metadata: ["notification": "\(due.entry.key.identifier)", "reason": "\(error)"]
+                )
+            }
+        }
+    }
+
+    // MARK: Responses
+
+    private func startReading() {
+        guard self.reader == nil else { return }
+        let events = self.presenter.events
+        self.reader = Task { [weak self] in for await event in events { await self?.received(event) } }
+    }
+
+    private func received(_ event: NotificationPresenterEvent) async {
+        switch event {
+        case .activated(let identifier, let action, let text, _):
+            guard let index = self.shown.firstIndex(where: { $0.request.identifier == identifier }) else { return }
+            let notification = self.shown[index]
+            let known = notification.category?.actions.first { $0.identifier == action }
+            guard action == .default || known != nil else { return }
+            // Each notification is responded to once.
+            self.shown.remove(at: index)
+            await self.respond(notification, action, known?.textInput == nil ? nil : text)
+            await self.close(notification)
+        case .closed(let identifier, .dismissed):
+            guard let index = self.shown.firstIndex(where: { $0.request.identifier == identifier }) else { return }
+            let notification = self.shown.remove(at: index)
+            guard notification.category?.options.contains(.customDismissAction) == true else { return }
+            await self.respond(notification, .dismiss, nil)
+        case .closed: break
+        }
+    }
+
+    private func respond(
+        _ notification: DeliveredNotification,
+        _ action: NotificationActionIdentifier,
+        _ text: String?
+    ) async {
+        let response = NotificationResponse(
+            id: UUID().uuidString.lowercased(),
+            requestIdentifier: notification.request.identifier,
+            actionIdentifier: action,
+            userText: text
+        )
+        guard let delegate = self.owner.delegate, await delegate.handle(response) else {
+            self.logger?.warning(
+                "A response was dropped: too many wait for the application",
+                metadata: ["notification": "\(notification.request.identifier)"]
+            )
+            return
+        }
+    }
+}

@@ -1,0 +1,122 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import RemoteSystems
+internal import ValueSets
+
+/// Showing notifications, in their order.
+extension NotificationReceiver {
+    func show(_ entry: ReceivedNotifications.Entry, isSilenced: Bool = false) async -> NotificationDelivery {
+        guard let presenter else {
+            return NotificationDelivery(.kept, reason: "The system has no desktop that shows notifications.")
+        }
+        let failure = await self.inOrder {
+            // A later notification may have replaced it, or the sender has withdrawn it.
+            guard await self.isCurrent(entry) else { return nil as String? }
+            do {
+                var presented = entry.presented
+                let presentation = isSilenced ? .all : await self.presentation(of: entry)
+                guard !presentation.isDisjoint(with: [.banner, .list]) else {
+                    await self.discard(entry)
+                    return "The application shows it itself."
+                }
+                presented.isSilenced = isSilenced || !presentation.contains(.sound)
+                if !presentation.contains(.banner) { presented.content.interruptionLevel = .passive }
+                guard await self.isCurrent(entry) else { return nil }
+                await self.presents(entry)
+                try await presenter.show(presented)
+                await self.shown(entry.key)
+                return nil
+            } catch {
+                return (error as? NotificationError)?.message ?? "The notification server does not respond."
+            }
+        }
+        guard let failure else { return NotificationDelivery(.shown) }
+        self.logger.info("A notification was not shown", metadata: ["reason": "\(failure)"])
+        return NotificationDelivery(.kept, reason: failure)
+    }
+
+    /// Shows again what an earlier process has shown, without a sound.
+    func showRestored() {
+        let restored = self.received.all.filter { self.restored.contains($0.key) }
+        self.restored = []
+        guard self.presenter != nil, !restored.isEmpty else { return }
+        _ = self.clock.task { for entry in restored { _ = await self.show(entry, isSilenced: true) } }
+    }
+
+    func isCurrent(_ entry: ReceivedNotifications.Entry) -> Bool {
+        self.received[entry.key]?.number == entry.number
+    }
+
+    /// How the sender wants it to be shown. A sender that does not respond has no say.
+    func presentation(of entry: ReceivedNotifications.Entry) async -> NotificationPresentation {
+        guard let link = self.links[entry.sender], self.foreground[entry.sender] == ObjectIdentifier(link) else {
+            return .all
+        }
+        let response = try? await link.send(NotificationMessage.present(entry.notification), timeout: .seconds(2))
+        guard let response, response.status == .success, let number = response.message["Presentation"]?.int else {
+            return .all
+        }
+        return NotificationPresentation(rawValue: number)
+    }
+
+    func discard(_ entry: ReceivedNotifications.Entry) async {
+        guard self.isCurrent(entry) else { return }
+        self.received.remove(entry.key)
+        self.report("withdrawn", entry)
+        await self.commitOrLog { [.remove(.received, key: entry.key)] }
+    }
+
+    func presents(_ entry: ReceivedNotifications.Entry) { self.received.present(entry) }
+
+    func shown(_ key: String) async {
+        self.received.set(key, isShown: true)
+        // Without it, another process would show it a second time.
+        guard let presenter = self.presenter as? any PlacedNotificationPresenter,
+            let entry = self.received.set(key, place: presenter.place(of: key))
+        else { return }
+        await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
+    }
+
+    func close(_ entry: ReceivedNotifications.Entry, _ event: String) async {
+        self.report(event, entry)
+        guard let presenter else { return }
+        await self.inOrder { await presenter.close(entry.key) }
+    }
+
+    func inOrder<Result: Sendable>(_ call: @escaping @Sendable () async -> Result) async -> Result {
+        let last = self.lastCall
+        let task = self.clock.task {
+            await last?.value
+            return await call()
+        }
+        self.lastCall = self.clock.task { _ = await task.value }
+        return await task.value
+    }
+
+    func received(_ event: NotificationPresenterEvent) async {
+        switch event {
+        case .activated(let key, let action, let text, _):
+            // The user has seen another text, and is asked again.
+            guard self.received.isPresented(key) else { return }
+            do throws(NotificationError) {
+                try await self.respond(key, action, text: text)
+            } catch {
+                self.logger.debug("A response was not accepted", metadata: ["reason": "\(error)"])
+            }
+        case .closed(let key, .dismissed):
+            guard self.received.isPresented(key), let entry = self.received.remove(key) else { return }
+            self.setAlarm()
+            self.report("dismissed", entry)
+            if entry.notification.category?.options.contains(.customDismissAction) == true {
+                await self.responded(entry, .dismiss, nil)
+            } else {
+                await self.commitOrLog { [.remove(.received, key: key)] }
+            }
+        case .closed(let key, _):
+            // It stays in the list.
+            self.received.set(key, isShown: false)
+        }
+    }
+}

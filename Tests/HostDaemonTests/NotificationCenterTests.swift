@@ -1,0 +1,158 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import RemoteSystems
+import Synchronization
+import Testing
+import UserNotifications
+
+extension HostDaemonTests {
+    /// The notifications of applications that leave them to the daemon.
+    @Suite struct NotificationCenters {
+        private static let invitation = NotificationCategory(
+            identifier: "event-invite",
+            actions: [
+                NotificationAction(identifier: "accept", title: "Accept"),
+                NotificationAction(TextInputNotificationAction(identifier: "comment", title: "Comment")),
+            ]
+        )
+
+        private static func center(_ daemon: Daemon, _ id: String) async throws -> UserNotificationCenter {
+            let center = try await UserNotificationCenter(
+                connectingToDaemonOf: daemon.configuration(id),
+                applicationName: "Calendar",
+                within: .seconds(60)
+            )
+            try await center.setNotificationCategories([Self.invitation])
+            return center
+        }
+
+        private static func request(_ id: String, in seconds: Double? = nil) -> NotificationRequest {
+            NotificationRequest(
+                identifier: id,
+                content: NotificationContent(title: "Lunch \(id)", categoryIdentifier: "event-invite"),
+                trigger: seconds.map { .timeInterval(.milliseconds(Int($0 * 1000))) }
+            )
+        }
+
+        /// Waits until a notification is listed, and answers it with a command.
+        private static func answer(_ id: String, _ answer: String..., on daemon: Daemon) async throws {
+            let key = try await eventually("\(id) is listed", within: .seconds(60), every: .milliseconds(50)) {
+                let (_, lines) = try await daemon.finish(["notifications", "list", "--json", "--loopback"])
+                let line = lines.first { $0.contains(#""id":"\#(id)""#) }
+                return line?.firstMatch(of: /"key":"([0-9]+)"/).map { String($0.output.1) }
+            }
+            let (status, lines) = try await daemon.finish(["notifications", "answer", key, "--loopback"] + answer)
+            #expect(status == 0, "\(lines)")
+        }
+
+        @Test func `notifications and responses survive the daemon, and the application is asked once (N-07, N-54)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                let box = Mutex<UserNotificationCenter?>(nil)
+                try await daemon.whileRunning { process, _ in
+                    let center = try await Self.center(daemon, "test.calendar")
+                    try await center.add(Self.request("now"))
+                    try await center.add(Self.request("soon", in: 1))
+                    try await center.add(Self.request("later", in: 3600))
+                    try await center.add(Self.request("removed", in: 3600))
+                    try await center.removePendingNotifications(withIdentifiers: ["removed"])
+                    #expect(try await center.pendingNotifications.map(\.request.identifier).last == "later")
+                    let trigger = try await center.pendingNotifications.last?.request.trigger
+                    #expect(trigger == .timeInterval(.seconds(3600)))
+                    process.send(SIGKILL)
+                    _ = try await process.exit()
+                    box.withLock { $0 = center }
+                }
+                let center = try #require(box.withLock { $0 })
+                try await daemon.whileRunning { _, _ in
+                    // The connection finds the new daemon.
+                    _ = try await eventually("both are delivered", within: .seconds(60)) {
+                        let delivered = try? await center.deliveredNotifications
+                        return delivered?.map(\.request.identifier) == ["now", "soon"] ? true : nil
+                    }
+                    #expect(try await center.pendingNotifications.map(\.request.identifier) == ["later"])
+                    try await Self.answer("soon", "comment", "--text", "I am late", on: daemon)
+                    var responses = center.responses.makeAsyncIterator()
+                    let response = try #require(await responses.next())
+                    #expect(response.requestIdentifier == "soon" && response.userText == "I am late")
+                    try await center.removeAllDeliveredNotifications()
+                    try await center.removeAllPendingNotifications()
+                    #expect(try await center.deliveredNotifications.isEmpty)
+                    #expect(try await center.pendingNotifications.isEmpty)
+                    await center.close()
+                    #expect(await responses.next() == nil)
+                }
+            }
+        }
+
+        @Test func `an installed application is started for a response, and handles it (N-11, N-49)`() async throws {
+            try await Daemon.with { daemon in
+                try daemon.install("test.notified", start: try daemon.exec("test.notified"))
+                try await daemon.whileRunning { _, _ in
+                    let center = try await Self.center(daemon, "test.notified")
+                    try await center.add(Self.request("42"))
+                    await center.close()
+                    try await Self.answer("42", "accept", on: daemon)
+                    let record = try await eventually("the application handles it", within: .seconds(60)) {
+                        daemon.starts.first { $0.hasPrefix("response ") }
+                    }
+                    #expect(record == "response 42 accept")
+                    #expect(daemon.starts.count { $0.hasPrefix("started ") } == 1)
+                }
+            }
+        }
+
+        @Test func `in the foreground, the application decides, also about what is due (X-57)`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let center = try await Self.center(daemon, "test.calendar")
+                    let asked = Mutex<[String]>([])
+                    await center.setWillPresent { request in
+                        asked.withLock { $0.append(request.identifier) }
+                        return request.identifier == "hidden" ? [] : .all
+                    }
+                    try await center.add(Self.request("hidden", in: 0.2))
+                    try await center.add(Self.request("visible", in: 0.3))
+                    _ = try await eventually("both were decided", within: .seconds(60)) {
+                        let pending = try await center.pendingNotifications
+                        let delivered = try await center.deliveredNotifications.map(\.request.identifier)
+                        return pending.isEmpty && delivered == ["visible"] ? true : nil
+                    }
+                    #expect(Set(asked.withLock { $0 }) == ["hidden", "visible"])
+                    await center.close()
+                }
+            }
+        }
+
+        @Test func `errors of the daemon are those of the centre (X-63)`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let center = try await Self.center(daemon, "test.calendar")
+                    for number in 0..<64 { try await center.add(Self.request("\(number)", in: 3600)) }
+                    let error = await #expect(throws: NotificationError.self) {
+                        try await center.add(Self.request("64", in: 3600))
+                    }
+                    #expect(error?.code == .tooManyPending)
+                    await center.close()
+                }
+            }
+        }
+
+        @Test func `without a daemon, the centre says so`() async throws {
+            try await Daemon.with { daemon in
+                let error = await #expect(throws: RemoteSystemError.self) {
+                    try await UserNotificationCenter(
+                        connectingToDaemonOf: daemon.configuration(),
+                        applicationName: "Calendar",
+                        within: .milliseconds(200)
+                    )
+                }
+                #expect(error?.code == .unreachable && error?.message.contains("remotesystems host run") == true)
+            }
+        }
+    }
+}
