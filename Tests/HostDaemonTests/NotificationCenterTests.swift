@@ -142,6 +142,35 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `the user denies an application its notifications, also after a restart (X-56)`() async throws {
+            try await Daemon.with { daemon in
+                let permit = ["notifications", "permit", "--loopback"]
+                try await daemon.whileRunning { _, _ in
+                    let center = try await Self.center(daemon, "test.calendar")
+                    #expect(try await center.requestAuthorization())
+                    try await center.add(Self.request("scheduled", in: 3600))
+                    let (status, lines) = try await daemon.finish(permit + ["denied", "--application", "test.calendar"])
+                    #expect(status == 0 && lines == ["denied  test.calendar"], "\(lines)")
+                    #expect(try await !center.requestAuthorization())
+                    await center.close()
+                }
+                try await daemon.whileRunning { _, _ in
+                    let center = try await Self.center(daemon, "test.calendar")
+                    for request in [Self.request("now"), Self.request("later", in: 60)] {
+                        let error = await #expect(throws: NotificationError.self) { try await center.add(request) }
+                        #expect(error?.code == .notAuthorized)
+                    }
+                    let other = try await Self.center(daemon, "test.mail")
+                    try await other.add(Self.request("now"))
+                    _ = try await daemon.finish(permit + ["allowed", "--application", "test.calendar"])
+                    try await center.add(Self.request("now"))
+                    #expect(try await center.pendingNotifications.map(\.request.identifier) == ["scheduled"])
+                    await center.close()
+                    await other.close()
+                }
+            }
+        }
+
         @Test func `without a daemon, the centre says so`() async throws {
             try await Daemon.with { daemon in
                 let error = await #expect(throws: RemoteSystemError.self) {

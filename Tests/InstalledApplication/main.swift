@@ -11,8 +11,8 @@ import UserNotifications
 //
 // Arguments: its id; the file in which it records its environment; the scheme of the URIs that it opens, or '-'; and
 // the network interface. Without the last two it opens nothing and stays on the loopback interface. With the variable
-// SESSION_BUS_DAEMON in its environment it finds its host daemon over the session bus, too. With the id test.notified it
-// also handles the responses to its notifications.
+// SESSION_BUS_DAEMON in its environment it finds its host daemon over the session bus, too. With the id test.notified
+// it also handles the responses to its notifications.
 let arguments = CommandLine.arguments
 guard (3...5).contains(arguments.count) else { exit(64) }
 

@@ -68,6 +68,14 @@ actor DaemonKeeper: NotificationKeeper {
         }
     }
 
+    var permission: NotificationPermission {
+        get async throws {
+            let response = try await self.send(["Type": .string(NotificationMessage.permissions)])
+            // What a later version permits less of is not permitted.
+            return response["Own"]?.string.flatMap(NotificationPermission.init(rawValue:)) ?? .denied
+        }
+    }
+
     // The daemon decides by what its server can show.
     var capabilities: NotificationPresenterCapabilities? { nil }
 

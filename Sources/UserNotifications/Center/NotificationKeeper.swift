@@ -18,6 +18,9 @@ protocol NotificationKeeper: Sendable {
     /// The application comes into the foreground, where it decides how its notifications are shown, or leaves it.
     func setForeground(_ isForeground: Bool) async
 
+    /// What the user permits the application.
+    var permission: NotificationPermission { get async throws }
+
     /// What the desktop can show; `nil` if that is not known.
     var capabilities: NotificationPresenterCapabilities? { get async }
 

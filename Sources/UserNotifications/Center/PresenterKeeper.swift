@@ -44,6 +44,9 @@ actor PresenterKeeper: NotificationKeeper {
 
     var capabilities: NotificationPresenterCapabilities? { get async { await self.presenter.capabilities } }
 
+    // The notification server has its own permissions.
+    var permission: NotificationPermission { .allowed }
+
     // The application is asked about every notification.
     func setForeground(_ isForeground: Bool) {}
 

@@ -176,7 +176,7 @@ public actor UserNotificationCenter {
     /// - Parameter request: The notification. Without a trigger it is delivered at once.
     /// - Throws: ``NotificationError``: the field that is not valid, with nothing shown; `categoryUnknown`;
     ///   `triggerInvalid` for a trigger that never fires; `tooManyPending` if
-    ///   ``NotificationLimits/pendingRequests`` wait; `storeFailed` if the host daemon cannot store it; `notShown` if
+    ///   ``NotificationLimits/pendingRequests`` wait; `notAuthorized` if the user has denied it; `storeFailed` if the host daemon cannot store it; `notShown` if
     ///   the application's presenter does not show it, which is then not in the list of delivered notifications.
     ///   `RemoteSystemError` if the host daemon does not respond.
     public func add(_ request: NotificationRequest) async throws {
@@ -213,6 +213,17 @@ public actor UserNotificationCenter {
         let identifiers = try await self.deliveredNotifications.map(\.request.identifier)
         try await self.removeDeliveredNotifications(withIdentifiers: identifiers)
     }
+
+    // MARK: Permission
+
+    /// What the user permits the application. Everything, unless the user has changed it with `remotesystems
+    /// notifications permit`.
+    public var permission: NotificationPermission { get async throws { try await self.keeper.permission } }
+
+    /// Returns whether the application may show notifications.
+    ///
+    /// The user is not asked: installing an application permits it, until the user denies it.
+    public func requestAuthorization() async throws -> Bool { try await self.permission != .denied }
 
     // MARK: Pending
 

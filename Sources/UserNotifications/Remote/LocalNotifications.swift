@@ -122,6 +122,22 @@ package final class LocalNotifications: Sendable {
             ?? 0
     }
 
+    /// What the user permits systems and applications, without those that may show everything.
+    package func permissions() async throws -> [(system: String?, application: String?, NotificationPermission)] {
+        let message: ValueSet = ["Type": .string(NotificationMessage.permissions)]
+        return (try await self.connection.send(message).get()["Permissions"]?.array ?? []).compactMap(\.dictionary)
+            .compactMap { set in
+                let permission = set["Permission"]?.string.flatMap(NotificationPermission.init(rawValue:))
+                return permission.map { (set["System"]?.string, set["Application"]?.string, $0) }
+            }
+    }
+
+    /// Permits a system, an application, or both together to show notifications, or not.
+    package func permit(_ permission: NotificationPermission, system: String?, application: String?) async throws {
+        let message = NotificationMessage.permit(permission, system: system, application: application)
+        _ = try await self.connection.send(message).get()
+    }
+
     package func respond(_ key: String, _ action: NotificationActionIdentifier, text: String?) async throws {
         var message: ValueSet = [
             "Type": .string(NotificationMessage.respond), "Key": .string(key), "Action": .string(action.rawValue),

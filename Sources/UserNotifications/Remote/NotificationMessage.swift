@@ -26,6 +26,8 @@ enum NotificationMessage {
     static let schedule = "schedule"
     static let pending = "pending"
     static let cancel = "cancel"
+    static let permissions = "permissions"
+    static let permit = "permit"
     // Those of the requests that the service sends.
     static let response = "response"
     static let event = "event"
@@ -83,6 +85,24 @@ enum NotificationMessage {
             return Value.dictionary(set)
         }
         return ["Notifications": .array(list)]
+    }
+
+    /// - Parameter own: the permission of the program that asks.
+    static func permissions(_ permissions: NotificationPermissions, own: NotificationPermission) -> ValueSet {
+        let list = permissions.all.map { subject, permission in
+            var set: ValueSet = ["Permission": .string(permission.rawValue)]
+            set.put(subject.system, "System")
+            set.put(subject.application, "Application")
+            return Value.dictionary(set)
+        }
+        return ["Permissions": .array(list), "Own": .string(own.rawValue)]
+    }
+
+    static func permit(_ permission: NotificationPermission, system: String?, application: String?) -> ValueSet {
+        var message: ValueSet = ["Type": .string(Self.permit), "Permission": .string(permission.rawValue)]
+        message.put(system, "System")
+        message.put(application, "Application")
+        return message
     }
 
     static func cancel(_ identifiers: [String], of application: String?) -> ValueSet {

@@ -12,6 +12,7 @@ extension NotificationReceiver {
     ///
     /// - Returns: the date of its delivery. It has been stored.
     func schedule(_ message: ValueSet, by sender: NotificationSender) async throws(NotificationError) -> Date {
+        try self.checkPermission(of: sender)
         let notification = try RemoteNotification(local: message)
         guard let trigger = notification.request.trigger else {
             throw NotificationError(.triggerInvalid, "The notification has no trigger.", field: "Trigger")
@@ -62,6 +63,11 @@ extension NotificationReceiver {
         self.checkClock()
         for due in self.pending.takeDue(at: self.clock.date) {
             let sender = due.entry.sender
+            guard self.permissions.permission(of: sender) != .denied else {
+                // It was permitted when it was added. A repeated one is shown again when it is permitted again.
+                await self.commitOrLog { () throws(NotificationError) in [try Self.change(after: due)] }
+                continue
+            }
             let entry: ReceivedNotifications.Entry
             do throws(NotificationError) {
                 let notification = due.entry.notification
@@ -77,14 +83,19 @@ extension NotificationReceiver {
             // Together, so that it is neither lost nor delivered again. It is shown even if it cannot be stored: late
             // or twice is better than never.
             await self.commitOrLog { () throws(NotificationError) in
-                let key = NotificationRecord.key(of: due.entry.key)
-                let next: NotificationStoreChange =
-                    if let next = due.next { .put(try NotificationRecord(next)) } else { .remove(.pending, key: key) }
-                return [next, .put(try self.record(entry))]
+                [try Self.change(after: due), .put(try self.record(entry))]
             }
             _ = await self.show(entry)
         }
         self.setAlarm()
+    }
+
+    /// What becomes of a stored notification that is due.
+    private static func change(
+        after due: PendingNotifications.Due
+    ) throws(NotificationError) -> NotificationStoreChange {
+        guard let next = due.next else { return .remove(.pending, key: NotificationRecord.key(of: due.entry.key)) }
+        return .put(try NotificationRecord(next))
     }
 
     private static let retryInterval: TimeInterval = 60
@@ -106,6 +117,9 @@ extension NotificationReceiver {
                 case .response:
                     let (response, sender) = try record.response()
                     self.waiting[sender, default: []].append(response)
+                case .permission:
+                    let (permission, subject) = try record.permission()
+                    try self.permissions.set(permission, for: subject)
                 }
             } catch {
                 self.logger.error(

@@ -22,6 +22,10 @@ extension NotificationReceiver {
                     return "The application shows it itself."
                 }
                 presented.isSilenced = isSilenced || !presentation.contains(.sound)
+                if await self.permissions.permission(of: entry.sender) == .silent {
+                    presented.isSilenced = true
+                    presented.content.interruptionLevel = .passive
+                }
                 if !presentation.contains(.banner) { presented.content.interruptionLevel = .passive }
                 guard await self.isCurrent(entry) else { return nil }
                 await self.presents(entry)

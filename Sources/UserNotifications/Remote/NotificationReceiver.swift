@@ -27,6 +27,7 @@ package actor NotificationReceiver: Service {
     /// The keys of the notifications that an earlier process had received, until they are shown.
     var restored: Set<String> = []
     var pending = PendingNotifications()
+    var permissions = NotificationPermissions()
     var clockWatch: WallClockWatch
     /// The connection over which each sender has sent last. Its responses go there.
     var links: [NotificationSender: AppServiceConnection] = [:]
@@ -106,6 +107,7 @@ package actor NotificationReceiver: Service {
     ) async throws(NotificationError) -> NotificationDelivery {
         let sender = Self.sender(caller)
         try self.received.admit(sender, self.clock.now)
+        try self.checkPermission(of: sender)
         let notification =
             caller.isLocal ? try RemoteNotification(local: message) : try RemoteNotification(message)
         guard notification.request.content.hasAlert else {

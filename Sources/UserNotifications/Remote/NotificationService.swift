@@ -60,6 +60,21 @@ struct NotificationService: AppServiceProvider {
             var owner = sender
             owner.application = try reader.string("Application") ?? sender.application
             return ["Count": .integer(Int64(try await self.receiver.cancel(identifiers, of: owner)))]
+        case NotificationMessage.permissions:
+            try Self.checkIsLocal(request.caller)
+            let permissions = await self.receiver.permissions
+            return NotificationMessage.permissions(permissions, own: permissions.permission(of: sender))
+        case NotificationMessage.permit:
+            try Self.checkIsLocal(request.caller)
+            guard let permission = NotificationPermission(rawValue: try reader.requiredString("Permission")) else {
+                throw NotificationError(.invalidContent, "The permission is unknown.", field: "Permission")
+            }
+            let subject = NotificationPermissions.Subject(
+                system: try reader.string("System"),
+                application: try reader.string("Application")
+            )
+            try await self.receiver.set(permission, for: subject)
+            return [:]
         case NotificationMessage.respond:
             try Self.checkIsLocal(request.caller)
             try await self.receiver.respond(

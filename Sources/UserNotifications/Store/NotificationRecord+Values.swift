@@ -109,6 +109,32 @@ extension NotificationRecord {
     }
 }
 
+extension NotificationRecord {
+    // MARK: Permissions
+
+    init(
+        _ permission: NotificationPermission,
+        for subject: NotificationPermissions.Subject,
+        at date: Date
+    ) throws(NotificationError) {
+        var set: ValueSet = ["Permission": .string(permission.rawValue)]
+        set.put(subject.system, "System")
+        set.put(subject.application, "Application")
+        try self.init(.permission, key: "\(subject.system ?? "*") \(subject.application ?? "*")", date: date, set)
+    }
+
+    func permission() throws(NotificationError) -> (NotificationPermission, NotificationPermissions.Subject) {
+        let reader = FieldReader(try self.values())
+        // What a later version permits less of is not permitted.
+        let permission = NotificationPermission(rawValue: try reader.requiredString("Permission")) ?? .denied
+        let subject = NotificationPermissions.Subject(
+            system: try reader.string("System"),
+            application: try reader.string("Application")
+        )
+        return (permission, subject)
+    }
+}
+
 extension NotificationSender {
     fileprivate var valueSet: ValueSet {
         var set: ValueSet = ["System": .string(self.systemID), "Application": .string(self.application)]

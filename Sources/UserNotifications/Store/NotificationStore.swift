@@ -23,6 +23,8 @@ package struct NotificationRecord: Sendable, Hashable {
         case received
         /// A response that waits for the sender of its notification.
         case response
+        /// What the user permits a sender.
+        case permission
     }
 
     package var kind: Kind

@@ -18,6 +18,7 @@ struct NotificationsCommand: ParsableCommand {
         subcommands: [
             NotificationsListCommand.self, NotificationsWatchCommand.self, NotificationsAnswerCommand.self,
             NotificationsScheduleCommand.self, NotificationsPendingCommand.self, NotificationsCancelCommand.self,
+            NotificationsPermitCommand.self,
         ]
     )
 }

@@ -1,0 +1,29 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystems
+internal import ValueSets
+
+/// What the user permits senders to show.
+extension NotificationReceiver {
+    /// - Throws: ``NotificationError`` with `notAuthorized` if the user has denied the sender's notifications.
+    func checkPermission(of sender: NotificationSender) throws(NotificationError) {
+        guard self.permissions.permission(of: sender) == .denied else { return }
+        throw NotificationError(.notAuthorized, "The user of that system does not permit these notifications.")
+    }
+
+    /// Changes a permission. It has been stored.
+    func set(
+        _ permission: NotificationPermission,
+        for subject: NotificationPermissions.Subject
+    ) async throws(NotificationError) {
+        if let system = subject.system { try FieldCheck.identifier(system, "System") }
+        if let application = subject.application { try FieldCheck.identifier(application, "Application") }
+        var permissions = self.permissions
+        try permissions.set(permission, for: subject)
+        let record = try NotificationRecord(permission, for: subject, at: self.clock.date)
+        let isDefault = permission == .allowed
+        try await self.store?.commit([isDefault ? .remove(.permission, key: record.key) : .put(record)])
+        try self.permissions.set(permission, for: subject)
+    }
+}

@@ -1,0 +1,80 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import UserNotifications
+
+/// The command `remotesystems notifications permit`.
+struct NotificationsPermitCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "permit",
+        abstract: "Show and change whose notifications are shown on this system.",
+        usage: "remotesystems notifications permit [allowed|silent|denied] [--system <id>] [--application <id>]",
+        discussion: """
+            Without arguments it lists what is not allowed. 'silent' shows notifications without a sound. 'denied' \
+            refuses them, and their sender learns it.
+
+              remotesystems notifications permit denied --system fivzmcoa4n2q --application com.example.build
+
+            The id of a system proves it, the id of an application is only claimed. The id of a linked account stands \
+            for all its systems. The strictest permission counts.
+            """
+    )
+
+    /// A permission as an argument.
+    enum Choice: String, ExpressibleByArgument, CaseIterable {
+        case allowed, silent, denied
+
+        var permission: NotificationPermission? { NotificationPermission(rawValue: self.rawValue) }
+    }
+
+    @Argument(help: "The permission: allowed, silent or denied.")
+    var permission: Choice?
+
+    @Option(help: ArgumentHelp("The whole id of a system or of a linked account.", valueName: "id"))
+    var system: String?
+
+    @Option(help: ArgumentHelp("The id of an application.", valueName: "id"))
+    var application: String?
+
+    @OptionGroup var options: LocalNotificationsOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        let isNamed = self.system != nil || self.application != nil
+        guard (self.permission != nil) == isNamed else {
+            throw ValidationError("Give a permission with --system or --application, or none of them to list all.")
+        }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let list = try await untilInterrupted {
+            let notifications = try await self.options.open(self.common)
+            if let permission = self.permission?.permission {
+                try await notifications.permit(permission, system: self.system, application: self.application)
+            }
+            let list = try await notifications.permissions()
+            await notifications.close()
+            return list
+        }
+        guard let list else { throw CancellationError() }
+        if list.isEmpty { output.note("Everything is allowed.") }
+        for (system, application, permission) in list {
+            try output.json(
+                PermissionOutput(system: system, application: application, permission: permission.rawValue)
+            )
+            let subject = [application ?? "all applications", system.map { "of \($0)" }].compactMap(\.self)
+            try output.line("\(permission.rawValue)  \(subject.joined(separator: " "))".printable)
+        }
+        return true
+    }
+}
+
+private struct PermissionOutput: Encodable {
+    let event = "permission"
+    let time = Date.now
+    var system: String?
+    var application: String?
+    var permission: String
+}
