@@ -149,7 +149,9 @@ extension HostDaemonTests {
                     let center = try await Self.center(daemon, "test.calendar")
                     #expect(try await center.requestAuthorization())
                     try await center.add(Self.request("scheduled", in: 3600))
-                    let (status, lines) = try await daemon.finish(permit + ["denied", "--application", "test.calendar"])
+                    let (status, lines) = try await daemon.finish(
+                        permit + ["denied", "--application", "test.calendar"]
+                    )
                     #expect(status == 0 && lines == ["denied  test.calendar"], "\(lines)")
                     #expect(try await !center.requestAuthorization())
                     await center.close()

@@ -1,13 +1,25 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-package import RemoteSystems
-internal import ServiceLifecycle
+public import RemoteSystems
+public import ServiceLifecycle
 internal import Synchronization
-package import UserNotifications
+public import UserNotifications
 
-/// Shows notifications with the notification server of the session bus.
-package final class SessionPresenter: PlacedNotificationPresenter, Service {
+/// Shows notifications with the notification server of the session bus (Desktop Notifications Specification 1.3).
+///
+/// ```swift
+/// let presenter = SessionPresenter(configuration)
+/// let center = UserNotificationCenter(presenter: presenter, applicationName: "Calendar")
+/// try await withThrowingTaskGroup(of: Void.self) { group in
+///     group.addTask { try await presenter.run() }
+///     …
+/// }
+/// ```
+///
+/// Nothing is shown before ``run()``. At most four notifications of one system and 16 of all are shown at the same
+/// time.
+public final class SessionPresenter: PlacedNotificationPresenter, Service {
     private struct State {
         var shown: [PresentedNotification] = []
         /// Whether the session is locked; `nil` before that is known. Nothing is shown until then.
@@ -41,21 +53,26 @@ package final class SessionPresenter: PlacedNotificationPresenter, Service {
         return newest.prefix(Self.max).reversed()
     }
 
-    package let events: AsyncStream<NotificationPresenterEvent>
+    /// What the user does with the notifications. For one reader.
+    public let events: AsyncStream<NotificationPresenterEvent>
     private let feed: AsyncStream<NotificationPresenterEvent>.Continuation
     private let desktop: DesktopNotifications
     private let state = Mutex(State())
 
-    package init(_ configuration: RemoteSystemsConfiguration) {
+    /// Creates a presenter.
+    ///
+    /// - Parameter configuration: The application's configuration, whose logger is used.
+    public init(_ configuration: RemoteSystemsConfiguration) {
         // The events of a user. More can only come from a program that pretends to be the server.
         (self.events, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(64))
         self.desktop = DesktopNotifications(logger: configuration.logger)
     }
 
-    package var capabilities: NotificationPresenterCapabilities { [.actions, .body, .dismissal] }
+    /// What every server can show. A text field is used where the server has one.
+    public var capabilities: NotificationPresenterCapabilities { [.actions, .body, .dismissal] }
 
     /// Serves until cancelled, or until a graceful shutdown. The notifications are then closed.
-    package func run() async throws {
+    public func run() async throws {
         defer { self.feed.finish() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.desktop.run() }
@@ -67,8 +84,9 @@ package final class SessionPresenter: PlacedNotificationPresenter, Service {
 
     /// Returns when the server shows the notification.
     ///
+    /// - Parameter notification: The notification.
     /// - Throws: `NotificationError` with the code `notShown`. The notification is shown when that is possible.
-    package func show(_ notification: PresentedNotification) async throws {
+    public func show(_ notification: PresentedNotification) async throws {
         let (results, waiting) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingOldest(1))
         self.update { state in
             if let index = state.shown.firstIndex(where: { $0.identifier == notification.identifier }) {
@@ -111,7 +129,10 @@ package final class SessionPresenter: PlacedNotificationPresenter, Service {
         }?.yield(reason)
     }
 
-    package func close(_ identifier: String) async {
+    /// Removes a notification from the screen. Does nothing if it is not shown.
+    ///
+    /// - Parameter identifier: The identifier of the notification.
+    public func close(_ identifier: String) async {
         self.update { state in
             state.shown.removeAll { $0.identifier == identifier }
             state.places[identifier] = nil

@@ -176,8 +176,9 @@ public actor UserNotificationCenter {
     /// - Parameter request: The notification. Without a trigger it is delivered at once.
     /// - Throws: ``NotificationError``: the field that is not valid, with nothing shown; `categoryUnknown`;
     ///   `triggerInvalid` for a trigger that never fires; `tooManyPending` if
-    ///   ``NotificationLimits/pendingRequests`` wait; `notAuthorized` if the user has denied it; `storeFailed` if the host daemon cannot store it; `notShown` if
-    ///   the application's presenter does not show it, which is then not in the list of delivered notifications.
+    ///   ``NotificationLimits/pendingRequests`` wait; `notAuthorized` if the user has denied it; `storeFailed` if the
+    ///   host daemon cannot store it; `notShown` if the application's presenter does not show it, which is then not in
+    ///   the list of delivered notifications.
     ///   `RemoteSystemError` if the host daemon does not respond.
     public func add(_ request: NotificationRequest) async throws {
         try request.validate()

@@ -3,7 +3,7 @@
 
 /// What the user permits systems and applications to show on this system.
 struct NotificationPermissions {
-    /// Whom a permission concerns: a system, an application, or an application of a system.
+    /// What a permission concerns: a system, an application, or an application of a system.
     struct Subject: Sendable, Hashable {
         /// The id of a system, or of a linked account for all its systems; `nil` for all.
         var system: String?
@@ -39,7 +39,10 @@ struct NotificationPermissions {
             return
         }
         guard self.permissions[subject] != nil || self.permissions.count < Self.max else {
-            throw NotificationError(.limitExceeded, "There are \(Self.max) permissions. Allow some of them again first.")
+            throw NotificationError(
+                .limitExceeded,
+                "There are \(Self.max) permissions. Allow some of them again first."
+            )
         }
         self.permissions[subject] = permission
     }
