@@ -137,6 +137,7 @@ extension CommandTests {
             type: String = UserActivity.browsingWeb,
             claiming domains: [String],
             as entry: String?,
+            isProven: Bool = true,
             sites: Sites,
             _ sandbox: Sandbox
         ) async throws -> (receiver: String?, shown: Shown) {
@@ -180,10 +181,18 @@ extension CommandTests {
                 )
             )
             #expect(watcher.choice(for: offer) == .browser)
-            let receiver = try await WebpageContinuation(watcher, configuration, resolver) { uri in
-                shown.browser.withLock { $0.append(uri.description) }
-                return .opened(by: "browser")
-            }.continue(offer)
+            let continuation = WebpageContinuation(
+                watcher,
+                configuration,
+                resolver,
+                // This process has no daemon that vouches for it.
+                isProven: { isProven ? $1 == Sites.approved : WebpageContinuation.isProven($0, entry: $1) },
+                openInBrowser: { uri in
+                    shown.browser.withLock { $0.append(uri.description) }
+                    return .opened(by: "browser")
+                }
+            )
+            let receiver = try await continuation.continue(offer)
             await watcher.stop()
             #expect(try await offering.finish().status == 0)
             return (receiver, shown)
@@ -257,6 +266,26 @@ extension CommandTests {
                         #expect(shown.browser.withLock { $0 } == [page])
                     }
                     #expect(sites.requests(to: "www.plain.example").isEmpty)
+                }
+            }
+        }
+
+        @Test func `a program that only runs under the id of an approved application gets no page (H-84)`() async throws
+        {
+            try await Sites.with { sites in
+                try await Sandbox.withDesk { sandbox in
+                    try await self.permit(["plain.example"], of: sites, sandbox, as: "desk")
+                    let page = "https://plain.example/item?id=17"
+                    let (receiver, shown) = try await self.continuePage(
+                        page,
+                        claiming: ["plain.example"],
+                        as: Sites.approved,
+                        isProven: false,
+                        sites: sites,
+                        sandbox
+                    )
+                    #expect(receiver == "browser")
+                    #expect(shown.pages.withLock { $0.isEmpty } && shown.browser.withLock { $0 } == [page])
                 }
             }
         }

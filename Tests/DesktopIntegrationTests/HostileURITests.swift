@@ -24,7 +24,8 @@ extension DesktopTests {
             "player:\u{FEFF}", "\u{FEFF}player:x", " player:x", "player\u{0}:x", "pläyer:x",
         ]
 
-        @Test func `a URI with shell text, options or field codes arrives as one argument, unchanged (R-17)`()
+        @Test
+        func `a URI with shell text, options or field codes arrives as one argument, unchanged (R-17, CVE-2017-18266)`()
             async throws
         {
             try await Desktop.with { desktop in

@@ -14,7 +14,9 @@ import Testing
 )
 struct DaemonLossTests {
     @Test(arguments: [SIGTERM, SIGKILL])
-    func `hints survive a restart of the daemon, and advertisements are published again`(_ signal: Int32) async throws {
+    func `hints survive a restart of Avahi, and advertisements are published again (CVE-2021-3468)`(
+        _ signal: Int32
+    ) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")

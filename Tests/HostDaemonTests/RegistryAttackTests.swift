@@ -99,7 +99,8 @@ extension HostDaemonTests {
 
         /// dbus-daemon itself refuses messages that break the format. The calls that arrive have other arguments,
         /// members and paths than the interface, attached files, and long texts.
-        @Test func `odd calls over the bus stop nothing and leave no files open (CVE-2022-42010, CVE-2022-42012)`()
+        @Test
+        func `odd and malformed bus calls stop nothing (CVE-2022-42010, CVE-2022-42011, CVE-2022-42012)`()
             async throws
         {
             try await Daemon.with { daemon in
@@ -123,6 +124,7 @@ extension HostDaemonTests {
                         #expect(lines.last == "socket", "\(lines.suffix(3))")
                         let answered = lines.filter { $0.hasPrefix("error ") }
                         #expect(answered.count == 100 * 9, "\(answered.count)")
+                        #expect(lines.count { $0 == "cut" } == 6, "\(lines.filter { !$0.hasPrefix("error ") })")
                         let after = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.id)/fd").count
                         #expect(after <= files + 4, "\(files) files before, \(after) after")
                         let connection = try await daemon.openPing(port: port)

@@ -419,7 +419,7 @@ import Testing
         #expect(machine.irrelevant.isEmpty)
     }
 
-    @Test func `responses cannot exceed the limit of instances`() {
+    @Test func `responses cannot exceed the limit of instances (GHSA-gcq9-qqwx-rgj3, GHSA-qc2x-6f54-m6h9)`() {
         var machine = machine(instances: 2)
         for name in ["a", "b", "c"] { _ = machine.answered(serviceInstance(name), found("10.0.0.1"), now: start) }
         #expect(machine.hints.map(\.id) == ["a", "b"])

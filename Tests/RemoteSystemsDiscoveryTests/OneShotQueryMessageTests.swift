@@ -103,7 +103,8 @@ import Testing
     }
 
     /// Lengths that exceed the packet ended Avahi (CVE-2023-38469 to CVE-2023-38473).
-    @Test func `truncated or altered responses cause no crash and no invalid instance`() {
+    @Test
+    func `truncated or altered responses cause no crash and no invalid instance (CVE-2023-38469, CVE-2023-38473)`() {
         let whole = packet(answers: records("abc"))
         for count in whole.indices {
             _ = OneShotQueryMessage.answers(in: Array(whole.prefix(count)), to: 7)
@@ -120,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func `parsing ends for names that point at themselves`() {
+    @Test func `parsing ends for names that point at themselves (CVE-2011-1002)`() {
         // A compressed name whose pointer is its own offset (RFC 1035 §4.1.4).
         let start = UInt8(packet(answers: []).count)
         let loop: [UInt8] = [0xC0, start, 0, 12, 0, 1, 0, 0, 0, 10, 0, 2, 0xC0, start]
@@ -128,7 +129,7 @@ import Testing
     }
 
     /// Avahi followed such aliases until its stack overflowed (CVE-2026-24401).
-    @Test func `aliases that name each other are not followed`() {
+    @Test func `aliases that name each other are not followed (CVE-2026-24401)`() {
         let (one, two) = (["one", "local"], ["two", "local"])
         let cname: UInt8 = 5
         let aliases = [

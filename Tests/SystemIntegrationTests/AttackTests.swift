@@ -55,7 +55,7 @@ extension SystemTests {
         }
 
         @Test(arguments: Way.allCases)
-        func `queries from another network get no response, and browsing sends none to DNS servers (CVE-2017-6519)`(
+        func `queries from outside get no response, DNS servers no query (CVE-2017-6519, CVE-2024-52615)`(
             _ way: Way
         ) async throws {
             // Unicast queries to DNS servers could be spoofed: CVE-2024-52615, CVE-2024-52616.

@@ -43,8 +43,7 @@ import ValueSets
     }
 
     @Test
-    func
-        `several pairs can be opened, and what one side writes the other reads (H-37, H-74, H-75, H-76)`()
+    func `several pairs can be opened, and what one side writes the other reads (H-37, H-74, H-75, H-76)`()
         async throws
     {
         let answers = Mutex<Set<String>>([])

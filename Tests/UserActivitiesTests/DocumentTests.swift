@@ -115,8 +115,7 @@ import ValueSets
     }
 
     @Test
-    func
-        `a document opens in another application, at its place there (H-07, H-52, H-63, H-66 to H-68, H-70 to H-72)`()
+    func `a document opens in another application, at its place there (H-07, H-52, H-63, H-66 to H-68, H-70 to H-72)`()
         async throws
     {
         try await self.withFolders { here, there in

@@ -16,6 +16,7 @@ package struct WebpageContinuation: Sendable {
     private let watcher: UserActivityWatcher
     private let configuration: RemoteSystemsConfiguration
     private let resolver: WebpageResolver?
+    private let isProven: @Sendable (_ application: RemoteSystemApplication, _ entry: String) -> Bool
     private let openInBrowser: @Sendable (LaunchURI) async -> LaunchURIDecision
 
     /// - Parameters:
@@ -32,16 +33,21 @@ package struct WebpageContinuation: Sendable {
         }
     }
 
-    /// - Parameter openInBrowser: opens an address in the browser.
+    /// - Parameters:
+    ///   - isProven: whether an application is the one that sites list under an entry. Defaults to what the host daemon
+    ///     vouches for.
+    ///   - openInBrowser: opens an address in the browser.
     package init(
         _ watcher: UserActivityWatcher,
         _ configuration: RemoteSystemsConfiguration,
         _ resolver: WebpageResolver?,
+        isProven: @escaping @Sendable (_ application: RemoteSystemApplication, _ entry: String) -> Bool = Self.isProven,
         openInBrowser: @escaping @Sendable (LaunchURI) async -> LaunchURIDecision
     ) {
         self.watcher = watcher
         self.configuration = configuration
         self.resolver = resolver
+        self.isProven = isProven
         self.openInBrowser = openInBrowser
     }
 
@@ -101,11 +107,18 @@ package struct WebpageContinuation: Sendable {
     private func openInApplication(_ page: URL, title: String?) async -> String? {
         guard let resolver, let settings = try? HandOffSettings.read(self.configuration) else { return nil }
         guard
-            let id = await resolver.application(for: page, where: { settings.permission(of: $0).receiving })
+            let (id, entry) = await resolver.application(for: page, where: { settings.permission(of: $0).receiving })
         else { return nil }
         do {
             guard let application = self.watcher.systems.first(where: \.isLocal)?.application(id) else {
                 throw ContinuationError(.noHandler, "The application is not listed on this system.", side: .local)
+            }
+            guard self.isProven(application, entry) else {
+                throw ContinuationError(
+                    .notAuthorized,
+                    "The publisher of the application that runs is not proven to be that of its manifest.",
+                    side: .local
+                )
             }
             try await application.continue(webpage: page, title: title, timeout: Self.applicationTimeout)
             return id
@@ -116,5 +129,12 @@ package struct WebpageContinuation: Sendable {
             )
             return nil
         }
+    }
+
+    /// Whether the daemon vouches that the application's process is that of the manifest whose publisher the site has
+    /// approved. Any program of the user can run under the application's id.
+    package static func isProven(_ application: RemoteSystemApplication, entry: String) -> Bool {
+        guard case .proven(let publisher) = application.publisher else { return false }
+        return PublishedApplicationID(publisher: publisher, application: application.id)?.description == entry
     }
 }

@@ -44,12 +44,15 @@ package struct WebpageResolver: Sendable {
         self.sites = sites
     }
 
-    /// Returns the application that shows a page; `nil` for the browser.
+    /// Returns the application that shows a page, and its entry; `nil` for the browser.
     ///
     /// Of several approved applications, the first by id is returned.
     ///
     /// - Parameter isPermitted: whether an application, by its id, may continue activities.
-    package func application(for page: URL, where isPermitted: (String) -> Bool) async -> String? {
+    package func application(
+        for page: URL,
+        where isPermitted: (String) -> Bool
+    ) async -> (application: String, entry: String)? {
         guard let host = Self.host(of: page) else { return nil }
         let entries = self.claimants().reduce(into: [String: String]()) { entries, claimant in
             guard let entry = claimant.entry, claimant.domains.contains(where: { $0.claims(host) }),
@@ -59,7 +62,8 @@ package struct WebpageResolver: Sendable {
         }
         guard !entries.isEmpty else { return nil }
         let approved = await self.sites.approved(entries.values.sorted(), by: host)
-        return entries.filter { approved.contains($0.value) }.keys.min()
+        return entries.filter { approved.contains($0.value) }.min { $0.key < $1.key }
+            .map { (application: $0.key, entry: $0.value) }
     }
 
     /// The host of a page that an application may claim; `nil` for another port than the scheme's own, which may be

@@ -115,6 +115,14 @@ extension Topic {
           expired
           answered               notifications
                                  answer
+          scheduled              notifications  id date
+                                 schedule
+          pending                notifications  id date application title subtitle body
+                                 pending        repeats
+          cancelled              notifications  count
+                                 cancel
+          permission             notifications  permission system application
+                                 permit
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
                                                 byteOffset keyPath systemIDs

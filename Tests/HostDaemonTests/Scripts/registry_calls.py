@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls the host daemon on a session bus in ways that its interface does not have, then in the right one.
 
-Arguments: BUS SYSTEM ROUNDS. Prints a line for the response to each wrong call, and `socket` if the last call got a
-descriptor.
+Arguments: BUS SYSTEM ROUNDS. Prints a line for the response to each wrong call, `cut` for each malformed message for
+which the bus closed the connection, and `socket` if the last call got a descriptor.
 """
 
 import os
@@ -29,6 +29,26 @@ CALLS = [
     (PATH + b"/else", NAME, b"OpenSocket", b"s", argument, ()),
     (PATH, PROPERTIES, b"Set", b"ssv", pad(text(NAME), 4) + text(b"x") + b"\1s\0" + bytes(3) + text(b"y"), ()),
 ]
+# Messages that contradict themselves. No program receives them: the bus checks all messages.
+MALFORMED = [
+    # A signature that closes what it has not opened (CVE-2022-42010).
+    (b"(u", struct.pack("<I", 0)),
+    # An array whose length is no multiple of its elements' (CVE-2022-42011).
+    (b"au", struct.pack("<I", 5) + bytes(5)),
+    # An array longer than its message, and one longer than any message (CVE-2022-42012).
+    (b"ay", struct.pack("<I", 64)),
+    (b"ay", struct.pack("<I", 2**32 - 1)),
+    # A text that does not end, and one that is no text.
+    (b"s", struct.pack("<I", 4) + b"text!"),
+    (b"s", struct.pack("<I", 2) + b"\xff\xfe\0"),
+]
+for signature, body in MALFORMED:
+    cutting = Bus(path, os.getuid())
+    try:
+        cutting.response(cutting.call(NAME, PATH, NAME, b"OpenSocket", signature, body))
+        print("answered", signature.decode(), flush=True)
+    except (EOFError, ConnectionError):
+        print("cut", flush=True)
 for _ in range(rounds):
     for where, interface, member, signature, body, files in CALLS:
         kind, error, _ = bus.response(bus.call(NAME, where, interface, member, signature, body, files))

@@ -98,7 +98,7 @@ import X509
     }
 
     /// NATS compared names without keys (GO-2026-4828).
-    @Test func `another root with the same subject name that claims our account is refused`() throws {
+    @Test func `another root with the same subject name that claims our account is refused (GO-2026-4828)`() throws {
         let impostor = try AccountAuthority(creatingAt: noon)
         #expect(
             try Certificate(derEncoded: impostor.rootCertificate).subject

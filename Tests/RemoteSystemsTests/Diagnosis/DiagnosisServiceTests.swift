@@ -101,7 +101,9 @@ import ValueSets
     }
 
     /// A peer moved Quick Share to a network of its choice (CVE-2024-38271). Here a peer chooses no address.
-    @Test func `the service connects back once a second at most, and reports only the outcome`() async throws {
+    @Test func `the service connects back once a second at most, and reports only the outcome (CVE-2024-38271)`()
+        async throws
+    {
         try await Self.withPeer { machines, port in
             let configuration = machines.configuration("second", application: "test.doctor")
             // The listener at this port is not the caller but the other machine itself.

@@ -93,7 +93,8 @@ import Testing
     }
 
     /// Names used as paths led LocalSend out of its directory (CVE-2025-27142).
-    @Test func `every application id has its own lock file, in a directory and with a mode for the user only`()
+    @Test
+    func `every application id has its own lock file, which only the user reads (CVE-2025-27142)`()
         throws
     {
         let state = FileManager.default.temporaryDirectory.appending(path: "claims-\(UUID())").path

@@ -40,7 +40,7 @@ import ValueSets
         #expect(registry.processes.isEmpty)
     }
 
-    @Test func `at most 256 programs register`() {
+    @Test func `at most 256 programs register (CVE-2026-35405)`() {
         let registry = ProgramRegistry()
         let numbers = (0..<256).compactMap { registry.enter("test.\($0)", ProgramProcess(pid: 1)) }
         #expect(Set(numbers).count == 256)

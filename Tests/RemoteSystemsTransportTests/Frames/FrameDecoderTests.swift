@@ -64,7 +64,7 @@ import Testing
 
     /// A negative length ended Syncthing's relay and its peers (CVE-2021-21404).
     @Test(arguments: [[0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], [0x80, 0, 0, 0]] as [[UInt8]])
-    func `a length of zero, or a huge one, is refused after its four bytes`(length: [UInt8]) {
+    func `a length of zero, or a huge one, is refused after its four bytes (CVE-2021-21404)`(length: [UInt8]) {
         var decoder = FrameDecoder(limit: 1 << 20)
         decoder.append(ByteBuffer(bytes: length))
         #expect(throws: TransportError.self) { try decoder.next() }

@@ -234,7 +234,7 @@ import ValueSets
     }
 
     /// A second payload with the number of an accepted one was not checked (CVE-2024-10668).
-    @Test func `a repeated request number closes the connection`() async throws {
+    @Test func `a repeated request number closes the connection (CVE-2024-10668)`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.openRaw()
             try peer.send(Self.request, Self.request)
@@ -324,7 +324,7 @@ import ValueSets
     }
 
     /// Streams of libp2p used memory without a bound (CVE-2022-23487, CVE-2022-23492).
-    @Test func `the memory for a client that does not read is bounded`() async throws {
+    @Test func `the memory for a client that does not read is bounded (CVE-2022-23487, CVE-2022-23492)`() async throws {
         let handled = Mutex(0)
         let response = String(repeating: "x", count: 100_000)
         try await LoopbackHost.with { _, _ in
@@ -444,7 +444,9 @@ import ValueSets
     // MARK: Floods
 
     /// CVE-2020-26164: such a flood used up the processor and memory of KDE Connect.
-    @Test func `a flood of unauthenticated connections is bounded, and open ones continue`() async throws {
+    @Test func `a flood of unauthenticated connections is bounded, and open ones continue (CVE-2020-26164)`()
+        async throws
+    {
         try await LoopbackHost.with { host in
             let connection = try await host.connect()
             var flood: [RawPeer] = []

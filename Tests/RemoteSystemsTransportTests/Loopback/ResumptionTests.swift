@@ -26,7 +26,8 @@ import ValueSets
         }
     }
 
-    @Test func `a session of a system that was revoked since is refused`() async throws {
+    @Test func `a session of a system that was revoked since is refused (CVE-2016-5419, golang/go#77217)`() async throws
+    {
         try await LoopbackHost.with { host in
             let rogue = try host.account.system()
             let openssl = try OpenSSL(as: rogue, to: host)
