@@ -14,6 +14,7 @@ let settings: [SwiftSetting] = [
 
 let remoteSystems: Target.Dependency = .product(name: "RemoteSystems", package: "remote-systems")
 let userActivities: Target.Dependency = .product(name: "UserActivities", package: "remote-systems")
+let userNotifications: Target.Dependency = .product(name: "UserNotifications", package: "remote-systems")
 let testing: Target.Dependency = .product(name: "RemoteSystemsTesting", package: "remote-systems")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -40,6 +41,7 @@ let package = Package(
         .executable(name: "tab-hopper", targets: ["tab-hopper"]),
         .executable(name: "continue-playing", targets: ["continue-playing"]),
         .executable(name: "picture-story", targets: ["picture-story"]),
+        .executable(name: "event-invite", targets: ["event-invite"]),
     ],
     dependencies: [
         // The name is explicit because the folder of a checkout can have any name.
@@ -172,6 +174,14 @@ let package = Package(
             name: "picture-story",
             dependencies: ["SampleSystem", userActivities, arguments],
             path: "picture-story",
+            exclude: ["README.md"],
+            swiftSettings: settings
+        ),
+        // An invitation that the user answers.
+        .executableTarget(
+            name: "event-invite",
+            dependencies: ["SampleSystem", userNotifications, arguments],
+            path: "event-invite",
             exclude: ["README.md"],
             swiftSettings: settings
         ),
