@@ -98,6 +98,14 @@ package final class NotificationDatabase: NotificationStore {
         return target
     }
 
+    /// The paths of databases in a directory that were unreadable and were renamed, the oldest first.
+    package static func unreadable(in directory: String) -> [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        return names.filter { name in
+            name.hasPrefix("\(Self.fileName).unreadable-") && !name.hasSuffix("-wal") && !name.hasSuffix("-shm")
+        }.sorted().map { "\(directory)/\($0)" }
+    }
+
     private static func reason(_ code: Int32) -> String { unsafe String(cString: strerror(code)) }
 
     private static func failure(_ error: any Error) -> NotificationError {

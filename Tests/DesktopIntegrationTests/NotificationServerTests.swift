@@ -98,6 +98,23 @@ extension DesktopTests {
             }
         }
 
+        @Test func `doctor names the server and what it lacks, and a store that was replaced`() async throws {
+            try await OneDesktop.with(server: "reply") { desktop in
+                let first = try await desktop.doctor()
+                #expect(first.contains("test shows notifications. It has no list of what was shown."), "\(first)")
+                let store = "\(desktop.system.state)/notifications.sqlite"
+                await desktop.daemon.stop()
+                try "no database".write(toFile: store, atomically: true, encoding: .utf8)
+                for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store + suffix) }
+                let daemon = try await desktop.system.startDaemon()
+                let second = try await desktop.doctor()
+                #expect(second.contains("was unreadable and was replaced") && second.contains(#""status":"warning""#))
+                await daemon.stop()
+                await desktop.server.stop()
+                #expect(daemon.lines.contains { $0.contains("The store of notifications is unreadable") })
+            }
+        }
+
         @Test func `reports of numbers that a server never gave change nothing`() async throws {
             try await OneDesktop.with(server: "lie") { desktop in
                 let asking = try desktop.ask(Self.question + ["--wait"])
@@ -217,6 +234,13 @@ private struct OneDesktop {
     /// Waits until the server was asked to show the question, and returns the call.
     func notified() async throws -> String {
         try await self.eventually("a call of Notify") { self.server.lines.last { $0.contains("Deploy?") } }
+    }
+
+    /// The finding of `doctor` about notifications.
+    func doctor() async throws -> String {
+        let output = try await self.system.command("doctor", "--json", "--port", "0")
+        return output.split(separator: "\n").first { $0.contains(#""code":"notifications""#) }.map(String.init)
+            ?? output
     }
 
     /// Waits until a notification is listed, and returns its key.

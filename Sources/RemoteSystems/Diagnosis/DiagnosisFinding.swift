@@ -64,13 +64,15 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
 
         /// Whether applications that are not signed hand activities over. Only `remotesystems doctor` reports it.
         public static let developerMode = Code(rawValue: "developer-mode")
+        /// Whether notifications are shown, and what waits was kept. Only the command checks it.
+        public static let notifications = Code(rawValue: "notifications")
 
         /// Every code that this version knows. `Docs/troubleshooting.md` has a line for each.
         public static let known: [Code] = [
             .clock, .account, .certificate, .interfaces, .multicast, .vpn, .firewall, .avahi, .avahiConfiguration,
             .avahiLimits, .discovery, .responders, .port, .systems, .otherAccounts, .otherVersions, .filters, .peer,
             .peerVersion, .peerClock, .peerConnectsBack, .peerMulticast,
-            .developerMode,
+            .developerMode, .notifications,
         ]
     }
 

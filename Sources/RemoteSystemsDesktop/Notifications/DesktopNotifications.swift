@@ -12,6 +12,8 @@ package final class DesktopNotifications: Service {
     private struct State {
         var wanted: [DesktopNotification] = []
         var session: NotificationSession?
+        /// Why there is no session bus now; `nil` before the first attempt and while there is one.
+        var failure: String?
         /// Where notifications are shown, by their keys.
         var places: [String: DesktopNotificationPlace] = [:]
     }
@@ -36,6 +38,7 @@ package final class DesktopNotifications: Service {
         self.state.withLock { state in
             state.wanted = notifications
             state.session?.present(notifications)
+            self.reportFailure(state)
         }
     }
 
@@ -43,6 +46,12 @@ package final class DesktopNotifications: Service {
     /// server still runs. Called before ``run()``.
     package func adopt(_ places: [String: DesktopNotificationPlace]) {
         self.state.withLock { $0.places = places }
+    }
+
+    /// Reports at once that nothing is shown while there is no bus.
+    private func reportFailure(_ state: State) {
+        guard let failure = state.failure else { return }
+        for notification in state.wanted { self.feed.yield(.notShown(key: notification.key, reason: failure)) }
     }
 
     /// Serves until cancelled, or until a graceful shutdown. The notifications are then closed.
@@ -61,11 +70,21 @@ package final class DesktopNotifications: Service {
             state.session = session
             session.present(state.wanted)
         }
-        defer { self.state.withLock { $0.session = nil } }
-        return await withTaskCancellationHandler {
-            await BlockingCalls.run { Result { () throws(MessageBus.Failure) in try session.run() } }
+        let result = await withTaskCancellationHandler {
+            await BlockingCalls.run {
+                Result { () throws(MessageBus.Failure) in
+                    try session.run { self.state.withLock { $0.failure = nil } }
+                }
+            }
         } onCancel: {
             session.stop()
         }
+        self.state.withLock { state in
+            state.session = nil
+            guard case .failure(let failure) = result else { return }
+            state.failure = failure.message
+            self.reportFailure(state)
+        }
+        return result
     }
 }

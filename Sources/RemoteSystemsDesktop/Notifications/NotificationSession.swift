@@ -67,8 +67,10 @@ final class NotificationSession: Sendable {
         BlockingCalls.after(.seconds(1)) { [loop] in loop.stop() }
     }
 
-    func run() throws(MessageBus.Failure) {
+    /// - Parameter begun: runs when the bus has accepted the connection.
+    func run(begun: () -> Void) throws(MessageBus.Failure) {
         unsafe try self.loop.run { connection throws(MessageBus.Failure) in
+            begun()
             unsafe try self.subscribe(connection)
             self.setServer(unsafe self.owner(of: Self.name, connection))
             unsafe self.readLocks(connection)

@@ -58,6 +58,7 @@ struct DoctorCommand: Subcommand {
         if let settings = try? HandOffSettings.read(configuration) {
             findings.append(DeveloperModeState(settings).finding)
         }
+        findings.append(await NotificationFinding(configuration).finding)
         for finding in findings { try FindingOutput.report(finding, output) }
         if let system = self.system {
             // Only a usable account has a certificate. Without one, no system can be found by name.

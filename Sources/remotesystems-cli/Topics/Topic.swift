@@ -164,6 +164,7 @@ enum Topic: String, CaseIterable, Encodable {
           other-versions       nearby systems with another protocol version
           filters              filters that exclude reachable systems
           developer-mode       whether applications that are not signed hand over
+          notifications        whether notifications are shown, and their store is sound
 
         With a system ('remotesystems doctor SYSTEM'):
 

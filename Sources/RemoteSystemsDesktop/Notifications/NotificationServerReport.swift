@@ -1,0 +1,74 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+
+/// What this session's notification server is able to do, for a diagnosis.
+package enum NotificationServerReport: Sendable, Hashable {
+    /// There is no session bus.
+    case noSession
+    /// No server runs. The bus may start one for the first notification.
+    case notRunning
+    /// A server did not respond within 2 s.
+    case unresponsive
+    /// A server runs. Its name, and the names of the capabilities that it states.
+    case running(name: String, capabilities: Set<String>)
+
+    private static let timeout = Duration.seconds(2)
+
+    /// Asks the server. Starts none.
+    package static func ask() async -> NotificationServerReport {
+        guard MessageBus.isSessionKnown else { return .noSession }
+        let cancellable = Cancellable()
+        BlockingCalls.after(Self.timeout + .seconds(1)) { cancellable.cancel() }
+        return await BlockingCalls.run {
+            var report = NotificationServerReport.noSession
+            unsafe try? MessageBus.session.withConnection(cancellable) { connection throws(MessageBus.Failure) in
+                report = unsafe Self.ask(connection, cancellable)
+            }
+            return report
+        }
+    }
+
+    private static func ask(_ connection: OpaquePointer, _ cancellable: Cancellable) -> NotificationServerReport {
+        var (name, capabilities) = ("", Set<String>())
+        do throws(MessageBus.Failure) {
+            unsafe try Self.call("GetServerInformation", connection, cancellable) { response in
+                name = unsafe BusSignal.texts(of: response).first ?? ""
+            }
+            unsafe try Self.call("GetCapabilities", connection, cancellable) { response in
+                guard let list = unsafe g_variant_get_child_value(response, 0) else { return }
+                defer { unsafe g_variant_unref(list) }
+                capabilities = Set(unsafe BusSignal.texts(of: list))
+            }
+        } catch {
+            return error.isTimeout || cancellable.isCancelled ? .unresponsive : .notRunning
+        }
+        return .running(name: name, capabilities: capabilities)
+    }
+
+    private static func call(
+        _ method: String,
+        _ connection: OpaquePointer,
+        _ cancellable: Cancellable,
+        read: (OpaquePointer) -> Void
+    ) throws(MessageBus.Failure) {
+        let name = "org.freedesktop.Notifications"
+        let call = MessageBus.Call(
+            destination: name,
+            path: "/org/freedesktop/Notifications",
+            interface: name,
+            method: method,
+            arguments: []
+        )
+        unsafe try MessageBus.send(
+            call,
+            over: connection,
+            flags: G_DBUS_CALL_FLAGS_NO_AUTO_START,
+            timeout: Self.timeout,
+            cancellable
+        ) { response, _ in
+            unsafe read(response)
+        }
+    }
+}
