@@ -212,9 +212,12 @@ final class NotificationSession: Sendable {
             self.setServer(signal.texts[2].isEmpty ? nil : signal.texts[2])
         case (_, "ActiveChanged"):
             guard Self.locks.contains(where: { $0.0 == signal.interface }) else { return }
-            // Any program may send the signal. That the session is unlocked is asked of the lock itself.
-            if signal.bool == true { self.events.yield(.locked(true)) }
-            self.state.withLock { $0.locksChanged = true }
+            if signal.bool == true {
+                self.events.yield(.locked(true))
+            } else {
+                // Any program may send the signal. That the session is unlocked is asked of the lock itself.
+                self.state.withLock { $0.locksChanged = true }
+            }
         default:
             break
         }
