@@ -12,8 +12,8 @@ extension Report {
         /// The times from the start of a system until a watcher adds it; nil where nothing is discovered.
         package var normalAdded: Series?
         package var attackedAdded: Series?
-        /// The attackers' processor time, in percent of a core.
-        package var attackerPercent: Double
+        /// The processor time of the attackers, in percent of a core; nil if they are part of the attacked process.
+        package var attackerPercent: Double?
 
         package init(
             attack: AttackName,
@@ -22,7 +22,7 @@ extension Report {
             attacked: Series,
             normalAdded: Series? = nil,
             attackedAdded: Series? = nil,
-            attackerPercent: Double
+            attackerPercent: Double?
         ) {
             self.attack = attack
             self.contestant = contestant

@@ -98,7 +98,7 @@ extension Driver {
             attacked: attacked,
             normalAdded: victim == nil ? nil : normalAdded,
             attackedAdded: victim == nil ? nil : attackedAdded,
-            attackerPercent: shares.median ?? 0
+            attackerPercent: shares.median
         )
     }
 
