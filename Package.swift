@@ -226,7 +226,7 @@ if !isFetched {
             name: "UserNotificationsTests",
             dependencies: [
                 "RemoteSystems", "RemoteSystemsTesting", "UserNotifications", "UserNotificationsStore", "ValueSets",
-                logging,
+                "IntegrationSupport", logging,
             ],
             swiftSettings: settings
         ),

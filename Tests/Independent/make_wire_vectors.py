@@ -977,6 +977,95 @@ def activity_payloads():
     ]
 
 
+def notifications():
+    def notification(changes):
+        whole = {"Id": "deploy", "Content": {"Title": "Deploy?"}, **changes}
+        return encode({key: value for key, value in whole.items() if value is not None}).hex()
+
+    def valid(name, meaning=None, **changes):
+        return {"name": name, "hex": notification(changes),
+                "json": {"id": "deploy", "title": "Deploy?", "body": "", "level": "active", "actions": [], **(meaning or {})}}
+
+    def refused(name, reason, **changes):
+        return {"name": name, "hex": notification(changes), "refused": reason}
+
+    category = {"Id": "question", "Actions": [
+        {"Id": "yes", "Title": "Deploy"},
+        {"Id": "why", "Title": "Wait", "Options": 3, "Text": {"Button": "Send", "Placeholder": "Because"}},
+    ]}
+    content = {"Title": "Deploy?", "Category": "question"}
+    return [
+        valid("what is required"),
+        valid("everything", {"body": "1284 has passed", "level": "time-sensitive", "actions": ["yes", "why"]},
+              Content={"Title": "Deploy?", "Subtitle": "main", "Body": "1284 has passed", "Sound": "default", "Badge": 3,
+                       "UserInfo": {"Build": 1284}, "Thread": "builds", "Category": "question",
+                       "Level": "time-sensitive", "Relevance": 0.5, "Target": "window-2", "Filter": "work"},
+              Category=category, Name="Build server", ExpiresIn=600, Mutable=True, ContentAvailable=True),
+        valid("Apple's form", {"body": "1284"}, Content=None,
+              Payload={"aps": {"alert": {"title": "Deploy?", "body": "1284"}}, "build": 1284}),
+        valid("an unknown key", Later={"Version": 2}),
+        valid("an unknown level", Content={"Title": "Deploy?", "Level": "deafening"}),
+        refused("no identifier", "the identifier is required", Id=None),
+        refused("an empty identifier", "1 to 128 bytes", Id=""),
+        refused("a long identifier", "1 to 128 bytes", Id="x" * 129),
+        refused("a line break in the identifier", "no control characters", Id="a\nb"),
+        refused("a title that is a number", "a string", Content={"Title": 1}),
+        refused("a long title", "at most 512 bytes", Content={"Title": "x" * 513}),
+        refused("a badge below 0", "0 to 999999", Content={"Title": "Deploy?", "Badge": -1}),
+        refused("a relevance above 1", "0 to 1", Content={"Title": "Deploy?", "Relevance": 1.5}),
+        refused("another category than that of the content", "the same category",
+                Content={"Title": "Deploy?", "Category": "other"}, Category=category),
+        refused("a reserved action", "default and dismiss are reserved", Content=content,
+                Category={"Id": "question", "Actions": [{"Id": "dismiss", "Title": "x"}]}),
+        refused("one action twice", "each action once", Content=content,
+                Category={"Id": "question", "Actions": [{"Id": "yes", "Title": "x"}, {"Id": "yes", "Title": "y"}]}),
+        refused("eleven actions", "at most 10", Content=content,
+                Category={"Id": "question", "Actions": [{"Id": str(n), "Title": "x"} for n in range(11)]}),
+        refused("an expiration of 0", "1 to 2592000", ExpiresIn=0),
+        refused("more than 4096 bytes", "at most 4096 bytes", Content={"Title": "Deploy?", "Body": "x" * 4096}),
+    ]
+
+
+def notification_triggers():
+    def date(text):
+        return int(datetime.datetime.fromisoformat(text).timestamp())
+
+    def valid(name, after, dates, trigger):
+        return {"name": name, "hex": encode(trigger).hex(), "after": date(after),
+                "json": {"dates": [date(text) for text in dates]}}
+
+    def refused(name, reason, trigger):
+        return {"name": name, "hex": encode(trigger).hex(), "refused": reason}
+
+    def berlin(**components):
+        return {"Date": components, "TimeZone": "Europe/Berlin", "Repeats": True}
+
+    start = "2026-03-28T00:00:00+00:00"
+    return [
+        valid("an interval", start, ["2026-03-28T00:05:00+00:00"], {"Milliseconds": 300_000}),
+        valid("a time of the day", start, ["2026-03-28T08:30:00+00:00", "2026-03-29T07:30:00+00:00"],
+              berlin(Hour=9, Minute=30)),
+        valid("a time that daylight saving time omits", start,
+              ["2026-03-28T01:30:00+00:00", "2026-03-29T01:00:00+00:00", "2026-03-30T00:30:00+00:00"],
+              berlin(Hour=2, Minute=30)),
+        valid("a time that occurs twice", "2026-10-24T12:00:00+00:00",
+              ["2026-10-25T00:30:00+00:00", "2026-10-26T01:30:00+00:00"], berlin(Hour=2, Minute=30)),
+        valid("29 February", start, ["2028-02-28T23:00:00+00:00", "2032-02-28T23:00:00+00:00"], berlin(Month=2, Day=29)),
+        valid("the second Tuesday", start, ["2026-04-13T22:00:00+00:00", "2026-05-11T22:00:00+00:00"],
+              berlin(Weekday=3, WeekdayOrdinal=2)),
+        valid("30 February", start, [], berlin(Month=2, Day=30)),
+        valid("a year that is over", start, [], berlin(Year=2025)),
+        refused("an interval of 0", "at least 1", {"Milliseconds": 0}),
+        refused("a repeated interval below a minute", "at least 60000 if it repeats",
+                {"Milliseconds": 59_999, "Repeats": True}),
+        refused("no date", "one of the keys", {}),
+        refused("a date without a component", "at least one component", {"Date": {}}),
+        refused("hour 24", "0 to 23", {"Date": {"Hour": 24}}),
+        refused("an hour that is a text", "an integer", {"Date": {"Hour": "9"}}),
+        refused("an unknown time zone", "a name of the IANA database", {"Date": {"Hour": 9}, "TimeZone": "Mars/Olympus"}),
+    ]
+
+
 def document_urls():
     def valid(path, text):
         return {"name": path, "text": text, "json": {"path": path}}
@@ -1121,6 +1210,8 @@ def lists():
         "activity-descriptors": activity_descriptors(),
         "activity-payloads": activity_payloads(),
         "document-urls": document_urls(),
+        "notifications": notifications(),
+        "notification-triggers": notification_triggers(),
         "publishers": publishers(),
         "vouchers": vouchers(),
         "conversations": conversations.vectors(),

@@ -1,0 +1,47 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+import ValueSets
+
+@testable import UserNotifications
+
+/// The lists of `Docs/wire-vectors.json` about notifications.
+@Suite struct NotificationWireVectorTests {
+    @Test(arguments: try WireVectors.list("notifications"))
+    func `a notification is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
+        let set = try ValueSet(encoded: try vector.bytes)
+        guard vector.isValid else {
+            #expect(throws: NotificationError.self) { try RemoteNotification(set) }
+            return
+        }
+        let (read, json) = (try RemoteNotification(set), try vector.required("json", \.object))
+        #expect(read.request.identifier == json["id"]?.string)
+        #expect(read.request.content.title == json["title"]?.string)
+        #expect(read.request.content.body == json["body"]?.string)
+        #expect(read.request.content.interruptionLevel.rawValue == json["level"]?.string)
+        let actions = (read.category?.actions ?? []).map(\.identifier.rawValue)
+        #expect(actions == json["actions"]?.array?.compactMap(\.string))
+        #expect(try RemoteNotification(read.valueSet) == read)
+    }
+
+    @Test(arguments: try WireVectors.list("notification-triggers"))
+    func `a trigger fires at the dates that its vector states, or is refused (X-53)`(vector: WireVectors.Vector) throws
+    {
+        let set = try ValueSet(encoded: try vector.bytes)
+        guard vector.isValid else {
+            #expect(throws: NotificationError.self) { try NotificationTrigger(set) }
+            return
+        }
+        let trigger = try NotificationTrigger(set)
+        let dates = try vector.required("json") { $0["dates"]?.array?.compactMap(\.unsigned) }
+        var date = Date(timeIntervalSince1970: Double(try vector.required("after", \.unsigned)))
+        for expected in dates {
+            date = try #require(trigger.nextTriggerDate(after: date))
+            #expect(UInt64(date.timeIntervalSince1970) == expected)
+        }
+        if dates.isEmpty { #expect(trigger.nextTriggerDate(after: date) == nil) }
+    }
+}
