@@ -67,10 +67,13 @@ extension DesktopTests {
             }
         }
 
-        @Test func `a question returns to a daemon that was killed and started again`() async throws {
+        @Test(arguments: [true, false])
+        func `a question returns to a daemon that was killed and started again`(asksAll: Bool) async throws {
             try await TwoDesktops.with(screens: false) { desktops in
+                let ready = desktops.daemons[1].lines.joined()
+                let id = try #require(ready.firstMatch(of: /as system ([a-z2-7]+)/)?.output.1)
                 let asking = try desktops.ask(
-                    "--all",
+                    asksAll ? "--all" : String(id),
                     "--title",
                     "Deploy?",
                     "--action",

@@ -30,7 +30,10 @@ struct NotifyRun: Sendable {
         let count = NotifyCount(self.output)
         await self.send(to: system, count)
         let again = Task {
-            for await _ in self.broadcast.losses { await self.sendAgain { system } }
+            for await _ in self.broadcast.losses {
+                // A daemon that was restarted may have another port.
+                await self.sendAgain { try? await finder.find(offering: RemoteNotificationConnection.service) }
+            }
         }
         defer { again.cancel() }
         return await self.result(of: count, wait: wait) {}
@@ -88,12 +91,12 @@ struct NotifyRun: Sendable {
 
     /// Sends to a system again whose connection was lost, until it has the notification or the command ends.
     ///
-    /// - Parameter system: returns the system, with its present addresses; `nil` while it is not listed.
-    private func sendAgain(_ system: @Sendable () -> RemoteSystem?) async {
+    /// - Parameter system: returns the system, with its present addresses; `nil` while it is not found.
+    private func sendAgain(_ system: @Sendable () async -> RemoteSystem?) async {
         var pause = Duration.milliseconds(500)
         while (try? await Task.sleep(for: pause)) != nil {
             pause = min(pause * 2, .seconds(30))
-            guard let system = system(), Self.isReceiver(system) else { continue }
+            guard let system = await system(), Self.isReceiver(system) else { continue }
             let outcome = await self.broadcast.send(
                 to: system.id,
                 named: system.displayName,
