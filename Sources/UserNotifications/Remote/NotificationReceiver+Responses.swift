@@ -7,6 +7,18 @@ internal import RemoteSystems
 
 /// What the user responds, on its way to the senders.
 extension NotificationReceiver {
+    /// - Throws: ``NotificationError`` with `limitExceeded` if too many responses wait for their senders.
+    func checkWaiting(for sender: NotificationSender) throws(NotificationError) {
+        guard self.waiting.values.reduce(0, { $0 + $1.count }) < Self.maxWaitingInAll,
+            self.waiting[sender, default: []].count < Self.maxWaiting
+        else {
+            throw NotificationError(
+                .limitExceeded,
+                "Too many responses wait for the sender, which is away. Respond when it is back."
+            )
+        }
+    }
+
     func responded(
         _ entry: ReceivedNotifications.Entry,
         _ action: NotificationActionIdentifier,
@@ -18,12 +30,6 @@ extension NotificationReceiver {
             actionIdentifier: action,
             userText: text
         )
-        guard self.waiting.values.reduce(0, { $0 + $1.count }) < Self.maxWaitingInAll,
-            self.waiting[entry.sender, default: []].count < Self.maxWaiting
-        else {
-            self.logger.warning("A response was dropped: too many wait for their senders")
-            return
-        }
         self.waiting[entry.sender, default: []].append(response)
         // Together, so that an answer is neither lost nor asked for again.
         await self.commitOrLog { () throws(NotificationError) in

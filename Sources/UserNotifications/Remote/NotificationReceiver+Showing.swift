@@ -113,11 +113,12 @@ extension NotificationReceiver {
             guard self.received.isPresented(key), let entry = self.received.remove(key) else { return }
             self.setAlarm()
             self.report("dismissed", entry)
-            if entry.notification.category?.options.contains(.customDismissAction) == true {
-                await self.responded(entry, .dismiss, nil)
-            } else {
-                await self.commitOrLog { [.remove(.received, key: key)] }
+            let isReported = entry.notification.category?.options.contains(.customDismissAction) == true
+            guard isReported, (try? self.checkWaiting(for: entry.sender)) != nil else {
+                // It is gone from the screen, also if its sender does not learn that.
+                return await self.commitOrLog { [.remove(.received, key: key)] }
             }
+            await self.responded(entry, .dismiss, nil)
         case .closed(let key, _):
             // It stays in the list.
             self.received.set(key, isShown: false)

@@ -86,7 +86,8 @@ package actor NotificationReceiver: Service {
     package func run() async throws {
         self.showRestored()
         for sender in self.waiting.keys { self.sendResponses(to: sender) }
-        await self.deliverDue()
+        // What the user does meanwhile is read at once: a server may take seconds for each notification.
+        _ = self.clock.task { await self.deliverDue() }
         if let presenter {
             await cancelWhenGracefulShutdown {
                 for await event in presenter.events { await self.received(event) }
@@ -170,8 +171,11 @@ package actor NotificationReceiver: Service {
     /// The notifications that wait for the user.
     func list() -> [ReceivedNotifications.Entry] { self.received.all }
 
-    /// The user has responded with a command.
+    /// The user has responded.
+    ///
+    /// - Throws: ``NotificationError``, and the notification stays.
     func respond(_ key: String, _ action: NotificationActionIdentifier, text: String?) async throws(NotificationError) {
+        if let sender = self.received[key]?.sender { try self.checkWaiting(for: sender) }
         let entry = try self.received.respond(key, action, text: text)
         self.setAlarm()
         await self.responded(entry, action, text)
