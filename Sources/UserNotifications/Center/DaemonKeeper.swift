@@ -61,7 +61,7 @@ actor DaemonKeeper: NotificationKeeper {
         }
         do {
             // Every request may be repeated: identifiers replace and remove.
-            return try await connection.send(message, timeout: .seconds(10), retry: .idempotent).get()
+            return try await connection.send(message, retry: .idempotent).get()
         } catch let error as RemoteSystemError {
             guard let code = error.failureCode.flatMap(NotificationMessage.code(ofFailure:)) else { throw error }
             throw NotificationError(code, error.message)
