@@ -57,6 +57,7 @@ try await withThrowingTaskGroup(of: Void.self) { group in
                 applicationName: "Calendar",
                 within: .seconds(30)
             ) { record("response \($0.requestIdentifier) \($0.actionIdentifier)") }
+            // The centre receives responses until the program ends, which is after a minute at the latest.
             try await Task.sleep(for: .seconds(60))
             await center.close()
         }

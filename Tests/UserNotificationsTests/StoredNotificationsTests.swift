@@ -173,6 +173,25 @@ private final class StepStore: NotificationStore {
         }
     }
 
+    @Test("What a clock that was set has changed is stored")
+    func clockIsSet() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let first = try await Daemon(stage, store)
+            _ = try await first.receiver.schedule(Self.message("tea", after: 600), by: Self.sender)
+            stage.clock.date += 86_400
+            try await stage.clock.advance(by: .seconds(61))
+            first.crash()
+            // Not late: an interval keeps its remaining time.
+            let second = try await Daemon(stage, store)
+            try await stage.clock.advance(by: .seconds(500))
+            #expect(first.screen.history.isEmpty && second.screen.history.isEmpty)
+            try await stage.clock.advance(by: .seconds(40))
+            #expect(second.screen.history.map(\.content.title) == ["tea"])
+            second.crash()
+        }
+    }
+
     @Test("A full disk refuses what it cannot keep, and changes nothing that is kept")
     func fullDisk() async throws {
         try await DiscoveryStage.with { stage in

@@ -17,7 +17,7 @@ extension NotificationReceiver {
         guard let trigger = notification.request.trigger else {
             throw NotificationError(.triggerInvalid, "The notification has no trigger.", field: "Trigger")
         }
-        self.checkClock()
+        await self.checkClock()
         let key = PendingNotifications.Key(sender: sender, identifier: notification.request.identifier)
         let previous = self.pending[key]
         let entry = try self.pending.add(notification, trigger, from: sender, at: self.clock.date)
@@ -49,18 +49,22 @@ extension NotificationReceiver {
         return keys.count
     }
 
-    func checkClock() {
+    /// Follows a clock that was set. What that changes is stored, so that another process counts in the same way.
+    private func checkClock() async {
         guard let change = self.clockWatch.change(self.clock) else { return }
         self.logger.notice(
             "The system's clock was set. Pending notifications follow it",
             metadata: ["seconds": "\(Int(max(min(change, 1e15), -1e15)))"]
         )
-        _ = self.pending.clockWasSet(by: change, to: self.clock.date)
+        let changed = self.pending.clockWasSet(by: change, to: self.clock.date)
+        await self.commitOrLog { () throws(NotificationError) in
+            try changed.map { entry throws(NotificationError) in .put(try NotificationRecord(entry)) }
+        }
     }
 
     /// Delivers the notifications whose date has come, and waits for the next.
     func deliverDue() async {
-        self.checkClock()
+        await self.checkClock()
         for due in self.pending.takeDue(at: self.clock.date) {
             let sender = due.entry.sender
             guard self.permissions.permission(of: sender) != .denied else {
