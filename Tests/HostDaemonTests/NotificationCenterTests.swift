@@ -123,6 +123,10 @@ extension HostDaemonTests {
                         return pending.isEmpty && delivered == ["visible"] ? true : nil
                     }
                     #expect(Set(asked.withLock { $0 }) == ["hidden", "visible"])
+                    // Hidden in place of the visible one, which is not left behind.
+                    await center.setWillPresent { _ in [] }
+                    try await center.add(Self.request("visible"))
+                    #expect(try await center.deliveredNotifications.isEmpty)
                     await center.close()
                 }
             }

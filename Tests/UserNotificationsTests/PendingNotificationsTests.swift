@@ -36,6 +36,19 @@ import Testing
         #expect(pending.next == nil && pending.takeDue(at: .distantFuture).isEmpty)
     }
 
+    @Test("What is cancelled while another notification is delivered is not delivered, nor does it come back (N-02)")
+    func cancelledMeanwhile() throws {
+        var pending = PendingNotifications()
+        try Self.add("first", .timeInterval(.seconds(60)), to: &pending)
+        try Self.add("hourly", .timeInterval(.seconds(3600), repeats: true), to: &pending)
+        let now = Self.start + 4000
+        let first = pending.takeNextDue(at: now)
+        #expect(first?.entry.key.identifier == "first")
+        pending.remove(PendingNotifications.Key(sender: Self.sender, identifier: "hourly"))
+        let second = pending.takeNextDue(at: now)
+        #expect(second == nil && pending.next == nil)
+    }
+
     @Test("A repeated notification that was missed is due once, and keeps its rhythm (N-07, X-52)")
     func missed() throws {
         var pending = PendingNotifications()
@@ -114,5 +127,13 @@ import Testing
         restored = PendingNotifications()
         restored.restore(entry, at: Self.start + 300)
         #expect(restored.next == Self.start + 600)
+    }
+}
+
+extension PendingNotifications {
+    fileprivate mutating func takeDue(at date: Date) -> [Due] {
+        var all: [Due] = []
+        while let due = self.takeNextDue(at: date) { all.append(due) }
+        return all
     }
 }

@@ -283,6 +283,28 @@ import ValueSets
         }
     }
 
+    @Test("A response to an earlier notification of the program is not the answer to a question")
+    func earlierResponse() async throws {
+        try await Self.with { receiving in
+            let earlier = try await receiving.connect()
+            _ = try await earlier.deliver(Self.question("earlier"))
+            await earlier.close()
+            try await receiving.stage.eventually("the connection has ended") {
+                await receiving.receiver.links.isEmpty
+            }
+            receiving.screen.choose("yes", on: try #require(receiving.screen.shown.first).identifier)
+            try await receiving.stage.eventually("the response waits") { await !receiving.receiver.waiting.isEmpty }
+            let broadcast = NotificationBroadcast(Self.question())
+            _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request)
+            try await receiving.stage.eventually("it was sent") { await receiving.receiver.waiting.isEmpty }
+            receiving.screen.choose("comment", on: try #require(receiving.screen.shown.first).identifier, text: "No")
+            var responses = broadcast.responses.makeAsyncIterator()
+            let response = try #require(await responses.next())
+            #expect(response.requestIdentifier == "q" && response.actionIdentifier == "comment")
+            await broadcast.withdraw()
+        }
+    }
+
     @Test("A linked account sends notifications only if the service is granted to it", arguments: [true, false])
     func linked(isGranted: Bool) async throws {
         try await DiscoveryStage.with { stage in

@@ -127,6 +127,7 @@ private final class StepStore: NotificationStore {
             _ = try await daemon.receiver.schedule(Self.message("a", after: 60, repeats: true), by: Self.sender)
             _ = try await daemon.receiver.schedule(Self.message("b", after: 90), by: Self.sender)
             try await stage.clock.advance(by: .seconds(100))
+            try await stage.eventually("both are shown") { daemon.screen.shown.count == 2 }
             let key = try #require(daemon.screen.shown.first { $0.content.title == "b" }?.identifier)
             try await daemon.receiver.respond(key, "yes", text: nil)
             daemon.crash()

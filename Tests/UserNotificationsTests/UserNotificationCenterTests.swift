@@ -185,6 +185,30 @@ import UserNotifications
         }
     }
 
+    @Test("In the foreground, the application also decides how what is due is shown (X-57)")
+    func foregroundWhenDue() async throws {
+        try await DiscoveryStage.with { stage in
+            let desktop = StagedNotificationPresenter()
+            let center = UserNotificationCenter(
+                presenter: desktop,
+                applicationName: "Calendar",
+                configuration: stage.configuration
+            )
+            await center.setWillPresent { request in request.identifier == "hidden" ? [] : .all }
+            for (id, seconds) in [("hidden", 60), ("shown", 61)] {
+                try await center.add(
+                    NotificationRequest(
+                        identifier: id,
+                        content: NotificationContent(title: id),
+                        trigger: .timeInterval(.seconds(seconds))
+                    )
+                )
+            }
+            try await stage.clock.advance(by: .seconds(62))
+            try await stage.eventually("both are decided") { desktop.history.map(\.identifier) == ["shown"] }
+        }
+    }
+
     @Test("A clock that is set delivers what is due by the new date, and keeps intervals")
     func clockIsSet() async throws {
         try await DiscoveryStage.with { stage in

@@ -165,10 +165,11 @@ actor PresenterKeeper: NotificationKeeper {
     }
 
     private func deliverDue() async {
+        // The alarm runs this. Cancelled, it could not ask the application how to show what is due.
+        self.alarm = nil
         self.checkClock()
-        let due = self.waiting.takeDue(at: self.clock.date)
-        self.setAlarm()
-        for due in due {
+        let date = self.clock.date
+        while let due = self.waiting.takeNextDue(at: date) {
             do {
                 try await self.deliver(due.entry.notification)
             } catch {
@@ -178,6 +179,7 @@ actor PresenterKeeper: NotificationKeeper {
                 )
             }
         }
+        self.setAlarm()
     }
 
     // MARK: Responses

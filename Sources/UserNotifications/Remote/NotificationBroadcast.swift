@@ -77,8 +77,11 @@ package actor NotificationBroadcast {
         }
         if case .delivered(let delivery) = outcome, delivery.status != .withheld {
             self.readers.append(
-                Task { [feed, weak self] in
-                    for await response in connection.responses { feed.yield(response) }
+                Task { [feed, weak self, identifier = self.notification.request.identifier] in
+                    // The system also sends what its user has responded to an earlier notification of this program.
+                    for await response in connection.responses where response.requestIdentifier == identifier {
+                        feed.yield(response)
+                    }
                     await self?.lost(system)
                 }
             )

@@ -40,13 +40,15 @@ extension NotificationReceiver {
     ///
     /// - Returns: how many were removed.
     func cancel(_ identifiers: [String], of sender: NotificationSender) async throws(NotificationError) -> Int {
-        let keys = identifiers.map { PendingNotifications.Key(sender: sender, identifier: $0) }
-            .filter { self.pending[$0] != nil }
+        let entries = identifiers.compactMap {
+            self.pending[PendingNotifications.Key(sender: sender, identifier: $0)]
+        }
         // Before they are removed: one that cannot be removed from the store would come back.
-        try await self.store?.commit(keys.map { .remove(.pending, key: NotificationRecord.key(of: $0)) })
-        for key in keys { self.pending.remove(key) }
+        try await self.store?.commit(entries.map { .remove(.pending, key: NotificationRecord.key(of: $0.key)) })
+        // One that was scheduled meanwhile stays.
+        for entry in entries where self.pending[entry.key] == entry { self.pending.remove(entry.key) }
         self.setAlarm()
-        return keys.count
+        return entries.count
     }
 
     /// Follows a clock that was set. What that changes is stored, so that another process counts in the same way.
@@ -65,7 +67,9 @@ extension NotificationReceiver {
     /// Delivers the notifications whose date has come, and waits for the next.
     func deliverDue() async {
         await self.checkClock()
-        for due in self.pending.takeDue(at: self.clock.date) {
+        // What becomes due meanwhile has its own alarm.
+        let date = self.clock.date
+        while let due = self.pending.takeNextDue(at: date) {
             let sender = due.entry.sender
             guard self.permissions.permission(of: sender) != .denied else {
                 // It was permitted when it was added. A repeated one is shown again when it is permitted again.

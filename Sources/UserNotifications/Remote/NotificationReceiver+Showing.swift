@@ -13,13 +13,17 @@ extension NotificationReceiver {
         }
         let failure = await self.inOrder {
             // A later notification may have replaced it, or the sender has withdrawn it.
-            guard await self.isCurrent(entry) else { return nil as String? }
+            guard await self.isCurrent(entry) else { return nil as NotificationDelivery? }
             do {
+                guard await self.permissions.permission(of: entry.sender) != .denied else {
+                    await self.discard(entry)
+                    return NotificationDelivery(.withheld, reason: "The user does not permit these notifications.")
+                }
                 var presented = entry.presented
                 let presentation = isSilenced ? .all : await self.presentation(of: entry)
                 guard !presentation.isDisjoint(with: [.banner, .list]) else {
                     await self.discard(entry)
-                    return "The application shows it itself."
+                    return NotificationDelivery(.withheld, reason: "The application shows it itself.")
                 }
                 presented.isSilenced = isSilenced || !presentation.contains(.sound)
                 if await self.permissions.permission(of: entry.sender) == .silent {
@@ -33,12 +37,13 @@ extension NotificationReceiver {
                 await self.shown(entry.key)
                 return nil
             } catch {
-                return (error as? NotificationError)?.message ?? "The notification server does not respond."
+                let reason = (error as? NotificationError)?.message ?? "The notification server does not respond."
+                return NotificationDelivery(.kept, reason: reason)
             }
         }
         guard let failure else { return NotificationDelivery(.shown) }
-        self.logger.info("A notification was not shown", metadata: ["reason": "\(failure)"])
-        return NotificationDelivery(.kept, reason: failure)
+        self.logger.info("A notification was not shown", metadata: ["reason": "\(failure.reason ?? "")"])
+        return failure
     }
 
     /// Shows again what an earlier process has shown, without a sound.
@@ -65,10 +70,14 @@ extension NotificationReceiver {
         return NotificationPresentation(rawValue: number)
     }
 
-    func discard(_ entry: ReceivedNotifications.Entry) async {
+    /// Removes a notification that is not to be shown, and an earlier one that it replaces from the screen. Called in
+    /// order with the presenter's calls.
+    private func discard(_ entry: ReceivedNotifications.Entry) async {
         guard self.isCurrent(entry) else { return }
         self.received.remove(entry.key)
+        self.setAlarm()
         self.report("withdrawn", entry)
+        await self.presenter?.close(entry.key)
         await self.commitOrLog { [.remove(.received, key: entry.key)] }
     }
 

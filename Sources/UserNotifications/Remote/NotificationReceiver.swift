@@ -222,6 +222,8 @@ package actor NotificationReceiver: Service {
     }
 
     private func wake() async {
+        // The alarm runs this. A later alarm must not cancel it.
+        self.alarm = nil
         let expired = self.received.expire(self.clock.now)
         await self.commitOrLog { expired.map { .remove(.received, key: $0.key) } }
         for entry in expired { await self.close(entry, "expired") }

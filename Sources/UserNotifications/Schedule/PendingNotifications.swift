@@ -105,21 +105,21 @@ struct PendingNotifications {
         return entry
     }
 
-    /// Takes the notifications that are due, in the order of their dates. Each is due once, however late it is.
-    mutating func takeDue(at date: Date) -> [Due] {
-        let due = self.entries.values.filter { $0.date <= date }.sorted(by: Self.precedes)
-        return due.map { entry in
-            self.remove(entry.key)
-            guard entry.trigger.repeats else { return Due(entry: entry, next: nil) }
-            var next = entry
-            next.anchor = entry.trigger.anchor(afterDeliveryAt: date, due: entry.date)
-            guard let date = entry.trigger.nextTriggerDate(after: next.anchor) else {
-                return Due(entry: entry, next: nil)
-            }
-            next.date = date
-            self.insert(next)
-            return Due(entry: entry, next: next)
+    /// Takes the next notification that is due, in the order of their dates. Each is due once, however late it is.
+    ///
+    /// One at a time: while one is delivered, others may be cancelled or replaced.
+    mutating func takeNextDue(at date: Date) -> Due? {
+        guard let entry = self.entries.values.filter({ $0.date <= date }).min(by: Self.precedes) else { return nil }
+        self.remove(entry.key)
+        guard entry.trigger.repeats else { return Due(entry: entry, next: nil) }
+        var next = entry
+        next.anchor = entry.trigger.anchor(afterDeliveryAt: date, due: entry.date)
+        guard let nextDate = entry.trigger.nextTriggerDate(after: next.anchor) else {
+            return Due(entry: entry, next: nil)
         }
+        next.date = nextDate
+        self.insert(next)
+        return Due(entry: entry, next: next)
     }
 
     /// Delivers a notification later that was due, unless a later one has the same identifier.
