@@ -176,7 +176,7 @@ import UserNotifications
             try await stage.clock.advance(by: .seconds(89))
             #expect(desktop.history.isEmpty)
             try await stage.clock.advance(by: .seconds(2))
-            #expect(desktop.history.map(\.identifier) == ["soon"])
+            try await stage.eventually("what is due is shown") { desktop.history.map(\.identifier) == ["soon"] }
             #expect(try await center.pendingNotifications.map(\.request.identifier) == ["late"])
             #expect(try await center.deliveredNotifications.map(\.request.identifier) == ["soon"])
             try await center.removeAllPendingNotifications()
@@ -229,9 +229,11 @@ import UserNotifications
             }
             stage.clock.date += 7300
             try await stage.clock.advance(by: .seconds(61))
-            #expect(desktop.history.map(\.identifier) == ["nine"])
+            try await stage.eventually("what is due is shown") { desktop.history.map(\.identifier) == ["nine"] }
             try await stage.clock.advance(by: .seconds(3600 - 61 + 1))
-            #expect(desktop.history.map(\.identifier) == ["nine", "interval"])
+            try await stage.eventually("what is due is shown") {
+                desktop.history.map(\.identifier) == ["nine", "interval"]
+            }
         }
     }
 }

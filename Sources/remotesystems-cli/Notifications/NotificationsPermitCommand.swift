@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import FoundationEssentials
+import RemoteSystems
 import UserNotifications
 
 /// The command `remotesystems notifications permit`.
@@ -15,7 +16,9 @@ struct NotificationsPermitCommand: Subcommand {
             Without arguments it lists what is not allowed. 'silent' shows notifications without a sound. 'denied' \
             refuses them, and their sender learns it.
 
-              remotesystems notifications permit denied --system fivzmcoa4n2q --application com.example.build
+              remotesystems notifications permit denied --application com.example.build
+
+            'remotesystems account systems --json' prints whole ids.
 
             The id of a system proves it, the id of an application is only claimed. The id of a linked account stands \
             for all its systems. The strictest permission counts.
@@ -45,6 +48,12 @@ struct NotificationsPermitCommand: Subcommand {
         let isNamed = self.system != nil || self.application != nil
         guard (self.permission != nil) == isNamed else {
             throw ValidationError("Give a permission with --system or --application, or none of them to list all.")
+        }
+        // A part of an id would match no sender. What is stored already can be removed.
+        if let system, self.permission != .allowed, SystemID(system) == nil, AccountID(system) == nil {
+            throw ValidationError(
+                "--system takes the whole id of a system or of a linked account, not a part or a name."
+            )
         }
     }
 

@@ -72,6 +72,9 @@ struct NotificationsScheduleCommand: Subcommand {
         guard (self.interval == nil) != (self.date == nil) else {
             throw ValidationError("Give the time with either --in or --at.")
         }
+        guard !self.repeats || self.date?.contains("T") != true else {
+            throw ValidationError("--repeat takes --in, or --at with a time of every day, such as --at 09:30.")
+        }
         do throws(NotificationError) {
             try self.trigger().validate()
         } catch {
