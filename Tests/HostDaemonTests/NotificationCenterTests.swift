@@ -159,8 +159,8 @@ extension HostDaemonTests {
                     #expect(status == 0 && lines == ["denied  test.calendar"], "\(lines)")
                     #expect(try await !center.requestAuthorization())
                     // Half an id would be stored and match no sender.
-                    let half = try await daemon.finish(permit + ["denied", "--system", "fivzmcoa4n2q"])
-                    #expect(half.0 == 64)
+                    let (refused, _) = try await daemon.finish(permit + ["denied", "--system", "fivzmcoa4n2q"])
+                    #expect(refused == 64)
                     await center.close()
                 }
                 try await daemon.whileRunning { _, _ in

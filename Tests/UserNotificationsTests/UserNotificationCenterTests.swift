@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import RemoteSystems
 import RemoteSystemsTesting
 import Testing
 import UserNotifications
@@ -25,9 +26,16 @@ import UserNotifications
         )
     }
 
-    private static func staged() async throws -> (UserNotificationCenter, StagedNotificationPresenter) {
+    private static func staged(
+        _ configuration: RemoteSystemsConfiguration? = nil
+    ) async throws -> (UserNotificationCenter, StagedNotificationPresenter) {
         let desktop = StagedNotificationPresenter()
-        let center = UserNotificationCenter(presenter: desktop, applicationName: "Calendar", desktopEntry: "calendar")
+        let center = UserNotificationCenter(
+            presenter: desktop,
+            applicationName: "Calendar",
+            desktopEntry: "calendar",
+            configuration: configuration
+        )
         try await center.setNotificationCategories([Self.invitation])
         return (center, desktop)
     }
@@ -156,12 +164,7 @@ import UserNotifications
     @Test("A request with a trigger is pending until its date, and may be removed before (N-02, X-63)")
     func pending() async throws {
         try await DiscoveryStage.with { stage in
-            let desktop = StagedNotificationPresenter()
-            let center = UserNotificationCenter(
-                presenter: desktop,
-                applicationName: "Calendar",
-                configuration: stage.configuration
-            )
+            let (center, desktop) = try await Self.staged(stage.configuration)
             for (id, seconds) in [("late", 7200), ("soon", 90), ("removed", 60)] {
                 try await center.add(
                     NotificationRequest(
@@ -188,12 +191,7 @@ import UserNotifications
     @Test("In the foreground, the application also decides how what is due is shown (X-57)")
     func foregroundWhenDue() async throws {
         try await DiscoveryStage.with { stage in
-            let desktop = StagedNotificationPresenter()
-            let center = UserNotificationCenter(
-                presenter: desktop,
-                applicationName: "Calendar",
-                configuration: stage.configuration
-            )
+            let (center, desktop) = try await Self.staged(stage.configuration)
             await center.setWillPresent { request in request.identifier == "hidden" ? [] : .all }
             for (id, seconds) in [("hidden", 60), ("shown", 61)] {
                 try await center.add(
@@ -212,12 +210,7 @@ import UserNotifications
     @Test("A clock that is set delivers what is due by the new date, and keeps intervals")
     func clockIsSet() async throws {
         try await DiscoveryStage.with { stage in
-            let desktop = StagedNotificationPresenter()
-            let center = UserNotificationCenter(
-                presenter: desktop,
-                applicationName: "Calendar",
-                configuration: stage.configuration
-            )
+            let (center, desktop) = try await Self.staged(stage.configuration)
             stage.clock.date = try Date("2026-06-10T07:00:00Z", strategy: .iso8601)
             let nine = DateComponents(timeZone: TimeZone(identifier: "UTC"), hour: 9)
             for (id, trigger) in [

@@ -53,6 +53,8 @@ actor PresenterKeeper: NotificationKeeper {
     func close() {
         self.reader?.cancel()
         self.alarm?.cancel()
+        // A delivery in progress sets no alarm then.
+        self.waiting = PendingNotifications()
     }
 
     // MARK: Delivering

@@ -67,7 +67,7 @@ extension NotificationReceiver {
     /// Delivers the notifications whose date has come, and waits for the next.
     func deliverDue() async {
         await self.checkClock()
-        // What becomes due meanwhile has its own alarm.
+        // What becomes due meanwhile is delivered by the next alarm.
         let date = self.clock.date
         while let due = self.pending.takeNextDue(at: date) {
             let sender = due.entry.sender
