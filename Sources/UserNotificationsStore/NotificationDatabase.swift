@@ -32,7 +32,14 @@ package final class NotificationDatabase: NotificationStore {
                 metadata: ["file": "\(set)", "reason": "\(error)"]
             )
         }
-        do { self.queue = try Self.open(path) } catch { throw Self.failure(error) }
+        do {
+            self.queue = try Self.open(path)
+            // What the user had denied is not known any more.
+            let permission = try NotificationRecord.silentForAll(at: .now)
+            try self.queue.write { try Self.apply([.put(permission)], to: $0) }
+        } catch {
+            throw Self.failure(error)
+        }
     }
 
     private static func open(_ path: String) throws -> DatabaseQueue {

@@ -120,9 +120,9 @@ extension HostDaemonTests {
                     _ = try await eventually("both were decided", within: .seconds(60)) {
                         let pending = try await center.pendingNotifications
                         let delivered = try await center.deliveredNotifications.map(\.request.identifier)
-                        return pending.isEmpty && delivered == ["visible"] ? true : nil
+                        let isAsked = Set(asked.withLock { $0 }) == ["hidden", "visible"]
+                        return isAsked && pending.isEmpty && delivered == ["visible"] ? true : nil
                     }
-                    #expect(Set(asked.withLock { $0 }) == ["hidden", "visible"])
                     // Hidden in place of the visible one, which is not left behind.
                     await center.setWillPresent { _ in [] }
                     try await center.add(Self.request("visible"))

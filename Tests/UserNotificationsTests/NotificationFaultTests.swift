@@ -21,7 +21,8 @@ private final class DyingStore: NotificationStore {
     private let state = Mutex(State())
 
     var isDead: Bool { self.state.withLock { $0.left <= 0 } }
-    var count: Int { self.state.withLock { $0.records.count } }
+    /// The notifications and responses.
+    var count: Int { self.state.withLock { $0.records.values.count { $0.kind != .counter } } }
     func live(for changes: Int) { self.state.withLock { $0.left = changes } }
 
     func load() async throws(NotificationError) -> [NotificationRecord] {
@@ -133,10 +134,10 @@ private final class MortalScreen: NotificationPresenter {
                 try? await receiver.respond(entry.key, "yes", text: nil)
             }
             guard !store.isDead else { break }
-            for (sender, responses) in await receiver.waiting {
-                for response in responses where !store.isDead {
+            for sender in Self.senders {
+                for response in await receiver.routing.responses(for: sender) where !store.isDead {
                     ledger.responses[response.requestIdentifier, default: []].insert(response.id)
-                    await receiver.acknowledge(response, by: sender)
+                    await receiver.acknowledge(response)
                 }
             }
         }
@@ -165,8 +166,8 @@ private final class MortalScreen: NotificationPresenter {
 
 extension NotificationReceiver {
     /// An application has handled a response, as after its acknowledgement.
-    fileprivate func acknowledge(_ response: NotificationResponse, by sender: NotificationSender) async {
-        self.waiting[sender]?.removeAll { $0.id == response.id }
+    fileprivate func acknowledge(_ response: NotificationResponse) async {
+        self.routing.sent(response.id, over: ObjectIdentifier(self), .taken)
         await self.commitOrLog { [.remove(.response, key: response.id)] }
     }
 }

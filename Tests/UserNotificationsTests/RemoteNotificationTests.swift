@@ -283,26 +283,85 @@ import ValueSets
         }
     }
 
-    @Test("A response to an earlier notification of the program is not the answer to a question")
-    func earlierResponse() async throws {
+    @Test("Two questions of one program to one system each receive their own answer")
+    func twoQuestions() async throws {
         try await Self.with { receiving in
             let earlier = try await receiving.connect()
             _ = try await earlier.deliver(Self.question("earlier"))
             await earlier.close()
             try await receiving.stage.eventually("the connection has ended") {
-                await receiving.receiver.links.isEmpty
+                await receiving.receiver.connections.isEmpty
             }
-            receiving.screen.choose("yes", on: try #require(receiving.screen.shown.first).identifier)
-            try await receiving.stage.eventually("the response waits") { await !receiving.receiver.waiting.isEmpty }
-            let broadcast = NotificationBroadcast(Self.question())
-            _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request)
-            try await receiving.stage.eventually("it was sent") { await receiving.receiver.waiting.isEmpty }
-            receiving.screen.choose("comment", on: try #require(receiving.screen.shown.first).identifier, text: "No")
-            var responses = broadcast.responses.makeAsyncIterator()
-            let response = try #require(await responses.next())
-            #expect(response.requestIdentifier == "q" && response.actionIdentifier == "comment")
-            await broadcast.withdraw()
+            func choose(_ action: NotificationActionIdentifier, _ text: String? = nil, of identifier: String)
+                async throws
+            {
+                let entry = await receiving.receiver.list().first { $0.notification.request.identifier == identifier }
+                receiving.screen.choose(action, on: try #require(entry).key, text: text)
+            }
+            try await choose("yes", of: "earlier")
+            let broadcasts = ["one", "two"].map { NotificationBroadcast(Self.question($0)) }
+            for broadcast in broadcasts {
+                _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request)
+            }
+            try await choose("yes", of: "one")
+            try await choose("comment", "No", of: "two")
+            for (broadcast, (identifier, action)) in zip(broadcasts, [("one", "yes"), ("two", "comment")]) {
+                var responses = broadcast.responses.makeAsyncIterator()
+                let response = try #require(await responses.next())
+                #expect(response.requestIdentifier == identifier)
+                #expect(response.actionIdentifier == NotificationActionIdentifier(action))
+                await broadcast.withdraw()
+            }
+            // The response to the earlier notification still waits for who asks for it.
+            let later = try await receiving.connect()
+            #expect(try await later.resume(["one"]).responseCount == 0)
+            #expect(try await later.resume().responseCount == 1)
+            var responses = later.responses.makeAsyncIterator()
+            #expect(await responses.next()?.requestIdentifier == "earlier")
+            await later.close()
         }
+    }
+
+    @Test("A list of notifications that are larger than a message is complete, and has no user info of others")
+    func pages() async throws {
+        try await Self.with { receiving in
+            for system in 0..<8 {
+                for number in 0..<64 {
+                    var notification = Self.question("\(number)")
+                    notification.request.content.body = String(repeating: "x", count: 3000)
+                    notification.request.content.userInfo = ["Secret": "s"]
+                    try await receiving.receiver.add(notification, ofSystem: "\(system)")
+                }
+            }
+            let entries = await receiving.receiver.list()
+            #expect(entries.count == 512)
+            var (after, keys, pages) = (String?.none, [String](), 0)
+            repeat {
+                let page = try NotificationPage(entries, own: nil, after: after)
+                #expect(try page.valueSet.encodedSize() < 512 * 1024)
+                keys += page.sets.compactMap { $0["Key"]?.string }
+                #expect(page.sets.allSatisfy { $0["Content"]?.dictionary?["UserInfo"] == nil })
+                (after, pages) = (page.next, pages + 1)
+            } while after != nil
+            #expect(keys == entries.map(\.key) && pages > 1)
+            let own = try NotificationPage(entries, own: .init(systemID: "3", application: "a"), after: nil)
+            #expect(own.sets.count == 64 && own.next == nil)
+            #expect(own.sets.allSatisfy { $0["Content"]?.dictionary?["UserInfo"] != nil })
+            #expect(throws: NotificationError.self) { try NotificationPage(entries, own: nil, after: "no number") }
+        }
+    }
+
+    @Test("User info that is nested too deeply for a list is refused")
+    func deepUserInfo() throws {
+        func nested(_ depth: Int) -> ValueSet {
+            (1..<depth).reduce(["Leaf": 1]) { inner, _ in ["Inner": .dictionary(inner)] }
+        }
+        var notification = Self.question()
+        notification.request.content.userInfo = nested(NotificationLimits.userInfoDepth)
+        try notification.validate()
+        notification.request.content.userInfo = nested(NotificationLimits.userInfoDepth + 1)
+        let error = #expect(throws: NotificationError.self) { try notification.validate() }
+        #expect(error?.code == .limitExceeded && error?.field == "content.userInfo")
     }
 
     @Test("A linked account sends notifications only if the service is granted to it", arguments: [true, false])
@@ -365,5 +424,13 @@ import ValueSets
             await broadcast.withdraw()
             #expect(await responses.next() == nil)
         }
+    }
+}
+
+extension NotificationReceiver {
+    /// Receives a notification without counting it against the rate.
+    fileprivate func add(_ notification: RemoteNotification, ofSystem system: String) throws {
+        let sender = NotificationSender(systemID: system, application: "a")
+        _ = try self.received.add(notification, from: sender, name: "Server", self.clock.now)
     }
 }

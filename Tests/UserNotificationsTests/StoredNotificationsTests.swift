@@ -4,81 +4,18 @@
 import Foundation
 import RemoteSystems
 import RemoteSystemsTesting
-import Synchronization
 import Testing
 import ValueSets
 
 @testable import UserNotifications
 
-/// A store in memory that remembers its state after every change, as a process finds it that crashed then.
-private final class StepStore: NotificationStore {
-    private struct State {
-        var records: [String: NotificationRecord] = [:]
-        var steps: [[String: NotificationRecord]] = [[:]]
-        var failure: NotificationError?
-    }
-
-    private let state: Mutex<State>
-
-    init(_ records: [String: NotificationRecord] = [:]) { self.state = Mutex(State(records: records)) }
-
-    var steps: [[String: NotificationRecord]] { self.state.withLock { $0.steps } }
-    func fail(_ failure: NotificationError?) { self.state.withLock { $0.failure = failure } }
-
-    func load() async throws(NotificationError) -> [NotificationRecord] {
-        self.state.withLock { $0.records.values.sorted { ($0.date, $0.key) < ($1.date, $1.key) } }
-    }
-
-    func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) {
-        let failure = self.state.withLock { state -> NotificationError? in
-            if let failure = state.failure { return failure }
-            for change in changes {
-                switch change {
-                case .put(let record): state.records["\(record.kind) \(record.key)"] = record
-                case .remove(let kind, let key): state.records["\(kind) \(key)"] = nil
-                }
-            }
-            state.steps.append(state.records)
-            return nil
-        }
-        if let failure { throw failure }
-    }
-}
-
 /// Notifications that survive the daemon.
 @Suite struct StoredNotificationsTests {
-    private static let sender = NotificationSender(systemID: "s", application: "calendar")
+    private typealias Daemon = StagedNotificationDaemon
+    private static let sender = Daemon.sender
 
     private static func message(_ identifier: String, after seconds: Int, repeats: Bool = false) -> ValueSet {
-        var notification = RemoteNotification(
-            NotificationRequest(
-                identifier: identifier,
-                content: NotificationContent(title: identifier, categoryIdentifier: "c"),
-                trigger: .timeInterval(.seconds(seconds), repeats: repeats)
-            ),
-            category: NotificationCategory(
-                identifier: "c",
-                actions: [NotificationAction(identifier: "yes", title: "Yes")]
-            )
-        )
-        notification.applicationName = "Calendar"
-        return NotificationMessage.schedule(notification)
-    }
-
-    /// A daemon from its start to its crash.
-    private struct Daemon {
-        let receiver: NotificationReceiver
-        let screen = StagedNotificationPresenter()
-        private let running: Task<Void, any Error>
-
-        init(_ stage: DiscoveryStage, _ store: StepStore) async throws {
-            self.receiver = NotificationReceiver(stage.configuration, presenter: self.screen, store: store) { _ in nil }
-            await self.receiver.restore(try await store.load())
-            self.running = Task(executorPreference: stage.clock.taskExecutor) { [receiver] in try await receiver.run() }
-        }
-
-        /// Ends without closing anything.
-        func crash() { self.running.cancel() }
+        Daemon.message(identifier, after: seconds, repeats: repeats)
     }
 
     @Test("A scheduled notification survives the daemon, and is delivered once at its date (N-07)")
@@ -139,7 +76,7 @@ private final class StepStore: NotificationStore {
                 // Whatever was due is delivered again.
                 try await stage.clock.advance(by: .seconds(200))
                 let entries = await again.receiver.list()
-                let responses = await again.receiver.waiting[Self.sender] ?? []
+                let responses = await again.receiver.routing.responses(for: Self.sender)
                 let a = entries.filter { $0.notification.request.identifier == "a" }
                 let b = entries.filter { $0.notification.request.identifier == "b" }
                 #expect(a.count == (number >= 1 ? 1 : 0), "step \(number)")
@@ -158,14 +95,14 @@ private final class StepStore: NotificationStore {
             let first = try await Daemon(stage, store)
             _ = try await first.receiver.schedule(Self.message("tea", after: 10), by: Self.sender)
             try await stage.clock.advance(by: .seconds(11))
-            #expect(first.screen.shown.first?.isSilenced == false)
+            try await stage.eventually("it is shown") { first.screen.shown.first?.isSilenced == false }
             first.crash()
             let second = try await Daemon(stage, store)
-            try await stage.clock.advance(by: .seconds(1))
+            try await stage.eventually("it is shown again") { second.screen.shown.count == 1 }
             let shown = try #require(second.screen.shown.first)
             #expect(shown.isSilenced && second.screen.history.count == 1)
             try await second.receiver.respond(shown.identifier, "yes", text: nil)
-            #expect(await second.receiver.waiting[Self.sender]?.map(\.requestIdentifier) == ["tea"])
+            #expect(await second.receiver.routing.responses(for: Self.sender).map(\.requestIdentifier) == ["tea"])
             let error = await #expect(throws: NotificationError.self) {
                 try await second.receiver.respond(shown.identifier, "yes", text: nil)
             }
@@ -301,6 +238,7 @@ private final class StepStore: NotificationStore {
             let daemon = try await Daemon(stage, StepStore())
             _ = try await daemon.receiver.schedule(Self.message("tea", after: 10), by: Self.sender)
             try await stage.clock.advance(by: .seconds(11))
+            try await stage.eventually("it is shown") { daemon.screen.shown.count == 1 }
             let key = try #require(daemon.screen.shown.first?.identifier)
             // A newer one arrives that the server does not show yet.
             await daemon.receiver.replaceWithoutShowing(key)
@@ -308,7 +246,7 @@ private final class StepStore: NotificationStore {
             daemon.screen.end(key)
             try await stage.clock.advance(by: .seconds(1))
             #expect(await daemon.receiver.list().map(\.key) == [key])
-            #expect(await daemon.receiver.waiting.isEmpty)
+            #expect(await daemon.receiver.routing.responses(for: Self.sender).isEmpty)
             daemon.crash()
         }
     }

@@ -101,22 +101,24 @@ actor DaemonKeeper: NotificationKeeper {
 
     var pending: [PendingNotification] {
         get async throws {
-            let response = try await self.send(["Type": .string(NotificationMessage.pending), "Own": true])
-            return try NotificationMessage.scheduled(response)
+            try await NotificationPage.all(["Type": .string(NotificationMessage.pending), "Own": true], self.send)
+                .map { set in try ScheduledNotification(set) }
                 .map { PendingNotification(request: $0.notification.request, date: $0.date) }
+                .sorted { $0.date < $1.date }
         }
     }
 
     var delivered: [DeliveredNotification] {
         get async throws {
-            let response = try await self.send(["Type": .string(NotificationMessage.list), "Own": true])
-            return try NotificationMessage.listed(response).map { listed in
-                DeliveredNotification(
-                    request: listed.notification.request,
-                    category: listed.notification.category,
-                    date: listed.date
-                )
-            }
+            try await NotificationPage.all(["Type": .string(NotificationMessage.list), "Own": true], self.send)
+                .map { set in
+                    let listed = try ListedNotification(set)
+                    return DeliveredNotification(
+                        request: listed.notification.request,
+                        category: listed.notification.category,
+                        date: listed.date
+                    )
+                }
         }
     }
 

@@ -17,6 +17,9 @@ actor PresenterKeeper: NotificationKeeper {
     private var clockWatch: WallClockWatch
     private var alarm: Task<Void, Never>?
     private var shown: [DeliveredNotification] = []
+    /// The numbers of the notifications about which the application is asked, by their identifiers.
+    private var asking: [String: UInt64] = [:]
+    private var lastNumber: UInt64 = 0
     private var reader: Task<Void, Never>?
     /// The last call of the presenter. Calls are made in order.
     private var lastCall: Task<Void, Never>?
@@ -74,7 +77,13 @@ actor PresenterKeeper: NotificationKeeper {
 
     private func deliver(_ remote: RemoteNotification) async throws {
         let (request, category) = (remote.request, remote.category)
+        self.lastNumber += 1
+        let number = self.lastNumber
+        self.asking[request.identifier] = number
         let presentation = await self.owner.delegate?.presentation(of: request) ?? .all
+        // A later one has taken its place meanwhile.
+        guard self.asking[request.identifier] == number else { return }
+        self.asking[request.identifier] = nil
         guard request.content.hasAlert, !presentation.isDisjoint(with: [.banner, .list]) else { return }
         var presented = PresentedNotification(
             identifier: request.identifier,

@@ -42,6 +42,8 @@ public actor UserNotificationCenter {
     private var willPresent: WillPresent?
     private let responseHandler: ResponseHandler?
     private var handled = HandledResponses()
+    /// The handlers that run, by the ids of their responses.
+    private var handling: [String: Task<Void, Never>] = [:]
 
     /// The number at the application's icon, set with ``setBadgeCount(_:)`` or by the last notification with a badge.
     public private(set) var badgeCount = 0
@@ -278,14 +280,22 @@ extension UserNotificationCenter: NotificationKeeperDelegate {
             self.handled.insert(response.id)
             return true
         }
-        self.handled.insert(response.id)
-        let isHandled: Void? = await self.clock.first(within: Self.responseTime) { await responseHandler(response) }
+        // The daemon may send it again while the handler runs: its connection may have ended and come back.
+        let task = self.handling[response.id] ?? self.clock.task { await self.run(responseHandler, response) }
+        self.handling[response.id] = task
+        await task.value
+        return true
+    }
+
+    private func run(_ handler: @escaping ResponseHandler, _ response: NotificationResponse) async {
+        let isHandled: Void? = await self.clock.first(within: Self.responseTime) { await handler(response) }
         if isHandled == nil {
             self.logger?.warning(
                 "A response was not handled within \(Self.responseTime.components.seconds) s",
                 metadata: ["notification": "\(response.requestIdentifier)"]
             )
         }
-        return true
+        self.handled.insert(response.id)
+        self.handling[response.id] = nil
     }
 }

@@ -31,17 +31,28 @@ enum FieldCheck {
         }
     }
 
-    static func size(of set: ValueSet, _ field: String, max: Int) throws(NotificationError) {
+    /// - Parameter depth: the maximum nesting depth. Defaults to that of every value set.
+    static func size(
+        of set: ValueSet,
+        _ field: String,
+        max: Int,
+        depth: Int = ValueSetLimits.defaults.depth
+    ) throws(NotificationError) {
         guard !set.isEmpty else { return }
         var limits = ValueSetLimits.defaults
         limits.bytes = max
+        limits.depth = depth
         do throws(ValueSetError) {
             _ = try set.encodedSize(limits: limits)
         } catch {
             guard error.code == .limitExceeded else {
                 throw NotificationError(.invalidContent, "\(error)", field: field)
             }
-            throw NotificationError(.limitExceeded, "The encoded size exceeds \(max) bytes. \(error)", field: field)
+            throw NotificationError(
+                .limitExceeded,
+                "The value is larger than \(max) bytes, or nested too deeply. \(error)",
+                field: field
+            )
         }
     }
 }

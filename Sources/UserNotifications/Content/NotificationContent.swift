@@ -100,7 +100,12 @@ public struct NotificationContent: Sendable, Hashable {
             )
         }
         for (name, text) in self.identifiers { if let text { try FieldCheck.identifier(text, name) } }
-        try FieldCheck.size(of: self.userInfo, "userInfo", max: NotificationLimits.userInfoBytes)
+        try FieldCheck.size(
+            of: self.userInfo,
+            "userInfo",
+            max: NotificationLimits.userInfoBytes,
+            depth: NotificationLimits.userInfoDepth
+        )
     }
 
     private var identifiers: [(String, String?)] {

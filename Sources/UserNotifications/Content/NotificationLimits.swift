@@ -13,6 +13,8 @@ public enum NotificationLimits {
     public static let userTextBytes = 4096
     /// The maximum size of the user info of a local notification, in bytes of its encoding.
     public static let userInfoBytes = 16_384
+    /// The maximum nesting depth of the user info. The outermost dictionary is level 1.
+    public static let userInfoDepth = 16
     /// The maximum size of a remote notification, in bytes of its encoding.
     public static let remotePayloadBytes = 4096
     /// The maximum number of actions of one category. Desktops show about three.

@@ -86,14 +86,18 @@ package final class LocalNotifications: Sendable {
         }
     }
 
-    package func list() async throws -> [ListedNotification] { try await self.list(NotificationMessage.list) }
+    package func list() async throws -> [ListedNotification] {
+        try await NotificationPage.all(["Type": .string(NotificationMessage.list)], self.send)
+            .map { set in try ListedNotification(set) }
+    }
 
     /// Lists the notifications, and reports every change in ``changes`` from then on.
-    package func watch() async throws -> [ListedNotification] { try await self.list(NotificationMessage.watch) }
-
-    private func list(_ type: String) async throws -> [ListedNotification] {
-        try NotificationMessage.listed(try await self.connection.send(["Type": .string(type)]).get())
+    package func watch() async throws -> [ListedNotification] {
+        _ = try await self.send(["Type": .string(NotificationMessage.watch)])
+        return try await self.list()
     }
+
+    private func send(_ message: ValueSet) async throws -> ValueSet { try await self.connection.send(message).get() }
 
     /// Delivers a notification when its trigger fires, also after this program has ended.
     ///
@@ -109,8 +113,9 @@ package final class LocalNotifications: Sendable {
 
     /// Lists the notifications that wait for their triggers, the next first.
     package func pending() async throws -> [ScheduledNotification] {
-        let message: ValueSet = ["Type": .string(NotificationMessage.pending)]
-        return try NotificationMessage.scheduled(try await self.connection.send(message).get())
+        try await NotificationPage.all(["Type": .string(NotificationMessage.pending)], self.send)
+            .map { set in try ScheduledNotification(set) }
+            .sorted { $0.date < $1.date }
     }
 
     /// Removes notifications that wait for their triggers.

@@ -61,30 +61,16 @@ enum NotificationMessage {
     }
 
     static func event(_ event: String, _ entry: ReceivedNotifications.Entry) -> ValueSet {
-        ["Type": .string(Self.event), "Event": .string(event), "Notification": .dictionary(Self.entry(entry))]
-    }
-
-    static func list(_ entries: [ReceivedNotifications.Entry]) -> ValueSet {
-        ["Notifications": .array(entries.map { .dictionary(Self.entry($0)) })]
+        [
+            "Type": .string(Self.event), "Event": .string(event),
+            "Notification": .dictionary(entry.listed(withUserInfo: false)),
+        ]
     }
 
     static func schedule(_ notification: RemoteNotification) -> ValueSet {
         var message = notification.localValueSet
         message["Type"] = .string(Self.schedule)
         return message
-    }
-
-    static func pending(_ entries: [PendingNotifications.Entry]) -> ValueSet {
-        let list = entries.map { entry in
-            var notification = entry.notification
-            // A list of all would be too large with it.
-            notification.request.content.userInfo = [:]
-            var set = notification.localValueSet
-            set["Application"] = .string(entry.sender.application)
-            set["Date"] = .date(entry.date)
-            return Value.dictionary(set)
-        }
-        return ["Notifications": .array(list)]
     }
 
     /// - Parameter own: the permission of the program that asks.
@@ -109,33 +95,6 @@ enum NotificationMessage {
         var message: ValueSet = ["Type": .string(Self.cancel), "Ids": .array(identifiers.map { .string($0) })]
         message.put(application, "Application")
         return message
-    }
-
-    private static func entry(_ entry: ReceivedNotifications.Entry) -> ValueSet {
-        var set = entry.notification.valueSet
-        set["Key"] = .string(entry.key)
-        set["Application"] = .string(entry.sender.application)
-        set["SystemId"] = .string(entry.sender.systemID)
-        set.put(entry.systemName, "SystemName")
-        set["Shown"] = .bool(entry.isShown)
-        set["Date"] = .date(entry.arrived)
-        return set
-    }
-
-    static func listed(_ response: ValueSet) throws(NotificationError) -> [ListedNotification] {
-        var list: [ListedNotification] = []
-        for set in (response["Notifications"]?.array ?? []).compactMap(\.dictionary) {
-            list.append(try ListedNotification(set))
-        }
-        return list
-    }
-
-    static func scheduled(_ response: ValueSet) throws(NotificationError) -> [ScheduledNotification] {
-        var list: [ScheduledNotification] = []
-        for set in (response["Notifications"]?.array ?? []).compactMap(\.dictionary) {
-            list.append(try ScheduledNotification(set))
-        }
-        return list
     }
 
     /// The code of an error that a service of this version has sent.

@@ -23,7 +23,13 @@ extension NotificationReceiver {
         try permissions.set(permission, for: subject)
         let record = try NotificationRecord(permission, for: subject, at: self.clock.date)
         let isDefault = permission == .allowed
-        try await self.store?.commit([isDefault ? .remove(.permission, key: record.key) : .put(record)])
+        try await self.commit([isDefault ? .remove(.permission, key: record.key) : .put(record)])
         try self.permissions.set(permission, for: subject)
+        guard permission == .denied else { return }
+        // What the denied senders have shown goes too, and they learn nothing more.
+        let isDenied = { [permissions = self.permissions] in permissions.permission(of: $0) == .denied }
+        let responses = self.routing.removeAll(to: isDenied)
+        await self.commitOrLog { responses.map { .remove(.response, key: $0) } }
+        await self.end(self.received.removeAll(of: isDenied), "withdrawn")
     }
 }

@@ -7,18 +7,6 @@ internal import RemoteSystems
 
 /// What the user responds, on its way to the senders.
 extension NotificationReceiver {
-    /// - Throws: ``NotificationError`` with `limitExceeded` if too many responses wait for their senders.
-    func checkWaiting(for sender: NotificationSender) throws(NotificationError) {
-        guard self.waiting.values.reduce(0, { $0 + $1.count }) < Self.maxWaitingInAll,
-            self.waiting[sender, default: []].count < Self.maxWaiting
-        else {
-            throw NotificationError(
-                .limitExceeded,
-                "Too many responses wait for the sender, which is away. Respond when it is back."
-            )
-        }
-    }
-
     func responded(
         _ entry: ReceivedNotifications.Entry,
         _ action: NotificationActionIdentifier,
@@ -30,39 +18,75 @@ extension NotificationReceiver {
             actionIdentifier: action,
             userText: text
         )
-        self.waiting[entry.sender, default: []].append(response)
+        let date = self.clock.date
+        self.routing.add(response, to: entry.sender, at: date, link: entry.link)
         // Together, so that an answer is neither lost nor asked for again.
         await self.commitOrLog { () throws(NotificationError) in
             [
                 .remove(.received, key: entry.key),
-                .put(try NotificationRecord(response, to: entry.sender, date: self.clock.date)),
+                .put(try NotificationRecord(response, to: entry.sender, date: date)),
             ]
         }
-        self.sendResponses(to: entry.sender)
+        self.sendResponses()
     }
 
-    func sendResponses(to sender: NotificationSender) {
-        guard self.waiting[sender] != nil else { return }
-        guard let link = self.links[sender] else {
-            guard let wake, sender.isLocal else { return }
-            // It connects when it runs. One that does not is started again for its next response.
-            _ = self.clock.task { await wake(sender.application) }
-            return
+    /// Sends what can be sent, and starts the applications of this system that do not run.
+    func sendResponses() {
+        while let step = self.routing.next() {
+            switch step {
+            case .start(let application):
+                guard let wake else { continue }
+                _ = self.clock.task { await wake(application) }
+            case .send(let response, let link):
+                guard let connection = self.connections[link] else {
+                    self.routing.ended(link)
+                    continue
+                }
+                _ = self.clock.task { await self.send(response, over: connection) }
+            }
         }
-        guard self.sending.insert(sender).inserted else { return }
-        _ = self.clock.task { await self.sendResponses(to: sender, over: link) }
     }
 
-    func sendResponses(to sender: NotificationSender, over link: AppServiceConnection) async {
-        while let response = self.waiting[sender]?.first {
-            let sent = try? await link.send(NotificationMessage.response(response), timeout: Self.responseTime)
-            guard sent?.status == .success else { break }
-            self.waiting[sender]?.removeAll { $0.id == response.id }
-            if self.waiting[sender]?.isEmpty == true { self.waiting[sender] = nil }
+    private func send(_ response: NotificationResponse, over connection: AppServiceConnection) async {
+        let sent = try? await connection.send(NotificationMessage.response(response), timeout: Self.responseTime)
+        let link = ObjectIdentifier(connection)
+        let outcome = self.outcome(of: sent, over: connection)
+        self.routing.sent(response.id, over: link, outcome)
+        switch outcome {
+        case .taken: await self.commitOrLog { [.remove(.response, key: response.id)] }
+        case .refused:
+            self.logger.warning(
+                "A response was dropped: its sender refused it",
+                metadata: [
+                    "notification": "\(response.requestIdentifier)", "reason": "\(sent?.error?.message ?? "")",
+                ]
+            )
             await self.commitOrLog { [.remove(.response, key: response.id)] }
+        case .postponed:
+            _ = self.clock.task {
+                guard (try? await self.clock.sleep(until: self.clock.now + Self.retryTime)) != nil else { return }
+                await self.retry(over: link)
+            }
+        case .lost: break
         }
-        self.sending.remove(sender)
-        // The sender may have connected again meanwhile.
-        if let current = self.links[sender], current !== link { self.sendResponses(to: sender) }
+        self.sendResponses()
     }
+
+    private func outcome(
+        of response: AppServiceResponse?,
+        over connection: AppServiceConnection
+    ) -> ResponseRouting.Outcome {
+        if response?.status == .success { return .taken }
+        // Its end may be noticed in a moment only.
+        guard connection.info != nil, response?.status != .connectionClosed else { return .lost }
+        // The sender has said so itself. Every other failure may be one of the way.
+        return response?.status == .failure && response?.error?.canRetry == false ? .refused : .postponed
+    }
+
+    private func retry(over link: ResponseRouting.Link) {
+        self.routing.retry(over: link)
+        self.sendResponses()
+    }
+
+    private static let retryTime = Duration.seconds(30)
 }

@@ -22,7 +22,7 @@ extension NotificationReceiver {
         let previous = self.pending[key]
         let entry = try self.pending.add(notification, trigger, from: sender, at: self.clock.date)
         do throws(NotificationError) {
-            try await self.store?.commit([.put(try NotificationRecord(entry))])
+            try await self.commit([.put(try NotificationRecord(entry))])
         } catch {
             // The program learns that it is not scheduled, so it must not be delivered. A later request may have
             // replaced it meanwhile.
@@ -43,11 +43,17 @@ extension NotificationReceiver {
         let entries = identifiers.compactMap {
             self.pending[PendingNotifications.Key(sender: sender, identifier: $0)]
         }
-        // Before they are removed: one that cannot be removed from the store would come back.
-        try await self.store?.commit(entries.map { .remove(.pending, key: NotificationRecord.key(of: $0.key)) })
-        // One that was scheduled meanwhile stays.
-        for entry in entries where self.pending[entry.key] == entry { self.pending.remove(entry.key) }
-        self.setAlarm()
+        for entry in entries { self.pending.remove(entry.key) }
+        defer { self.setAlarm() }
+        do throws(NotificationError) {
+            try await self.commit(entries.map { .remove(.pending, key: NotificationRecord.key(of: $0.key)) })
+        } catch {
+            // They would come back from the store. One that was scheduled meanwhile stays.
+            for entry in entries where self.pending[entry.key] == nil {
+                self.pending.restore(entry, at: self.clock.date)
+            }
+            throw error
+        }
         return entries.count
     }
 
@@ -91,7 +97,7 @@ extension NotificationReceiver {
             // Together, so that it is neither lost nor delivered again. It is shown even if it cannot be stored: late
             // or twice is better than never.
             await self.commitOrLog { () throws(NotificationError) in
-                [try Self.change(after: due), .put(try self.record(entry))]
+                [try Self.change(after: due)] + (try self.arrival(of: entry))
             }
             _ = await self.show(entry)
         }
@@ -124,12 +130,14 @@ extension NotificationReceiver {
                     self.restored.insert(entry.key)
                 case .response:
                     let (response, sender) = try record.response()
-                    self.waiting[sender, default: []].append(response)
+                    self.routing.add(response, to: sender, at: record.date, link: nil)
+                case .counter: self.received.restore(lastNumber: try record.lastNumber())
                 case .permission:
                     let (permission, subject) = try record.permission()
                     try self.permissions.set(permission, for: subject)
                 }
             } catch {
+                if record.kind == .permission { self.restoreDamagedPermission(record) }
                 self.logger.error(
                     "A stored notification is unreadable and was left out",
                     metadata: ["kind": "\(record.kind)", "key": "\(record.key)", "reason": "\(error)"]
@@ -140,21 +148,69 @@ extension NotificationReceiver {
         (self.presenter as? any PlacedNotificationPresenter)?.adopt(Dictionary(uniqueKeysWithValues: places))
     }
 
+    /// What cannot be read is denied: the user has restricted the sender in some way.
+    private func restoreDamagedPermission(_ record: NotificationRecord) {
+        guard let subject = record.permissionSubject else { return }
+        try? self.permissions.set(.denied, for: subject)
+    }
+
+    func arrival(of entry: ReceivedNotifications.Entry) throws(NotificationError) -> [NotificationStoreChange] {
+        let counter = try NotificationRecord(lastNumber: self.received.lastNumber, at: entry.arrived)
+        return [.put(try self.record(entry)), .put(counter)]
+    }
+
     func record(_ entry: ReceivedNotifications.Entry) throws(NotificationError) -> NotificationRecord {
         let date = self.clock.date
         let rest = entry.expires.map { ($0 - self.clock.now).timeInterval }
         return try NotificationRecord(entry, expires: rest.map { date + $0 })
     }
 
-    /// Stores changes whose failure is not the caller's concern.
+    /// Stores changes, with those that could not be stored earlier.
+    ///
+    /// - Throws: ``NotificationError``, and the changes are not stored.
+    func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) {
+        guard let store, !changes.isEmpty else { return }
+        let batch = self.unsaved.begin(changes)
+        do throws(NotificationError) {
+            try await store.commit(batch.changes)
+            self.unsaved.succeeded(batch)
+        } catch {
+            self.unsaved.failed(batch, isKept: false)
+            throw error
+        }
+    }
+
+    /// Stores changes whose failure is not the caller's concern. They are stored later then.
     func commitOrLog(_ changes: () throws(NotificationError) -> [NotificationStoreChange]) async {
         guard let store else { return }
         do throws(NotificationError) {
             let changes = try changes()
-            guard !changes.isEmpty else { return }
-            try await store.commit(changes)
+            guard !changes.isEmpty || self.unsaved.hasFailed else { return }
+            let batch = self.unsaved.begin(changes)
+            do throws(NotificationError) {
+                try await store.commit(batch.changes)
+                self.unsaved.succeeded(batch)
+            } catch {
+                self.unsaved.failed(batch, isKept: true)
+                self.saveLater()
+                throw error
+            }
         } catch {
             self.logger.warning("A change of the notifications was not stored", metadata: ["reason": "\(error)"])
         }
+    }
+
+    private func saveLater() {
+        guard !self.savesLater else { return }
+        self.savesLater = true
+        _ = self.clock.task { [clock, weak self] in
+            guard (try? await clock.sleep(until: clock.now + .seconds(Self.retryInterval))) != nil else { return }
+            await self?.saveUnsaved()
+        }
+    }
+
+    private func saveUnsaved() async {
+        self.savesLater = false
+        await self.commitOrLog { [] }
     }
 }

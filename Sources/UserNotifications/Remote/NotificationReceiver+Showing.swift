@@ -11,6 +11,8 @@ extension NotificationReceiver {
         guard let presenter else {
             return NotificationDelivery(.kept, reason: "The system has no desktop that shows notifications.")
         }
+        // Before its turn: others do not wait for a slow application.
+        let presentation = isSilenced ? .all : await self.presentation(of: entry)
         let failure = await self.inOrder {
             // A later notification may have replaced it, or the sender has withdrawn it.
             guard await self.isCurrent(entry) else { return nil as NotificationDelivery? }
@@ -20,7 +22,6 @@ extension NotificationReceiver {
                     return NotificationDelivery(.withheld, reason: "The user does not permit these notifications.")
                 }
                 var presented = entry.presented
-                let presentation = isSilenced ? .all : await self.presentation(of: entry)
                 guard !presentation.isDisjoint(with: [.banner, .list]) else {
                     await self.discard(entry)
                     return NotificationDelivery(.withheld, reason: "The application shows it itself.")
@@ -31,7 +32,6 @@ extension NotificationReceiver {
                     presented.content.interruptionLevel = .passive
                 }
                 if !presentation.contains(.banner) { presented.content.interruptionLevel = .passive }
-                guard await self.isCurrent(entry) else { return nil }
                 await self.presents(entry)
                 try await presenter.show(presented)
                 await self.shown(entry.key)
@@ -48,7 +48,7 @@ extension NotificationReceiver {
 
     /// Shows again what an earlier process has shown, without a sound.
     func showRestored() {
-        let restored = self.received.all.filter { self.restored.contains($0.key) }
+        let restored = self.received.all.filter { self.restored.contains($0.key) && !$0.isOver }
         self.restored = []
         guard self.presenter != nil, !restored.isEmpty else { return }
         _ = self.clock.task { for entry in restored { _ = await self.show(entry, isSilenced: true) } }
@@ -60,10 +60,8 @@ extension NotificationReceiver {
 
     /// How the sender wants it to be shown. A sender that does not respond has no say.
     func presentation(of entry: ReceivedNotifications.Entry) async -> NotificationPresentation {
-        guard let link = self.links[entry.sender], self.foreground[entry.sender] == ObjectIdentifier(link) else {
-            return .all
-        }
-        let response = try? await link.send(NotificationMessage.present(entry.notification), timeout: .seconds(2))
+        guard let link = self.foreground[entry.sender], let connection = self.connections[link] else { return .all }
+        let response = try? await connection.send(NotificationMessage.present(entry.notification), timeout: .seconds(2))
         guard let response, response.status == .success, let number = response.message["Presentation"]?.int else {
             return .all
         }
@@ -92,8 +90,7 @@ extension NotificationReceiver {
         await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
     }
 
-    func close(_ entry: ReceivedNotifications.Entry, _ event: String) async {
-        self.report(event, entry)
+    func close(_ entry: ReceivedNotifications.Entry) async {
         guard let presenter else { return }
         await self.inOrder { await presenter.close(entry.key) }
     }
@@ -114,7 +111,9 @@ extension NotificationReceiver {
             // The user has seen another text, and is asked again.
             guard self.received.isPresented(key) else { return }
             do throws(NotificationError) {
-                try await self.respond(key, action, text: text)
+                let entry = try await self.answer(key, action, text: text)
+                // What the user does next is read meanwhile.
+                _ = self.clock.task { await self.close(entry) }
             } catch {
                 self.logger.debug("A response was not accepted", metadata: ["reason": "\(error)"])
             }
@@ -123,13 +122,16 @@ extension NotificationReceiver {
             self.setAlarm()
             self.report("dismissed", entry)
             let isReported = entry.notification.category?.options.contains(.customDismissAction) == true
-            guard isReported, (try? self.checkWaiting(for: entry.sender)) != nil else {
+            guard isReported, (try? self.routing.checkRoom(for: entry.sender)) != nil else {
                 // It is gone from the screen, also if its sender does not learn that.
                 return await self.commitOrLog { [.remove(.received, key: key)] }
             }
             await self.responded(entry, .dismiss, nil)
+        case .closed(let key, .expired):
+            // It stays in the list. Another process does not show it again.
+            guard self.received.isPresented(key), let entry = self.received.setOver(key) else { return }
+            await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
         case .closed(let key, _):
-            // It stays in the list.
             self.received.set(key, isShown: false)
         }
     }

@@ -10,9 +10,6 @@ internal import ValueSets
 
 /// Receives the notifications of other systems, shows them to the user of this one, and sends the responses back.
 package actor NotificationReceiver: Service {
-    /// The maximum number of responses that wait for one sender to connect again, and for all.
-    static let maxWaiting = 64
-    static let maxWaitingInAll = 512
     /// The maximum number of programs of this system that watch.
     private static let maxWatchers = 16
     /// The time for a sender to handle a response, and some for the way.
@@ -29,10 +26,12 @@ package actor NotificationReceiver: Service {
     var pending = PendingNotifications()
     var permissions = NotificationPermissions()
     var clockWatch: WallClockWatch
-    /// The connection over which each sender has sent last. Its responses go there.
-    var links: [NotificationSender: AppServiceConnection] = [:]
-    var waiting: [NotificationSender: [NotificationResponse]] = [:]
-    var sending: Set<NotificationSender> = []
+    /// What is not stored yet.
+    var unsaved = UnsavedChanges()
+    var savesLater = false
+    /// The connections of the senders.
+    var connections: [ObjectIdentifier: AppServiceConnection] = [:]
+    var routing = ResponseRouting()
     /// The connections of the senders that decide how their notifications are shown.
     var foreground: [NotificationSender: ObjectIdentifier] = [:]
     /// Starts an application of this system that does not run; `nil` where that is not possible.
@@ -85,7 +84,7 @@ package actor NotificationReceiver: Service {
     /// ``restore(_:)`` comes before it.
     package func run() async throws {
         self.showRestored()
-        for sender in self.waiting.keys { self.sendResponses(to: sender) }
+        self.sendResponses()
         // What the user does meanwhile is read at once: a server may take seconds for each notification.
         _ = self.clock.task { await self.deliverDue() }
         if let presenter {
@@ -107,8 +106,8 @@ package actor NotificationReceiver: Service {
         over connection: AppServiceConnection
     ) async throws(NotificationError) -> NotificationDelivery {
         let sender = Self.sender(caller)
-        try self.received.admit(sender, self.clock.now)
         try self.checkPermission(of: sender)
+        try self.received.admit(sender, self.clock.now)
         let notification =
             caller.isLocal ? try RemoteNotification(local: message) : try RemoteNotification(message)
         guard notification.request.content.hasAlert else {
@@ -116,8 +115,8 @@ package actor NotificationReceiver: Service {
         }
         let name = caller.isLocal ? nil : self.name(caller.systemID) ?? "\(caller.systemID.short)"
         let (date, now) = (self.clock.date, self.clock.now)
-        let entry = try self.received.add(notification, from: sender, name: name, at: date, now)
-        self.resume(sender, over: connection)
+        let link = self.connect(connection, of: sender, receivesAll: false)
+        let entry = try self.received.add(notification, from: sender, name: name, link: link, at: date, now)
         self.setAlarm()
         self.report("delivered", entry)
         // A later one with the same identifier waited for its trigger.
@@ -128,14 +127,16 @@ package actor NotificationReceiver: Service {
             let removal = replaced.map {
                 NotificationStoreChange.remove(.pending, key: NotificationRecord.key(of: $0.key))
             }
-            return [.put(try self.record(entry))] + [removal].compactMap(\.self)
+            return try self.arrival(of: entry) + [removal].compactMap(\.self)
         }
         return await self.show(entry)
     }
 
-    /// Sends the sender's responses over this connection from now on, with those that were not sent yet.
+    /// Sends responses over this connection from now on, with those that were not sent yet.
     ///
-    /// - Parameter isForeground: whether the sender decides how its notifications are shown.
+    /// - Parameters:
+    ///   - identifiers: the notifications that it concerns. Empty for all of the sender.
+    ///   - isForeground: whether the sender decides how its notifications are shown.
     /// - Returns: which of the notifications still wait for the user, and how many responses were not sent yet.
     func resume(
         _ identifiers: [String],
@@ -144,27 +145,36 @@ package actor NotificationReceiver: Service {
         over connection: AppServiceConnection
     ) -> NotificationResumption {
         let sender = Self.sender(caller)
-        self.foreground[sender] = isForeground ? ObjectIdentifier(connection) : nil
-        let resumption = NotificationResumption(
+        let link = self.connect(connection, of: sender, receivesAll: identifiers.isEmpty)
+        self.foreground[sender] = isForeground ? link : nil
+        var count = self.routing.responses(for: sender).count
+        if let link, !identifiers.isEmpty {
+            self.received.set(link, for: identifiers, of: sender)
+            count = self.routing.claim(Set(identifiers), of: sender, by: link)
+        }
+        self.sendResponses()
+        return NotificationResumption(
             waiting: identifiers.filter { self.received.contains($0, of: sender) },
-            responseCount: self.waiting[sender]?.count ?? 0
+            responseCount: count
         )
-        self.resume(sender, over: connection)
-        return resumption
     }
 
-    private func resume(_ sender: NotificationSender, over connection: AppServiceConnection) {
-        // After its end nothing would remove it.
-        guard connection.info != nil else { return }
-        self.links[sender] = connection
-        self.sendResponses(to: sender)
+    /// - Returns: the link; `nil` if the connection has ended. Nothing would remove it then.
+    private func connect(
+        _ connection: AppServiceConnection,
+        of sender: NotificationSender,
+        receivesAll: Bool
+    ) -> ResponseRouting.Link? {
+        guard connection.info != nil else { return nil }
+        let link = ObjectIdentifier(connection)
+        self.connections[link] = connection
+        self.routing.connected(link, of: sender, receivesAll: receivesAll)
+        return link
     }
 
     func withdraw(_ identifiers: [String], by caller: AppServiceCaller) async -> Int {
         let withdrawn = self.received.withdraw(identifiers, of: Self.sender(caller))
-        self.setAlarm()
-        await self.commitOrLog { withdrawn.map { .remove(.received, key: $0.key) } }
-        for entry in withdrawn { await self.close(entry, "withdrawn") }
+        await self.end(withdrawn, "withdrawn")
         return withdrawn.count
     }
 
@@ -175,11 +185,23 @@ package actor NotificationReceiver: Service {
     ///
     /// - Throws: ``NotificationError``, and the notification stays.
     func respond(_ key: String, _ action: NotificationActionIdentifier, text: String?) async throws(NotificationError) {
-        if let sender = self.received[key]?.sender { try self.checkWaiting(for: sender) }
+        await self.close(try await self.answer(key, action, text: text))
+    }
+
+    /// Takes over a response of the user.
+    ///
+    /// - Returns: its notification, which is gone and may still be on the screen.
+    func answer(
+        _ key: String,
+        _ action: NotificationActionIdentifier,
+        text: String?
+    ) async throws(NotificationError) -> ReceivedNotifications.Entry {
+        if let sender = self.received[key]?.sender { try self.routing.checkRoom(for: sender) }
         let entry = try self.received.respond(key, action, text: text)
         self.setAlarm()
+        self.report("answered", entry)
         await self.responded(entry, action, text)
-        await self.close(entry, "answered")
+        return entry
     }
 
     func watch(_ connection: AppServiceConnection) throws(NotificationError) -> [ReceivedNotifications.Entry] {
@@ -195,8 +217,12 @@ package actor NotificationReceiver: Service {
 
     func ended(_ connection: ObjectIdentifier) {
         self.watchers.removeValue(forKey: connection)?.end()
-        for (sender, link) in self.links where ObjectIdentifier(link) == connection { self.links[sender] = nil }
+        self.connections[connection] = nil
         for (sender, link) in self.foreground where link == connection { self.foreground[sender] = nil }
+        // Another connection may get the same identifier.
+        self.received.ended(connection)
+        self.routing.ended(connection)
+        self.sendResponses()
     }
 
     static func sender(_ caller: AppServiceCaller) -> NotificationSender {
@@ -224,10 +250,18 @@ package actor NotificationReceiver: Service {
     private func wake() async {
         // The alarm runs this. A later alarm must not cancel it.
         self.alarm = nil
-        let expired = self.received.expire(self.clock.now)
-        await self.commitOrLog { expired.map { .remove(.received, key: $0.key) } }
-        for entry in expired { await self.close(entry, "expired") }
+        await self.end(self.received.expire(self.clock.now), "expired")
+        let late = self.routing.expire(at: self.clock.date)
+        await self.commitOrLog { late.map { .remove(.response, key: $0) } }
         await self.deliverDue()
+    }
+
+    /// Closes notifications that were removed.
+    func end(_ entries: [ReceivedNotifications.Entry], _ event: String) async {
+        self.setAlarm()
+        for entry in entries { self.report(event, entry) }
+        await self.commitOrLog { entries.map { .remove(.received, key: $0.key) } }
+        for entry in entries { await self.close(entry) }
     }
 
     func report(_ event: String, _ entry: ReceivedNotifications.Entry) {

@@ -11,6 +11,9 @@ struct NotificationSender: Sendable, Hashable {
     var isLocal = false
 
     /// What limits are counted for: the system. All systems of a linked account count as one, because that account
-    /// can certify any number of them.
-    var quotaHolder: String { self.linkedAccountID ?? self.systemID }
+    /// can certify any number of them. On this system each application counts for itself.
+    var quotaHolder: String {
+        // No id of a system or an account has a space.
+        self.isLocal ? "local \(self.application)" : self.linkedAccountID ?? self.systemID
+    }
 }

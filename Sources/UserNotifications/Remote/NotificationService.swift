@@ -42,18 +42,21 @@ struct NotificationService: AppServiceProvider {
             ).valueSet
         case NotificationMessage.list:
             try Self.checkIsLocal(request.caller)
-            let isOwn = try reader.bool("Own") ?? false
-            return NotificationMessage.list(await self.receiver.list().filter { !isOwn || $0.sender == sender })
+            let own = try reader.bool("Own") == true ? sender : nil
+            return try NotificationPage(await self.receiver.list(), own: own, after: try reader.string("After"))
+                .valueSet
         case NotificationMessage.watch:
             try Self.checkIsLocal(request.caller)
-            return NotificationMessage.list(try await self.receiver.watch(request.connection))
+            return try NotificationPage(try await self.receiver.watch(request.connection), own: nil, after: nil)
+                .valueSet
         case NotificationMessage.schedule:
             try Self.checkIsLocal(request.caller)
             return ["Date": .date(try await self.receiver.schedule(message, by: sender))]
         case NotificationMessage.pending:
             try Self.checkIsLocal(request.caller)
-            let isOwn = try reader.bool("Own") ?? false
-            return NotificationMessage.pending(await self.receiver.pending.all.filter { !isOwn || $0.sender == sender })
+            let own = try reader.bool("Own") == true ? sender : nil
+            let entries = await self.receiver.pending.all
+            return try NotificationPage(entries, own: own, after: try reader.string("After")).valueSet
         case NotificationMessage.cancel:
             try Self.checkIsLocal(request.caller)
             let identifiers = try reader.strings("Ids", max: NotificationLimits.pendingRequests)

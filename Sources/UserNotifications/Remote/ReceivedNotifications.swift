@@ -12,8 +12,12 @@ struct ReceivedNotifications {
         var notification: RemoteNotification
         /// The name of the sending system; `nil` for this system.
         var systemName: String?
+        /// The connection over which it came, which receives the response; `nil` after its end.
+        var link: ResponseRouting.Link?
         /// Whether the presenter shows it now.
         var isShown = false
+        /// Whether its time on the screen is over. It stays in the list, and is not shown again.
+        var isOver = false
         var expires: ContinuousClock.Instant?
         /// The date of its arrival.
         var arrived: Date
@@ -37,16 +41,16 @@ struct ReceivedNotifications {
         }
     }
 
-    /// The maximum number of notifications of one system, or of one linked account. Applications are only claimed, so
-    /// they share it.
+    /// The maximum number of notifications of one system, or of one linked account. Their applications are only
+    /// claimed, so they share it. Each application of this system has as many.
     static let maxPerSystem = 64
-    /// The maximum number of notifications of all systems.
+    /// The maximum number of notifications of all other systems; as many more are of this one.
     static let max = 512
 
     private var entries: [String: Entry] = [:]
     private var keys: [NotificationSender: [String: String]] = [:]
     private var counts: [String: Int] = [:]
-    private var lastNumber: UInt64 = 0
+    private(set) var lastNumber: UInt64 = 0
     private var quota: SenderQuota
 
     init(_ now: ContinuousClock.Instant) { self.quota = SenderQuota(now) }
@@ -58,7 +62,7 @@ struct ReceivedNotifications {
 
     /// Takes one permit of a sender, before its notification is read.
     mutating func admit(_ sender: NotificationSender, _ now: ContinuousClock.Instant) throws(NotificationError) {
-        guard self.quota.take(sender.quotaHolder, now) else {
+        guard self.quota.take(sender, now) else {
             throw NotificationError(
                 .rateLimited,
                 "Too many notifications were sent. Retry later: a system may send \(SenderQuota.burst) at once, and "
@@ -74,16 +78,19 @@ struct ReceivedNotifications {
         _ notification: RemoteNotification,
         from sender: NotificationSender,
         name: String?,
+        link: ResponseRouting.Link? = nil,
         at date: Date = .now,
         _ now: ContinuousClock.Instant
     ) throws(NotificationError) -> Entry {
         let known = self.keys[sender]?[notification.request.identifier]
         if known == nil {
-            guard self.counts[sender.quotaHolder, default: 0] < Self.maxPerSystem, self.entries.count < Self.max else {
+            guard self.counts[sender.quotaHolder, default: 0] < Self.maxPerSystem,
+                self.entries.values.count(where: { $0.sender.isLocal == sender.isLocal }) < Self.max
+            else {
                 throw NotificationError(
                     .limitExceeded,
-                    "Too many notifications wait for the user (\(Self.maxPerSystem) of one system, \(Self.max) in "
-                        + "all). Withdraw some of them."
+                    "Too many notifications wait for the user (\(Self.maxPerSystem) of one system or local "
+                        + "application, \(Self.max) in all). Withdraw some of them."
                 )
             }
             self.counts[sender.quotaHolder, default: 0] += 1
@@ -94,6 +101,7 @@ struct ReceivedNotifications {
             sender: sender,
             notification: notification,
             systemName: name,
+            link: link,
             isShown: known.flatMap { self.entries[$0]?.isShown } ?? false,
             expires: notification.expiration.map { now + $0 },
             arrived: date,
@@ -120,9 +128,37 @@ struct ReceivedNotifications {
         self.counts[entry.sender.quotaHolder, default: 0] += 1
     }
 
+    /// No number up to this one is given again.
+    mutating func restore(lastNumber: UInt64) { self.lastNumber = Swift.max(self.lastNumber, lastNumber) }
+
     func contains(_ identifier: String, of sender: NotificationSender) -> Bool { self.keys[sender]?[identifier] != nil }
 
     mutating func set(_ key: String, isShown: Bool) { self.entries[key]?.isShown = isShown }
+
+    /// The time of a notification on the screen is over.
+    ///
+    /// - Returns: the entry, if there is one.
+    mutating func setOver(_ key: String) -> Entry? {
+        self.entries[key]?.isShown = false
+        self.entries[key]?.isOver = true
+        self.entries[key]?.place = nil
+        return self.entries[key]
+    }
+
+    /// A connection receives the responses to notifications from now on.
+    mutating func set(_ link: ResponseRouting.Link, for identifiers: [String], of sender: NotificationSender) {
+        for key in identifiers.compactMap({ self.keys[sender]?[$0] }) { self.entries[key]?.link = link }
+    }
+
+    /// A connection has ended.
+    mutating func ended(_ link: ResponseRouting.Link) {
+        for (key, entry) in self.entries where entry.link == link { self.entries[key]?.link = nil }
+    }
+
+    /// Removes the notifications of senders from which the user wants nothing any more.
+    mutating func removeAll(of isUnwanted: (NotificationSender) -> Bool) -> [Entry] {
+        self.entries.values.filter { isUnwanted($0.sender) }.map(\.key).compactMap { self.remove($0) }
+    }
 
     /// The entry is given to the presenter.
     mutating func present(_ entry: Entry) { self.entries[entry.key]?.presentedNumber = entry.number }

@@ -7,22 +7,26 @@ internal import RemoteSystemsTransport
 struct SenderQuota {
     /// The notifications that one holder may send at once. One more is permitted every two seconds.
     static let burst = 30
-    /// The notifications that all holders together may send at once. Two more are permitted every second.
+    /// The notifications that all other systems together may send at once; the programs of this one as many more. Two
+    /// more are permitted every second.
     static let totalBurst = 120
 
     private var holders = KeyedTokenBuckets<String>(capacity: Double(Self.burst), rate: 0.5)
-    private var total: TokenBucket
+    private var remote: TokenBucket
+    private var local: TokenBucket
 
     init(_ now: ContinuousClock.Instant) {
-        self.total = TokenBucket(capacity: Double(Self.totalBurst), rate: 2, now: now)
+        self.remote = TokenBucket(capacity: Double(Self.totalBurst), rate: 2, now: now)
+        self.local = self.remote
     }
 
-    /// Takes one permit of a holder.
+    /// Takes one permit of a sender.
     ///
     /// - Returns: whether there was one. A refusal takes none.
-    mutating func take(_ holder: String, _ now: ContinuousClock.Instant) -> Bool {
-        guard self.total.permits(at: now), self.holders.tryTake(holder, at: now) else { return false }
-        self.total.take(at: now)
+    mutating func take(_ sender: NotificationSender, _ now: ContinuousClock.Instant) -> Bool {
+        let permits = sender.isLocal ? self.local.permits(at: now) : self.remote.permits(at: now)
+        guard permits, self.holders.tryTake(sender.quotaHolder, at: now) else { return false }
+        if sender.isLocal { self.local.take(at: now) } else { self.remote.take(at: now) }
         return true
     }
 }

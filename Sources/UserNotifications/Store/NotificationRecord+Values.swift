@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+package import FoundationEssentials
 internal import ValueSets
 
 /// The stored form of what a receiver knows.
@@ -67,6 +67,7 @@ extension NotificationRecord {
         set["Sender"] = .dictionary(entry.sender.valueSet)
         set.put(entry.systemName, "SystemName")
         set.put(entry.place, "Place")
+        if entry.isOver { set["Over"] = true }
         if let expires { set["Expires"] = .date(expires) }
         try self.init(.received, key: entry.key, date: entry.arrived, set)
     }
@@ -74,10 +75,10 @@ extension NotificationRecord {
     func received() throws(NotificationError) -> (ReceivedNotifications.Entry, expires: Date?) {
         let set = try self.values()
         let reader = FieldReader(set)
-        guard let number = UInt64(self.key) else {
-            throw NotificationError(.storeFailed, "The record's key is no number.")
+        guard let number = UInt64(self.key), number < .max / 2 else {
+            throw NotificationError(.storeFailed, "The record's key is not a number.")
         }
-        let entry = ReceivedNotifications.Entry(
+        var entry = ReceivedNotifications.Entry(
             key: self.key,
             sender: try NotificationSender(try reader.dictionary("Sender") ?? [:]),
             notification: try RemoteNotification(local: set),
@@ -86,7 +87,19 @@ extension NotificationRecord {
             number: number,
             place: try reader.string("Place")
         )
+        entry.isOver = try reader.bool("Over") ?? false
         return (entry, set["Expires"]?.date)
+    }
+
+    init(lastNumber: UInt64, at date: Date) throws(NotificationError) {
+        try self.init(.counter, key: "received", date: date, ["Last": .integer(Int64(clamping: lastNumber))])
+    }
+
+    func lastNumber() throws(NotificationError) -> UInt64 {
+        guard let number = try FieldReader(try self.values()).int("Last").flatMap(UInt64.init(exactly:)) else {
+            throw NotificationError(.storeFailed, "The record has no number.")
+        }
+        return number
     }
 
     // MARK: Responses
@@ -121,6 +134,22 @@ extension NotificationRecord {
         set.put(subject.system, "System")
         set.put(subject.application, "Application")
         try self.init(.permission, key: "\(subject.system ?? "*") \(subject.application ?? "*")", date: date, set)
+    }
+
+    /// What a permission concerns, read from its key.
+    var permissionSubject: NotificationPermissions.Subject? {
+        // No id of a system or an account has a space.
+        let parts = self.key.split(separator: " ", maxSplits: 1).map(String.init)
+        guard self.kind == .permission, parts.count == 2 else { return nil }
+        return NotificationPermissions.Subject(
+            system: parts[0] == "*" ? nil : parts[0],
+            application: parts[1] == "*" ? nil : parts[1]
+        )
+    }
+
+    /// Everything is shown silently: in place of permissions that were lost.
+    package static func silentForAll(at date: Date) throws(NotificationError) -> NotificationRecord {
+        try NotificationRecord(.silent, for: NotificationPermissions.Subject(), at: date)
     }
 
     func permission() throws(NotificationError) -> (NotificationPermission, NotificationPermissions.Subject) {

@@ -25,6 +25,8 @@ package struct NotificationRecord: Sendable, Hashable {
         case response
         /// What the user permits a sender.
         case permission
+        /// The last number that was given to a received notification. None is given twice.
+        case counter
     }
 
     package var kind: Kind
@@ -48,12 +50,15 @@ package enum NotificationStoreChange: Sendable, Hashable {
     case remove(NotificationRecord.Kind, key: String)
 }
 
-/// In place of a store that cannot be opened. Every change fails with the reason.
+/// In place of a store that cannot be opened. Every change fails with the reason. What the user had denied is not
+/// known, so that everything is shown silently.
 package struct UnavailableNotificationStore: NotificationStore {
     private let reason: NotificationError
 
     package init(_ reason: NotificationError) { self.reason = reason }
 
-    package func load() async throws(NotificationError) -> [NotificationRecord] { [] }
+    package func load() async throws(NotificationError) -> [NotificationRecord] {
+        [try NotificationRecord.silentForAll(at: .now)]
+    }
     package func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) { throw self.reason }
 }

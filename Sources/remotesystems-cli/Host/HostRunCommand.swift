@@ -130,7 +130,8 @@ struct HostRunCommand: Subcommand {
             return (store, try await store.load())
         } catch {
             logger.error("Notifications are not kept while the daemon is off", metadata: ["reason": "\(error)"])
-            return (UnavailableNotificationStore(error), [])
+            let store = UnavailableNotificationStore(error)
+            return (store, (try? await store.load()) ?? [])
         }
     }
 

@@ -18,6 +18,8 @@ struct NotificationsPermitCommand: Subcommand {
 
               remotesystems notifications permit denied --application com.example.build
 
+            Without --system and --application the permission concerns everything.
+
             'remotesystems account systems --json' prints whole ids.
 
             The id of a system proves it, the id of an application is only claimed. The id of a linked account stands \
@@ -45,9 +47,8 @@ struct NotificationsPermitCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        let isNamed = self.system != nil || self.application != nil
-        guard (self.permission != nil) == isNamed else {
-            throw ValidationError("Give a permission with --system or --application, or none of them to list all.")
+        guard self.permission != nil || (self.system == nil && self.application == nil) else {
+            throw ValidationError("Give a permission, or neither --system nor --application to list all.")
         }
         // A part of an id would match no sender. What is stored already can be removed.
         if let system, self.permission != .allowed, SystemID(system) == nil, AccountID(system) == nil {

@@ -1,0 +1,109 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystems
+internal import ValueSets
+
+/// A part of a list of notifications, which fits into a message.
+struct NotificationPage {
+    /// The size after which another page begins. The largest notification has about 64 KiB.
+    private static let bytes = 262_144
+
+    private(set) var sets: [ValueSet] = []
+    /// Where the next page begins; `nil` after the last.
+    private(set) var next: String?
+
+    /// - Parameters:
+    ///   - entries: all entries, each with a position. In the order of their positions.
+    ///   - after: the position of the last entry of the page before; `nil` for the first page.
+    init<Position: Comparable & LosslessStringConvertible>(
+        _ entries: [(position: Position, set: ValueSet)],
+        after text: String?
+    ) throws(NotificationError) {
+        let after = text.flatMap(Position.init)
+        guard (text == nil) == (after == nil) else {
+            throw NotificationError(.invalidContent, "There is no such page.", field: "After")
+        }
+        var (bytes, last) = (0, Position?.none)
+        for (position, set) in entries {
+            if let after, position <= after { continue }
+            guard bytes < Self.bytes else {
+                self.next = last.map { "\($0)" }
+                return
+            }
+            // One that cannot be encoded would hide the others.
+            guard let size = try? set.encodedSize() else { continue }
+            self.sets.append(set)
+            bytes += size
+            last = position
+        }
+    }
+
+    var valueSet: ValueSet {
+        var set: ValueSet = ["Notifications": .array(self.sets.map { .dictionary($0) })]
+        set.put(self.next, "Next")
+        return set
+    }
+
+    /// Requests all pages of a list.
+    static func all(
+        _ request: ValueSet,
+        _ send: (ValueSet) async throws -> ValueSet
+    ) async throws -> [ValueSet] {
+        var (sets, request) = ([ValueSet](), request)
+        // As many as the daemon keeps, each on a page of its own.
+        for _ in 0..<(2 * ReceivedNotifications.max) {
+            let response = try await send(request)
+            sets += (response["Notifications"]?.array ?? []).compactMap(\.dictionary)
+            guard let next = response["Next"]?.string else { break }
+            request["After"] = .string(next)
+        }
+        return sets
+    }
+}
+
+extension NotificationPage {
+    /// A page of the notifications that wait for the user, in the order of their arrival.
+    ///
+    /// - Parameter own: the program whose notifications are wanted, with their user info; `nil` for all.
+    init(_ entries: [ReceivedNotifications.Entry], own: NotificationSender?, after: String?) throws(NotificationError) {
+        let wanted = entries.filter { own == nil || $0.sender == own }
+        try self.init(wanted.map { ($0.number, $0.listed(withUserInfo: own != nil)) }, after: after)
+    }
+
+    /// A page of the notifications that wait for their triggers.
+    ///
+    /// - Parameter own: the program whose notifications are wanted, with their user info; `nil` for all.
+    init(_ entries: [PendingNotifications.Entry], own: NotificationSender?, after: String?) throws(NotificationError) {
+        let wanted = entries.filter { own == nil || $0.sender == own }
+            .map { (NotificationRecord.key(of: $0.key), $0.listed(withUserInfo: own != nil)) }
+            .sorted { $0.0 < $1.0 }
+        try self.init(wanted, after: after)
+    }
+}
+
+extension ReceivedNotifications.Entry {
+    func listed(withUserInfo hasUserInfo: Bool) -> ValueSet {
+        var notification = self.notification
+        if !hasUserInfo { notification.request.content.userInfo = [:] }
+        var set = notification.valueSet
+        set["Key"] = .string(self.key)
+        set["Application"] = .string(self.sender.application)
+        set["SystemId"] = .string(self.sender.systemID)
+        set.put(self.systemName, "SystemName")
+        set["Shown"] = .bool(self.isShown)
+        set["Date"] = .date(self.arrived)
+        return set
+    }
+}
+
+extension PendingNotifications.Entry {
+    func listed(withUserInfo hasUserInfo: Bool) -> ValueSet {
+        var notification = self.notification
+        if !hasUserInfo { notification.request.content.userInfo = [:] }
+        var set = notification.localValueSet
+        set["Application"] = .string(self.sender.application)
+        set["Date"] = .date(self.date)
+        return set
+    }
+}

@@ -1,0 +1,177 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// Decides over which connection each response of the user goes to the sender of its notification.
+///
+/// A value type: ``next()`` says what to do, and the receiver does it.
+struct ResponseRouting {
+    /// A connection of a sender.
+    typealias Link = ObjectIdentifier
+
+    enum Step: Equatable {
+        case send(NotificationResponse, over: Link)
+        /// The application of this system does not run.
+        case start(application: String)
+    }
+
+    enum Outcome {
+        case taken
+        /// The sender does not accept it, and never will.
+        case refused
+        /// The sender may accept it later.
+        case postponed
+        /// The connection is lost.
+        case lost
+    }
+
+    private struct Waiting {
+        var response: NotificationResponse
+        var sender: NotificationSender
+        var date: Date
+        /// The connection over which its notification came.
+        var link: Link?
+        var isPostponed = false
+        /// How often its application was started for it.
+        var startCount = 0
+    }
+
+    private struct State {
+        var sender: NotificationSender
+        var isSending = false
+    }
+
+    /// The maximum number of responses that wait for one system or linked account, or for one application of this
+    /// system.
+    static let maxPerHolder = 64
+    /// The maximum number of responses that wait for all other systems; as many more wait for this one.
+    static let max = 512
+    /// The time for which a response waits for its sender.
+    static let life: TimeInterval = 30 * 86_400
+    /// An application that ends before it has acknowledged a response is started again, this many times in all.
+    static let maxStarts = 3
+
+    private var waiting: [Waiting] = []
+    private var links: [Link: State] = [:]
+    /// The connection of each sender that receives all its responses.
+    private var general: [NotificationSender: Link] = [:]
+
+    /// - Throws: ``NotificationError`` with `limitExceeded` if too many responses wait for their senders.
+    func checkRoom(for sender: NotificationSender) throws(NotificationError) {
+        let holder = self.waiting.count { $0.sender.quotaHolder == sender.quotaHolder }
+        let all = self.waiting.count { $0.sender.isLocal == sender.isLocal }
+        guard holder < Self.maxPerHolder, all < Self.max else {
+            throw NotificationError(
+                .limitExceeded,
+                "Too many responses wait for the sender, which is away. Respond when it is back."
+            )
+        }
+    }
+
+    /// - Parameter link: the connection over which the notification came; `nil` if it has ended.
+    mutating func add(_ response: NotificationResponse, to sender: NotificationSender, at date: Date, link: Link?) {
+        self.waiting.append(Waiting(response: response, sender: sender, date: date, link: link))
+    }
+
+    /// A sender has sent something over a connection.
+    ///
+    /// - Parameter receivesAll: whether it asks for the responses to all its notifications, also to those of earlier
+    ///   connections.
+    mutating func connected(_ link: Link, of sender: NotificationSender, receivesAll: Bool) {
+        if self.links[link] == nil { self.links[link] = State(sender: sender) }
+        guard receivesAll else { return }
+        self.general[sender] = link
+        self.retry(sender)
+    }
+
+    /// A sender asks over a connection for the responses to some notifications.
+    ///
+    /// - Returns: how many follow.
+    mutating func claim(_ identifiers: Set<String>, of sender: NotificationSender, by link: Link) -> Int {
+        var count = 0
+        for index in self.waiting.indices where self.waiting[index].sender == sender {
+            guard identifiers.contains(self.waiting[index].response.requestIdentifier) else { continue }
+            self.waiting[index].link = link
+            self.waiting[index].isPostponed = false
+            count += 1
+        }
+        return count
+    }
+
+    /// The responses that wait for a sender.
+    func responses(for sender: NotificationSender) -> [NotificationResponse] {
+        self.waiting.filter { $0.sender == sender }.map(\.response)
+    }
+
+    mutating func ended(_ link: Link) {
+        guard let state = self.links.removeValue(forKey: link) else { return }
+        if self.general[state.sender] == link { self.general[state.sender] = nil }
+        // Another connection may get the same identifier.
+        for index in self.waiting.indices where self.waiting[index].link == link { self.waiting[index].link = nil }
+    }
+
+    /// What to do next. Each connection carries one response at a time, in their order.
+    mutating func next() -> Step? {
+        for index in self.waiting.indices where !self.waiting[index].isPostponed {
+            let item = self.waiting[index]
+            if let link = item.link ?? self.general[item.sender] {
+                guard self.links[link]?.isSending == false else { continue }
+                self.links[link]?.isSending = true
+                return .send(item.response, over: link)
+            }
+            guard item.sender.isLocal, item.startCount < Self.maxStarts else { continue }
+            // It connects when it runs. Its other responses go along.
+            for other in self.waiting.indices where self.waiting[other].sender == item.sender {
+                self.waiting[other].isPostponed = true
+            }
+            self.waiting[index].startCount += 1
+            return .start(application: item.sender.application)
+        }
+        return nil
+    }
+
+    /// A response was sent.
+    mutating func sent(_ id: String, over link: Link, _ outcome: Outcome) {
+        self.links[link]?.isSending = false
+        switch outcome {
+        case .taken, .refused: self.waiting.removeAll { $0.response.id == id }
+        case .postponed:
+            for index in self.waiting.indices where self.waiting[index].response.id == id {
+                self.waiting[index].isPostponed = true
+            }
+        case .lost: self.ended(link)
+        }
+    }
+
+    /// Postponed responses to a sender are sent again.
+    mutating func retry(_ sender: NotificationSender) {
+        for index in self.waiting.indices where self.waiting[index].sender == sender {
+            self.waiting[index].isPostponed = false
+        }
+    }
+
+    /// Postponed responses that go over a connection are sent again.
+    mutating func retry(over link: Link) {
+        guard let sender = self.links[link]?.sender else { return }
+        self.retry(sender)
+    }
+
+    /// Removes the responses whose sender did not come back in time.
+    ///
+    /// - Returns: their ids.
+    mutating func expire(at date: Date) -> [String] {
+        self.remove { date.timeIntervalSince($0.date) >= Self.life }
+    }
+
+    /// Removes the responses to senders from which the user wants nothing any more.
+    mutating func removeAll(to isUnwanted: (NotificationSender) -> Bool) -> [String] {
+        self.remove { isUnwanted($0.sender) }
+    }
+
+    private mutating func remove(_ isOver: (Waiting) -> Bool) -> [String] {
+        let ids = self.waiting.filter(isOver).map(\.response.id)
+        self.waiting.removeAll(where: isOver)
+        return ids
+    }
+}

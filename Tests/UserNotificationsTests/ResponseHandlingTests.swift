@@ -1,0 +1,80 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+
+@testable import UserNotifications
+
+/// The application's side of responses, and of notifications that come in quick succession.
+@Suite struct ResponseHandlingTests {
+    /// Lets closures wait.
+    private final class Gate: Sendable {
+        private let (opened, feed) = AsyncStream.makeStream(of: Void.self)
+        private let count = Mutex(0)
+        private let cancellations = Mutex(0)
+
+        var waiting: Int { self.count.withLock { $0 } }
+        var cancelled: Int { self.cancellations.withLock { $0 } }
+
+        func wait() async {
+            self.count.withLock { $0 += 1 }
+            for await _ in self.opened { break }
+            if Task.isCancelled { self.cancellations.withLock { $0 += 1 } }
+        }
+
+        func open() { self.feed.finish() }
+    }
+
+    @Test func `a response that comes again while it is handled is handled once, and not cancelled`() async throws {
+        try await DiscoveryStage.with { stage in
+            let gate = Gate()
+            let center = UserNotificationCenter(
+                presenter: StagedNotificationPresenter(),
+                applicationName: "Calendar",
+                configuration: stage.configuration,
+                responseHandler: { _ in await gate.wait() }
+            )
+            let response = NotificationResponse(id: "1", requestIdentifier: "42", actionIdentifier: "accept")
+            let first = Task { await center.handle(response) }
+            try await stage.eventually("the handler runs") { gate.waiting == 1 }
+            // The connection to the daemon has ended.
+            first.cancel()
+            let second = Task { await center.handle(response) }
+            gate.open()
+            #expect(await first.value)
+            #expect(await second.value)
+            #expect(await center.handle(response))
+            #expect(gate.waiting == 1)
+            #expect(gate.cancelled == 0)
+        }
+    }
+
+    @Test func `a notification about which the application still decides does not overtake its successor`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let (gate, desktop) = (Gate(), StagedNotificationPresenter())
+            let center = UserNotificationCenter(
+                presenter: desktop,
+                applicationName: "Calendar",
+                configuration: stage.configuration
+            )
+            await center.setWillPresent { request in
+                if request.content.title == "old" { await gate.wait() }
+                return .all
+            }
+            func request(_ title: String) -> NotificationRequest {
+                NotificationRequest(identifier: "42", content: NotificationContent(title: title))
+            }
+            let first = Task { try await center.add(request("old")) }
+            try await stage.eventually("the application decides") { gate.waiting == 1 }
+            try await center.add(request("new"))
+            gate.open()
+            try await first.value
+            #expect(desktop.history.map(\.content.title) == ["new"])
+            #expect(try await center.deliveredNotifications.map(\.request.content.title) == ["new"])
+        }
+    }
+}

@@ -1,0 +1,127 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import UserNotifications
+
+/// Which connection carries which response.
+@Suite struct ResponseRoutingTests {
+    private final class Connection: Sendable {
+        var link: ResponseRouting.Link { ObjectIdentifier(self) }
+    }
+
+    private static let remote = NotificationSender(systemID: "s", application: "a")
+    private static let local = NotificationSender(systemID: "me", application: "calendar", isLocal: true)
+    private let now = Date(timeIntervalSince1970: 1_800_000_000)
+    private let one = Connection()
+    private let two = Connection()
+    private var routing = ResponseRouting()
+
+    private static func response(_ id: String, to request: String = "q") -> NotificationResponse {
+        NotificationResponse(id: id, requestIdentifier: request, actionIdentifier: "yes")
+    }
+
+    private mutating func add(_ id: String, to sender: NotificationSender = remote, link: Connection? = nil) {
+        self.routing.add(Self.response(id, to: id), to: sender, at: self.now, link: link?.link)
+    }
+
+    @Test mutating func `a response goes over the connection of its notification, the others to the general one`() {
+        self.routing.connected(self.one.link, of: Self.remote, receivesAll: false)
+        self.routing.connected(self.two.link, of: Self.remote, receivesAll: false)
+        self.add("1", link: self.two)
+        self.add("2")
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
+        #expect(self.routing.next() == nil)
+        self.routing.connected(self.one.link, of: Self.remote, receivesAll: true)
+        #expect(self.routing.next() == .send(Self.response("2", to: "2"), over: self.one.link))
+    }
+
+    @Test mutating func `a connection carries one response at a time, in their order`() {
+        self.routing.connected(self.one.link, of: Self.remote, receivesAll: true)
+        self.add("1")
+        self.add("2")
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
+        #expect(self.routing.next() == nil)
+        self.routing.sent("1", over: self.one.link, .taken)
+        #expect(self.routing.next() == .send(Self.response("2", to: "2"), over: self.one.link))
+    }
+
+    @Test mutating func `a postponed or refused response does not hold up the later ones`() {
+        self.routing.connected(self.one.link, of: Self.remote, receivesAll: true)
+        for id in ["1", "2", "3"] { self.add(id) }
+        _ = self.routing.next()
+        self.routing.sent("1", over: self.one.link, .postponed)
+        _ = self.routing.next()
+        self.routing.sent("2", over: self.one.link, .refused)
+        #expect(self.routing.next() == .send(Self.response("3", to: "3"), over: self.one.link))
+        self.routing.sent("3", over: self.one.link, .taken)
+        #expect(self.routing.next() == nil)
+        self.routing.retry(over: self.one.link)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
+    }
+
+    @Test mutating func `a response whose connection is lost goes over the next one`() {
+        self.routing.connected(self.one.link, of: Self.remote, receivesAll: false)
+        self.add("1", link: self.one)
+        _ = self.routing.next()
+        self.routing.sent("1", over: self.one.link, .lost)
+        #expect(self.routing.next() == nil)
+        self.routing.connected(self.two.link, of: Self.remote, receivesAll: false)
+        #expect(self.routing.claim(["other"], of: Self.remote, by: self.two.link) == 0)
+        #expect(self.routing.next() == nil)
+        #expect(self.routing.claim(["1"], of: Self.remote, by: self.two.link) == 1)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
+    }
+
+    @Test mutating func `an application that does not run is started once for all its responses`() {
+        for id in ["1", "2"] { self.add(id, to: Self.local) }
+        #expect(self.routing.next() == .start(application: "calendar"))
+        #expect(self.routing.next() == nil)
+        self.routing.connected(self.one.link, of: Self.local, receivesAll: true)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
+    }
+
+    @Test mutating func `an application that ends while it handles a response is started again, three times in all`() {
+        self.add("1", to: Self.local)
+        for _ in 0..<ResponseRouting.maxStarts {
+            #expect(self.routing.next() == .start(application: "calendar"))
+            self.routing.connected(self.one.link, of: Self.local, receivesAll: true)
+            #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
+            self.routing.sent("1", over: self.one.link, .lost)
+        }
+        #expect(self.routing.next() == nil)
+        // The user starts it.
+        self.routing.connected(self.two.link, of: Self.local, receivesAll: true)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
+    }
+
+    @Test mutating func `responses to one system, whatever its applications, take no room from another`() throws {
+        for number in 0..<ResponseRouting.maxPerHolder {
+            let sender = NotificationSender(systemID: "s", application: "a\(number)")
+            try self.routing.checkRoom(for: sender)
+            self.add("\(number)", to: sender)
+        }
+        let error = #expect(throws: NotificationError.self) { try self.routing.checkRoom(for: Self.remote) }
+        #expect(error?.code == .limitExceeded)
+        try self.routing.checkRoom(for: NotificationSender(systemID: "other", application: "a"))
+    }
+
+    @Test mutating func `other systems together take no room from this one`() throws {
+        for number in 0..<ResponseRouting.max {
+            self.add("\(number)", to: NotificationSender(systemID: "\(number % 8)", application: "a"))
+        }
+        #expect(throws: NotificationError.self) {
+            try self.routing.checkRoom(for: NotificationSender(systemID: "new", application: "a"))
+        }
+        try self.routing.checkRoom(for: Self.local)
+    }
+
+    @Test mutating func `a response waits for its sender for 30 days`() {
+        self.add("1")
+        #expect(self.routing.expire(at: self.now + 30 * 86_400 - 1).isEmpty)
+        #expect(self.routing.expire(at: self.now + 30 * 86_400) == ["1"])
+        #expect(self.routing.responses(for: Self.remote).isEmpty)
+    }
+}
