@@ -67,6 +67,28 @@ extension DesktopTests {
             }
         }
 
+        @Test func `what is closed on one system is gone from one whose daemon was off, without its sender (X-40)`()
+            async throws
+        {
+            try await TwoDesktops.with { desktops in
+                let sending = try desktops.ask("--all", "--title", "Backup finished", "--search-time", "20")
+                try await desktops.first.shows(1)
+                try await desktops.second.shows(1)
+                #expect(try await sending.exit(within: .seconds(60)) == 0)
+                desktops.daemons[1].send(9)
+                _ = try await desktops.daemons[1].exit(within: .seconds(60))
+                // Repeated because the server may not have drawn it yet.
+                try await desktops.eventually("it is closed here") {
+                    try await desktops.first.control("close-all")
+                    return try await desktops.first.command("notifications", "list").isEmpty
+                }
+                let daemon = try await desktops.second.startDaemon()
+                try await desktops.second.shows(0)
+                #expect(try await desktops.second.command("notifications", "list").isEmpty)
+                await daemon.stop()
+            }
+        }
+
         @Test(arguments: [true, false])
         func `a question returns to a daemon that was killed and started again`(asksAll: Bool) async throws {
             try await TwoDesktops.with(screens: false) { desktops in

@@ -11,11 +11,13 @@ deterministic (RFC 6979 signatures, nonces and serial numbers from names), so th
 """
 import base64
 import datetime
+import functools
 import hashlib
 import hmac
 import json
 import struct
 import sys
+import uuid
 
 import cbor2
 from cryptography import x509
@@ -1000,7 +1002,8 @@ def notifications():
               Content={"Title": "Deploy?", "Subtitle": "main", "Body": "1284 has passed", "Sound": "default", "Badge": 3,
                        "UserInfo": {"Build": 1284}, "Thread": "builds", "Category": "question",
                        "Level": "time-sensitive", "Relevance": 0.5, "Target": "window-2", "Filter": "work"},
-              Category=category, Name="Build server", ExpiresIn=600, Mutable=True, ContentAvailable=True),
+              Category=category, Name="Build server", ExpiresIn=600, Mutable=True, ContentAvailable=True,
+              Delivery=uuid.UUID("6f9619ff-8b86-d011-b42d-00cf4fc964ff")),
         valid("Apple's form", {"body": "1284"}, Content=None,
               Payload={"aps": {"alert": {"title": "Deploy?", "body": "1284"}}, "build": 1284}),
         valid("an unknown key", Later={"Version": 2}),
@@ -1022,6 +1025,9 @@ def notifications():
         refused("eleven actions", "at most 10", Content=content,
                 Category={"Id": "question", "Actions": [{"Id": str(n), "Title": "x"} for n in range(11)]}),
         refused("an expiration of 0", "1 to 2592000", ExpiresIn=0),
+        refused("a delivery that is a text", "a UUID", Delivery="today"),
+        refused("user info of 17 levels", "at most 16 levels",
+                Content={"Title": "Deploy?", "UserInfo": functools.reduce(lambda inner, _: {"Inner": inner}, range(16), {})}),
         refused("more than 4096 bytes", "at most 4096 bytes", Content={"Title": "Deploy?", "Body": "x" * 4096}),
     ]
 

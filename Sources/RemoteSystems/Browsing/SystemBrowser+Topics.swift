@@ -19,6 +19,7 @@ extension SystemBrowser {
     /// The records of one instance in each topic.
     struct InstanceRecords {
         let system: SystemID
+        let isSameAccount: Bool
         var topics: [String: [ApplicationRecordKey: ValueSet]] = [:]
     }
 
@@ -102,11 +103,12 @@ extension SystemBrowser {
 
     private func received(_ records: [ApplicationRecordKey: ValueSet], in topic: String, attempt: Int) {
         guard let instance = self.attempts.first(where: { $0.value.number == attempt })?.key,
-            let system = self.processTopics[attempt]?.connection.peer.systemID
+            let peer = self.processTopics[attempt]?.connection.peer
         else { return }
+        let system = peer.systemID
         if self.instanceRecords[instance]?.system != system { self.forgetRecords(of: instance) }
-        self.instanceRecords[instance, default: InstanceRecords(system: system)].topics[topic] =
-            records.isEmpty ? nil : records
+        let none = InstanceRecords(system: system, isSameAccount: peer.standing.kind == .sameAccount)
+        self.instanceRecords[instance, default: none].topics[topic] = records.isEmpty ? nil : records
         self.reportRecords(of: system, in: topic)
     }
 
@@ -124,12 +126,16 @@ extension SystemBrowser {
         guard user.names.contains(topic) else { return }
         var records: [String: [String: ValueSet]] = [:]
         // A program is published by the daemon and, for a moment, by itself, too.
+        var isSameAccount = true
         for instance in self.instanceRecords.values where instance.system == system {
+            if !instance.isSameAccount { isSameAccount = false }
             for (key, record) in instance.topics[topic] ?? [:] {
                 records[key.application, default: [:]][key.key] = record
             }
         }
-        user.changed(TopicChange(topic: topic, system: system, records: records))
+        user.changed(
+            TopicChange(topic: topic, system: system, isSameAccount: isSameAccount, records: records)
+        )
     }
 
     /// Reports all present records to a new watcher.

@@ -8,6 +8,8 @@ package import ValueSets
 package struct TopicChange: Sendable {
     package let topic: String
     package let system: SystemID
+    /// Whether it is a system of this system's account, and not of a linked one.
+    package let isSameAccount: Bool
     /// The records of each application, by their own keys. Empty when the system is gone or publishes none.
     package let records: [String: [String: ValueSet]]
 }

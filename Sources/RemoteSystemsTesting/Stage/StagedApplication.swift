@@ -28,6 +28,8 @@ public struct StagedApplication: Sendable {
     public var interceptors = AppServiceInterceptors()
     /// How the application takes part in hand-off. Defaults to `nil`: it does not.
     public var activities: Activities?
+    /// Creates what feature modules add to the host, with its configuration, at each start. Defaults to `nil`: nothing.
+    package var features: (@Sendable (RemoteSystemsConfiguration) -> [HostFeature])?
 
     /// How a staged application takes part in hand-off: what its `UserActivityHost` is created with.
     public struct Activities: Sendable {

@@ -76,6 +76,7 @@ public final class StagedSystem: Sendable {
                 options.allowsSeveralProcesses = application.allowsSeveralProcesses
                 var configuration = configuration
                 configuration.interceptors = application.interceptors
+                options.features = application.features?(configuration) ?? []
                 let host: RemoteSystemHost
                 let run: @Sendable () async throws -> Void
                 if let activities = application.activities {

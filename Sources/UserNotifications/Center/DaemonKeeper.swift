@@ -92,6 +92,8 @@ actor DaemonKeeper: NotificationKeeper {
     func add(_ notification: RemoteNotification) async throws {
         var notification = notification
         notification.applicationName = self.applicationName
+        // It is on no other system.
+        notification.deliveryID = nil
         guard notification.request.trigger == nil else {
             try await self.send(NotificationMessage.schedule(notification))
             return

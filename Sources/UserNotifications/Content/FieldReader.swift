@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import ValueSets
 
 /// Reads the fields of a value set. Each error names the field.
@@ -45,6 +46,8 @@ struct FieldReader {
     }
 
     func double(_ key: String) throws(NotificationError) -> Double? { try self.read(key, "a number") { $0.double } }
+
+    func uuid(_ key: String) throws(NotificationError) -> UUID? { try self.read(key, "a UUID") { $0.uuid } }
 
     func dictionary(_ key: String) throws(NotificationError) -> ValueSet? {
         try self.read(key, "a dictionary") { $0.dictionary }

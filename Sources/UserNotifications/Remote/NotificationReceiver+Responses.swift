@@ -25,7 +25,7 @@ extension NotificationReceiver {
             [
                 .remove(.received, key: entry.key),
                 .put(try NotificationRecord(response, to: entry.sender, date: date)),
-            ]
+            ] + (try self.settle([entry], action == .dismiss ? .dismissed : .activated))
         }
         self.sendResponses()
     }

@@ -13,7 +13,9 @@ extension NotificationReceiver {
     /// - Returns: the date of its delivery. It has been stored.
     func schedule(_ message: ValueSet, by sender: NotificationSender) async throws(NotificationError) -> Date {
         try self.checkPermission(of: sender)
-        let notification = try RemoteNotification(local: message)
+        var notification = try RemoteNotification(local: message)
+        // It is on no other system, and a repeated one is delivered more than once.
+        notification.deliveryID = nil
         guard let trigger = notification.request.trigger else {
             throw NotificationError(.triggerInvalid, "The notification has no trigger.", field: "Trigger")
         }
@@ -131,6 +133,9 @@ extension NotificationReceiver {
                 case .response:
                     let (response, sender) = try record.response()
                     self.routing.add(response, to: sender, at: record.date, link: nil)
+                case .state:
+                    let (state, key) = try record.state()
+                    self.states.restore(state, for: key)
                 case .counter: self.received.restore(lastNumber: try record.lastNumber())
                 case .permission:
                     let (permission, subject) = try record.permission()

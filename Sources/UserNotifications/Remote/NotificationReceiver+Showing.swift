@@ -124,7 +124,9 @@ extension NotificationReceiver {
             let isReported = entry.notification.category?.options.contains(.customDismissAction) == true
             guard isReported, (try? self.routing.checkRoom(for: entry.sender)) != nil else {
                 // It is gone from the screen, also if its sender does not learn that.
-                return await self.commitOrLog { [.remove(.received, key: key)] }
+                return await self.commitOrLog { () throws(NotificationError) in
+                    [.remove(.received, key: key)] + (try self.settle([entry], .dismissed))
+                }
             }
             await self.responded(entry, .dismiss, nil)
         case .closed(let key, .expired):

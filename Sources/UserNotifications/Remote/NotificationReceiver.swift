@@ -25,6 +25,10 @@ package actor NotificationReceiver: Service {
     var restored: Set<String> = []
     var pending = PendingNotifications()
     var permissions = NotificationPermissions()
+    var states = NotificationStates()
+    /// What this system publishes of ``states``.
+    nonisolated let stateTopic = ApplicationTopic(NotificationState.topic)
+    private let stateWatch: NotificationStateWatch
     var clockWatch: WallClockWatch
     /// What is not stored yet.
     var unsaved = UnsavedChanges()
@@ -58,13 +62,19 @@ package actor NotificationReceiver: Service {
         self.clockWatch = WallClockWatch(self.clock)
         self.logger = configuration.logger
         self.received = ReceivedNotifications(self.clock.now)
+        self.stateWatch = NotificationStateWatch(configuration)
     }
 
     /// Sets what starts an application of this system that has a response and does not run.
     package func setWake(_ wake: @escaping @Sendable (_ application: String) async -> Void) { self.wake = wake }
 
+    /// What the host of this system offers and publishes.
+    package nonisolated var feature: HostFeature {
+        HostFeature(services: [self.service], topics: [self.stateTopic])
+    }
+
     /// The service with which other systems send notifications.
-    package nonisolated var service: AppService {
+    nonisolated var service: AppService {
         var options = AppService.Options()
         options.summary = "Shows notifications to the user of this system."
         options.pushRequestSchema = .full
@@ -83,6 +93,8 @@ package actor NotificationReceiver: Service {
     ///
     /// ``restore(_:)`` comes before it.
     package func run() async throws {
+        self.publishRestoredStates()
+        if self.received.all.contains(where: { $0.stateKey != nil }) { self.watchStates() }
         self.showRestored()
         self.sendResponses()
         // What the user does meanwhile is read at once: a server may take seconds for each notification.
@@ -96,6 +108,12 @@ package actor NotificationReceiver: Service {
         try? await gracefulShutdown()
         for entry in self.received.all where entry.isShown { await self.presenter?.close(entry.key) }
         self.alarm?.cancel()
+        self.stateWatch.stop()
+    }
+
+    /// Learns from now on what ends on other systems.
+    private func watchStates() {
+        self.stateWatch.start { [weak self] records in await self?.merge(records) }
     }
 
     // MARK: Requests
@@ -113,10 +131,13 @@ package actor NotificationReceiver: Service {
         guard notification.request.content.hasAlert else {
             return NotificationDelivery(.withheld, reason: "The notification has no text.")
         }
+        if let end = self.end(of: notification, from: sender) { return end }
         let name = caller.isLocal ? nil : self.name(caller.systemID) ?? "\(caller.systemID.short)"
         let (date, now) = (self.clock.date, self.clock.now)
         let link = self.connect(connection, of: sender, receivesAll: false)
+        let earlier = self.received.entry(notification.request.identifier, of: sender)
         let entry = try self.received.add(notification, from: sender, name: name, link: link, at: date, now)
+        if entry.stateKey != nil { self.watchStates() }
         self.setAlarm()
         self.report("delivered", entry)
         // A later one with the same identifier waited for its trigger.
@@ -127,7 +148,9 @@ package actor NotificationReceiver: Service {
             let removal = replaced.map {
                 NotificationStoreChange.remove(.pending, key: NotificationRecord.key(of: $0.key))
             }
-            return try self.arrival(of: entry) + [removal].compactMap(\.self)
+            // The other systems remove what it replaces. They may not receive the new one.
+            let replaced = [earlier].compactMap(\.self).filter { $0.stateKey != entry.stateKey }
+            return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(replaced, .withdrawn)
         }
         return await self.show(entry)
     }
@@ -174,6 +197,7 @@ package actor NotificationReceiver: Service {
 
     func withdraw(_ identifiers: [String], by caller: AppServiceCaller) async -> Int {
         let withdrawn = self.received.withdraw(identifiers, of: Self.sender(caller))
+        await self.commitOrLog { () throws(NotificationError) in try self.settle(withdrawn, .withdrawn) }
         await self.end(withdrawn, "withdrawn")
         return withdrawn.count
     }

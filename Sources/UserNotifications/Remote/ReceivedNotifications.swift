@@ -28,6 +28,13 @@ struct ReceivedNotifications {
         /// Where the presenter shows it.
         var place: String?
 
+        /// The key of its state on all systems; `nil` for one that ends on this system by itself.
+        var stateKey: NotificationState.Key? {
+            self.notification.deliveryID.map {
+                NotificationState.Key(systemID: self.sender.systemID, deliveryID: $0)
+            }
+        }
+
         var presented: PresentedNotification {
             var presented = PresentedNotification(
                 identifier: self.key,
@@ -103,7 +110,7 @@ struct ReceivedNotifications {
             systemName: name,
             link: link,
             isShown: known.flatMap { self.entries[$0]?.isShown } ?? false,
-            expires: notification.expiration.map { now + $0 },
+            expires: (notification.expiration ?? Self.defaultExpiration(of: notification)).map { now + $0 },
             arrived: date,
             number: self.lastNumber,
             presentedNumber: known.flatMap { self.entries[$0]?.presentedNumber },
@@ -112,6 +119,11 @@ struct ReceivedNotifications {
         self.entries[entry.key] = entry
         self.keys[sender, default: [:]][notification.request.identifier] = entry.key
         return entry
+    }
+
+    /// A notification that ends on all systems together waits for less time than its end is known.
+    private static func defaultExpiration(of notification: RemoteNotification) -> Duration? {
+        notification.deliveryID == nil ? nil : .seconds(RemoteNotification.maxExpiration)
     }
 
     /// Adds a notification that was stored.
@@ -130,6 +142,10 @@ struct ReceivedNotifications {
 
     /// No number up to this one is given again.
     mutating func restore(lastNumber: UInt64) { self.lastNumber = Swift.max(self.lastNumber, lastNumber) }
+
+    func entry(_ identifier: String, of sender: NotificationSender) -> Entry? {
+        self.keys[sender]?[identifier].flatMap { self.entries[$0] }
+    }
 
     func contains(_ identifier: String, of sender: NotificationSender) -> Bool { self.keys[sender]?[identifier] != nil }
 
@@ -153,6 +169,11 @@ struct ReceivedNotifications {
     /// A connection has ended.
     mutating func ended(_ link: ResponseRouting.Link) {
         for (key, entry) in self.entries where entry.link == link { self.entries[key]?.link = nil }
+    }
+
+    /// Removes the notifications that have ended.
+    mutating func removeAll(_ isOver: (NotificationState.Key) -> Bool) -> [Entry] {
+        self.entries.values.filter { $0.stateKey.map(isOver) ?? false }.map(\.key).compactMap { self.remove($0) }
     }
 
     /// Removes the notifications of senders from which the user wants nothing any more.

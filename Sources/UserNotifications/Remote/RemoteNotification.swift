@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import ValueSets
 
 /// A notification for other systems.
@@ -15,6 +16,13 @@ public struct RemoteNotification: Sendable, Hashable {
     /// The time after which the receiving system withdraws the notification, in whole seconds. Defaults to `nil`: it
     /// stays until the user responds or the sender withdraws it. Valid range: 1 s–30 days.
     public var expiration: Duration?
+    /// Identifies the notification on all systems of the user that receive it. When the user responds to it on one of
+    /// them, dismisses it, or the sender withdraws it there, it disappears from the others, also from those that are
+    /// away at that time. Defaults to a new id; `nil` for a notification that ends on each system by itself.
+    ///
+    /// A notification that has ended is withheld when it is sent again with the same id. To remind the user, send it
+    /// with a new one. The system then withdraws it by itself after 30 days at the latest.
+    public var deliveryID: UUID?
     /// Whether the receiving application may change the content before it is shown. Defaults to `false`.
     public var isMutable: Bool
     /// Whether the receiving application is to update its content. Defaults to `false`.
@@ -30,6 +38,7 @@ public struct RemoteNotification: Sendable, Hashable {
         self.category = category
         self.applicationName = nil
         self.expiration = nil
+        self.deliveryID = UUID()
         self.isMutable = false
         self.isContentAvailable = false
     }
@@ -103,6 +112,7 @@ extension RemoteNotification {
         if let category { set["Category"] = .dictionary(category.valueSet) }
         set.put(self.applicationName, "Name")
         if let expiration { set["ExpiresIn"] = .integer(expiration.components.seconds) }
+        if let deliveryID { set["Delivery"] = .uuid(deliveryID) }
         if self.isMutable { set["Mutable"] = true }
         if self.isContentAvailable { set["ContentAvailable"] = true }
         return set
@@ -171,6 +181,7 @@ extension RemoteNotification {
         }
         self.applicationName = try reader.string("Name")
         self.expiration = try reader.int("ExpiresIn").map { .seconds($0) }
+        self.deliveryID = try reader.uuid("Delivery")
         self.isMutable = try reader.bool("Mutable") ?? payload?.isMutable ?? false
         self.isContentAvailable = try reader.bool("ContentAvailable") ?? payload?.isContentAvailable ?? false
     }

@@ -102,6 +102,19 @@ extension NotificationRecord {
         return number
     }
 
+    // MARK: States
+
+    init(_ state: NotificationState, of key: NotificationState.Key) throws(NotificationError) {
+        try self.init(.state, key: key.text, date: state.date, state.valueSet)
+    }
+
+    func state() throws(NotificationError) -> (NotificationState, key: NotificationState.Key) {
+        guard let state = NotificationState(try self.values()), let key = NotificationState.Key(self.key) else {
+            throw NotificationError(.storeFailed, "The record is not a state.")
+        }
+        return (state, key)
+    }
+
     // MARK: Responses
 
     init(_ response: NotificationResponse, to sender: NotificationSender, date: Date) throws(NotificationError) {

@@ -25,6 +25,8 @@ package struct NotificationRecord: Sendable, Hashable {
         case response
         /// What the user permits a sender.
         case permission
+        /// How a notification has ended, on any system of the user.
+        case state
         /// The last number that was given to a received notification. None is given twice.
         case counter
     }

@@ -64,10 +64,12 @@ struct HostRunCommand: Subcommand {
             logger: logger
         )
         let (notificationServices, notifications) = try await Self.notifications(settings, configuration)
+        var hostOptions = await Self.hostOptions(settings, registry: registry, socket: socket, logger: logger)
+        hostOptions.features = [notifications?.feature].compactMap(\.self)
         let host = RemoteSystemHost(
             configuration,
-            services: [.ping] + [notifications?.service].compactMap(\.self),
-            options: await Self.hostOptions(settings, registry: registry, socket: socket, logger: logger)
+            services: [.ping],
+            options: hostOptions
         )
         await notifications?.setWake { application in
             guard await registry.applications().contains(where: { $0.id == application }) else { return }

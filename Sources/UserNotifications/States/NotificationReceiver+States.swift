@@ -1,0 +1,95 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import RemoteSystems
+internal import ValueSets
+
+/// Notifications that end on all systems of the user together.
+extension NotificationReceiver {
+    /// A notification has ended on this system. The others learn it.
+    ///
+    /// - Returns: what is to be stored.
+    func settle(
+        _ entries: [ReceivedNotifications.Entry],
+        _ status: NotificationState.Status
+    ) throws(NotificationError) -> [NotificationStoreChange] {
+        let date = self.clock.date
+        let ended = entries.compactMap(\.stateKey).map { ($0, NotificationState(status: status, date: date)) }
+        return try self.take(Dictionary(ended) { first, _ in first })
+    }
+
+    /// Takes over what another system knows, and removes what has ended there.
+    func merge(_ records: [String: ValueSet]) async {
+        var incoming: [NotificationState.Key: NotificationState] = [:]
+        for (text, record) in records {
+            guard let key = NotificationState.Key(text), let state = NotificationState(record) else { continue }
+            incoming[key] = state
+        }
+        var ended: [ReceivedNotifications.Entry] = []
+        await self.commitOrLog { () throws(NotificationError) in
+            let changes = try self.take(incoming)
+            ended = self.received.removeAll { incoming[$0] != nil && self.states[$0] != nil }
+            return changes + ended.map { .remove(.received, key: $0.key) }
+        }
+        guard !ended.isEmpty else { return }
+        self.setAlarm()
+        for entry in ended {
+            let status = entry.stateKey.flatMap { self.states[$0]?.status } ?? .withdrawn
+            self.report(status.event, entry)
+        }
+        for entry in ended { await self.close(entry) }
+    }
+
+    /// Why a notification is not shown that has ended already; `nil` if it has not.
+    func end(of notification: RemoteNotification, from sender: NotificationSender) -> NotificationDelivery? {
+        guard let id = notification.deliveryID,
+            let state = self.states[NotificationState.Key(systemID: sender.systemID, deliveryID: id)]
+        else { return nil }
+        return NotificationDelivery(.withheld, reason: state.status.reason)
+    }
+
+    /// Publishes what an earlier process has stored.
+    func publishRestoredStates() {
+        for (key, state) in self.states.all { self.publish(state, key) }
+    }
+
+    /// - Returns: what is to be stored.
+    private func take(
+        _ incoming: [NotificationState.Key: NotificationState]
+    ) throws(NotificationError) -> [NotificationStoreChange] {
+        let change = self.states.merge(incoming, at: self.clock.date)
+        for key in change.dropped { self.stateTopic.remove(key.text) }
+        for (key, state) in change.put { self.publish(state, key) }
+        var changes = change.dropped.map { NotificationStoreChange.remove(.state, key: $0.text) }
+        for (key, state) in change.put { changes.append(.put(try NotificationRecord(state, of: key))) }
+        return changes
+    }
+
+    private func publish(_ state: NotificationState, _ key: NotificationState.Key) {
+        do throws(RemoteSystemError) {
+            try self.stateTopic.put(key.text, state.valueSet)
+        } catch {
+            self.logger.warning("The end of a notification is not published", metadata: ["reason": "\(error)"])
+        }
+    }
+}
+
+extension NotificationState.Status {
+    /// The event that programs of this system receive.
+    fileprivate var event: String {
+        switch self {
+        case .withdrawn: "withdrawn"
+        case .dismissed: "dismissed"
+        case .activated: "answered"
+        }
+    }
+
+    fileprivate var reason: String {
+        switch self {
+        case .withdrawn: "It was withdrawn or replaced before."
+        case .dismissed: "The user has dismissed it."
+        case .activated: "The user has responded to it."
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import RemoteSystems
+internal import RemoteSystemsIdentity
+internal import Synchronization
+internal import ValueSets
+
+/// Follows what the user's other systems publish about the ends of notifications.
+final class NotificationStateWatch: Sendable {
+    private typealias Records = [String: ValueSet]
+
+    /// The newest records of each system that were not read yet. A system that changes them often is read as often as
+    /// there is time.
+    private final class Inbox: Sendable {
+        let signals: AsyncStream<Void>
+        private let signal: AsyncStream<Void>.Continuation
+        private let records = Mutex<[SystemID: Records]>([:])
+
+        init() { (self.signals, self.signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+
+        func put(_ change: TopicChange) {
+            // Other programs of that system, and systems of linked accounts, do not speak for the user.
+            guard change.isSameAccount, let own = change.records[RemoteSystemHost.machineApplicationID] else { return }
+            self.records.withLock { $0[change.system] = own }
+            self.signal.yield()
+        }
+
+        func take() -> Records? { self.records.withLock { $0.popFirst()?.value } }
+    }
+
+    private let configuration: RemoteSystemsConfiguration
+    private let clock: FeatureClock
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    init(_ configuration: RemoteSystemsConfiguration) {
+        self.configuration = configuration
+        self.clock = FeatureClock(configuration)
+    }
+
+    /// Begins to watch. Has no effect after the first time.
+    func start(_ merge: @escaping @Sendable ([String: ValueSet]) async -> Void) {
+        self.task.withLock { task in
+            guard task == nil else { return }
+            task = self.clock.task { [configuration, clock] in
+                let inbox = Inbox()
+                let watcher = RemoteSystemWatcher(configuration, topics: [NotificationState.topic]) { inbox.put($0) }
+                while !Task.isCancelled {
+                    do throws(RemoteSystemError) {
+                        try await watcher.start()
+                        break
+                    } catch {
+                        configuration.logger.info(
+                            "The ends of notifications on other systems are not known yet",
+                            metadata: ["reason": "\(error)"]
+                        )
+                    }
+                    guard (try? await clock.sleep(until: clock.now + .seconds(60))) != nil else { return }
+                }
+                for await _ in inbox.signals {
+                    while let records = inbox.take() { await merge(records) }
+                }
+                await watcher.stop()
+            }
+        }
+    }
+
+    func stop() { self.task.withLock { $0?.cancel() } }
+}
