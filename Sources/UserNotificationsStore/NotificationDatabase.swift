@@ -130,21 +130,44 @@ package final class NotificationDatabase: NotificationStore {
     package func load() async throws(NotificationError) -> [NotificationRecord] {
         do {
             return try await self.queue.read { database in
-                try Row.fetchAll(database, sql: "SELECT kind, key, date, body FROM record ORDER BY date, key")
-                    .compactMap { row in
-                        // A later version may have stored other kinds.
-                        guard let kind = NotificationRecord.Kind(rawValue: row["kind"]) else { return nil }
-                        return NotificationRecord(
-                            kind,
-                            key: row["key"],
-                            date: Date(timeIntervalSince1970: row["date"]),
-                            body: [UInt8](row["body"] as Data)
-                        )
-                    }
+                try Row.fetchAll(
+                    database,
+                    sql: "SELECT kind, key, date, body FROM record WHERE kind != ? ORDER BY date, key",
+                    arguments: [NotificationRecord.Kind.history.rawValue]
+                ).compactMap(Self.record)
             }
         } catch {
             throw Self.failure(error)
         }
+    }
+
+    package func history(after key: String?, limit: Int) async throws(NotificationError) -> [NotificationRecord] {
+        let kind = NotificationRecord.Kind.history.rawValue
+        let after = key.map { _ in "AND (date, key) < (SELECT date, key FROM record WHERE kind = ? AND key = ?)" }
+        let arguments: StatementArguments = key.map { [kind, kind, $0, limit] } ?? [kind, limit]
+        do {
+            return try await self.queue.read { database in
+                try Row.fetchAll(
+                    database,
+                    sql: "SELECT kind, key, date, body FROM record WHERE kind = ? \(after ?? "") "
+                        + "ORDER BY date DESC, key DESC LIMIT ?",
+                    arguments: arguments
+                ).compactMap(Self.record)
+            }
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    private static func record(_ row: Row) -> NotificationRecord? {
+        // A later version may have stored other kinds.
+        guard let kind = NotificationRecord.Kind(rawValue: row["kind"]) else { return nil }
+        return NotificationRecord(
+            kind,
+            key: row["key"],
+            date: Date(timeIntervalSince1970: row["date"]),
+            body: [UInt8](row["body"] as Data)
+        )
     }
 
     package func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) {
@@ -173,6 +196,18 @@ package final class NotificationDatabase: NotificationStore {
                 try database.execute(
                     sql: "DELETE FROM record WHERE kind = ? AND key = ?",
                     arguments: [kind.rawValue, key]
+                )
+            case .prune(let kind, let date, let count):
+                try database.execute(
+                    sql: "DELETE FROM record WHERE kind = ? AND date < ?",
+                    arguments: [kind.rawValue, date.timeIntervalSince1970]
+                )
+                try database.execute(
+                    sql: """
+                        DELETE FROM record WHERE kind = ? AND key IN
+                            (SELECT key FROM record WHERE kind = ? ORDER BY date DESC, key DESC LIMIT -1 OFFSET ?)
+                        """,
+                    arguments: [kind.rawValue, kind.rawValue, count]
                 )
             }
         }

@@ -91,6 +91,31 @@ import UserNotificationsStore
         }
     }
 
+    @Test("The history is read in pages, the newest first, and is no part of what a daemon loads")
+    func history() async throws {
+        try await Self.with { directory in
+            let store = try Self.open(directory)
+            let start = Date(timeIntervalSince1970: 1_800_000_000)
+            // Two of one date.
+            let records = (0..<10).map {
+                NotificationRecord(.history, key: "\($0)", date: start + Double($0 / 2), body: [1])
+            }
+            try await store.commit(records.map { .put($0) } + [.put(Self.record("other"))])
+            #expect(try await store.load() == [Self.record("other")])
+            var read: [NotificationRecord] = []
+            while true {
+                let page = try await store.history(after: read.last?.key, limit: 3)
+                guard !page.isEmpty else { break }
+                read += page
+            }
+            #expect(read == records.reversed())
+            #expect(try await store.history(after: "unknown", limit: 3).isEmpty)
+            try await store.commit([.prune(.history, before: start + 1, keeping: 5)])
+            #expect(try await store.history(after: nil, limit: 100).map(\.key) == ["9", "8", "7", "6", "5"])
+            #expect(try await store.load() == [Self.record("other")])
+        }
+    }
+
     private static func sqlite(_ path: String, _ statement: String) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

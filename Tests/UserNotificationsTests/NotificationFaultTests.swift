@@ -29,14 +29,19 @@ private final class DyingStore: NotificationStore {
         self.state.withLock { $0.records.values.sorted { ($0.date, $0.key) < ($1.date, $1.key) } }
     }
 
+    // The history has no part in what is lost or doubled.
+    func history(after key: String?, limit: Int) async throws(NotificationError) -> [NotificationRecord] { [] }
+
     func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) {
         let isDead = self.state.withLock { state in
             guard state.left > 0 else { return true }
             state.left -= 1
             for change in changes {
                 switch change {
+                case .put(let record) where record.kind == .history: break
                 case .put(let record): state.records["\(record.kind) \(record.key)"] = record
                 case .remove(let kind, let key): state.records["\(kind) \(key)"] = nil
+                case .prune: break
                 }
             }
             return state.left == 0

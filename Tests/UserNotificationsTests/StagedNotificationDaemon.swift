@@ -26,6 +26,14 @@ final class StepStore: NotificationStore {
 
     func load() async throws(NotificationError) -> [NotificationRecord] {
         self.state.withLock { $0.records.values.sorted { ($0.date, $0.key) < ($1.date, $1.key) } }
+            .filter { $0.kind != .history }
+    }
+
+    func history(after key: String?, limit: Int) async throws(NotificationError) -> [NotificationRecord] {
+        let all = self.state.withLock { $0.records.values.filter { $0.kind == .history } }
+            .sorted { ($0.date, $0.key) > ($1.date, $1.key) }
+        let start = key.flatMap { key in all.firstIndex { $0.key == key } }.map { $0 + 1 } ?? 0
+        return Array(all.dropFirst(start).prefix(limit))
     }
 
     func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) {
@@ -35,6 +43,12 @@ final class StepStore: NotificationStore {
                 switch change {
                 case .put(let record): state.records["\(record.kind) \(record.key)"] = record
                 case .remove(let kind, let key): state.records["\(kind) \(key)"] = nil
+                case .prune(let kind, let date, let count):
+                    let all = state.records.values.filter { $0.kind == kind }
+                        .sorted { ($0.date, $0.key) > ($1.date, $1.key) }
+                    for record in all.filter({ $0.date < date }) + all.dropFirst(count) {
+                        state.records["\(kind) \(record.key)"] = nil
+                    }
                 }
             }
             state.steps.append(state.records)

@@ -50,6 +50,21 @@ package struct ScheduledNotification: Sendable {
     }
 }
 
+/// A notification that has ended, as the host daemon lists it.
+package struct EndedNotification: Sendable {
+    package var notification: ListedNotification
+    /// `answered`, `dismissed`, `withdrawn` or `expired`.
+    package var event: String
+    /// The date at which it has ended.
+    package var date: Date
+
+    init(_ set: ValueSet) throws(NotificationError) {
+        self.notification = try ListedNotification(set)
+        self.event = try FieldReader(set).requiredString("Event")
+        self.date = set["Ended"]?.date ?? .distantPast
+    }
+}
+
 /// The notifications that wait for the user of this system, read from its host daemon.
 package final class LocalNotifications: Sendable {
     /// A change of the list.
@@ -98,6 +113,21 @@ package final class LocalNotifications: Sendable {
     }
 
     private func send(_ message: ValueSet) async throws -> ValueSet { try await self.connection.send(message).get() }
+
+    /// Lists the notifications that have ended in the last 30 days, the newest first.
+    ///
+    /// - Parameter limit: the maximum number.
+    package func history(limit: Int) async throws -> [EndedNotification] {
+        let request: ValueSet = ["Type": .string(NotificationMessage.history)]
+        return try await NotificationPage.all(request, limit: limit, self.send).map { try EndedNotification($0) }
+    }
+
+    /// Deletes one notification of the history, or all.
+    package func forget(_ key: String?) async throws {
+        var message: ValueSet = ["Type": .string(NotificationMessage.forget)]
+        message.put(key, "Key")
+        _ = try await self.send(message)
+    }
 
     /// Delivers a notification when its trigger fires, also after this program has ended.
     ///

@@ -28,6 +28,8 @@ enum NotificationMessage {
     static let cancel = "cancel"
     static let permissions = "permissions"
     static let permit = "permit"
+    static let history = "history"
+    static let forget = "forget"
     // Those of the requests that the service sends.
     static let response = "response"
     static let event = "event"

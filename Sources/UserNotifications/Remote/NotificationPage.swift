@@ -9,6 +9,9 @@ struct NotificationPage {
     /// The size after which another page begins. The largest notification has about 64 KiB.
     private static let bytes = 262_144
 
+    /// The maximum number of notifications of the history on a page.
+    static let maxEntries = 256
+
     private(set) var sets: [ValueSet] = []
     /// Where the next page begins; `nil` after the last.
     private(set) var next: String?
@@ -24,11 +27,19 @@ struct NotificationPage {
         guard (text == nil) == (after == nil) else {
             throw NotificationError(.invalidContent, "There is no such page.", field: "After")
         }
-        var (bytes, last) = (0, Position?.none)
+        let rest = entries.filter { entry in after.map { entry.position > $0 } ?? true }
+        self.init(rest.map { ("\($0.position)", $0.set) }, isLast: true)
+    }
+
+    /// - Parameters:
+    ///   - entries: those of the page, with their positions, and possibly more.
+    ///   - isLast: whether there are no others after them.
+    init(_ entries: [(position: String, set: ValueSet)], isLast: Bool) {
+        var bytes = 0
+        var last: String?
         for (position, set) in entries {
-            if let after, position <= after { continue }
             guard bytes < Self.bytes else {
-                self.next = last.map { "\($0)" }
+                self.next = last
                 return
             }
             // One that cannot be encoded would hide the others.
@@ -37,6 +48,7 @@ struct NotificationPage {
             bytes += size
             last = position
         }
+        if !isLast { self.next = last }
     }
 
     var valueSet: ValueSet {
@@ -45,20 +57,24 @@ struct NotificationPage {
         return set
     }
 
-    /// Requests all pages of a list.
+    /// Requests the pages of a list.
+    ///
+    /// - Parameter limit: the maximum number of notifications. Defaults to all.
     static func all(
         _ request: ValueSet,
+        limit: Int = .max,
         _ send: (ValueSet) async throws -> ValueSet
     ) async throws -> [ValueSet] {
         var (sets, request) = ([ValueSet](), request)
-        // As many as the daemon keeps, each on a page of its own.
-        for _ in 0..<(2 * ReceivedNotifications.max) {
+        while sets.count < limit {
             let response = try await send(request)
-            sets += (response["Notifications"]?.array ?? []).compactMap(\.dictionary)
-            guard let next = response["Next"]?.string else { break }
+            let page = (response["Notifications"]?.array ?? []).compactMap(\.dictionary)
+            sets += page
+            // Each page has something, or the list would have no end.
+            guard let next = response["Next"]?.string, !page.isEmpty else { break }
             request["After"] = .string(next)
         }
-        return sets
+        return Array(sets.prefix(limit))
     }
 }
 

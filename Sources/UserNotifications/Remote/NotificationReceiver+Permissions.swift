@@ -29,7 +29,13 @@ extension NotificationReceiver {
         // What the denied senders have shown goes too, and they learn nothing more.
         let isDenied = { [permissions = self.permissions] in permissions.permission(of: $0) == .denied }
         let responses = self.routing.removeAll(to: isDenied)
-        await self.commitOrLog { responses.map { .remove(.response, key: $0) } }
-        await self.end(self.received.removeAll(of: isDenied), "withdrawn")
+        let entries = self.received.removeAll(of: isDenied)
+        self.setAlarm()
+        for entry in entries { self.report(NotificationEnd.withdrawn.rawValue, entry) }
+        // Neither in the history, nor gone from other systems: there the user may permit them.
+        await self.commitOrLog {
+            responses.map { .remove(.response, key: $0) } + entries.map { .remove(.received, key: $0.key) }
+        }
+        for entry in entries { await self.close(entry) }
     }
 }

@@ -22,10 +22,8 @@ extension NotificationReceiver {
         self.routing.add(response, to: entry.sender, at: date, link: entry.link)
         // Together, so that an answer is neither lost nor asked for again.
         await self.commitOrLog { () throws(NotificationError) in
-            [
-                .remove(.received, key: entry.key),
-                .put(try NotificationRecord(response, to: entry.sender, date: date)),
-            ] + (try self.settle([entry], action == .dismiss ? .dismissed : .activated))
+            [.put(try NotificationRecord(response, to: entry.sender, date: date))]
+                + (try self.changes(ending: [entry], action == .dismiss ? .dismissed : .answered))
         }
         self.sendResponses()
     }

@@ -136,6 +136,8 @@ extension NotificationReceiver {
                 case .state:
                     let (state, key) = try record.state()
                     self.states.restore(state, for: key)
+                // It is read from the store when it is wanted.
+                case .history: break
                 case .counter: self.received.restore(lastNumber: try record.lastNumber())
                 case .permission:
                     let (permission, subject) = try record.permission()

@@ -74,7 +74,7 @@ extension NotificationReceiver {
         guard self.isCurrent(entry) else { return }
         self.received.remove(entry.key)
         self.setAlarm()
-        self.report("withdrawn", entry)
+        self.report(NotificationEnd.withdrawn.rawValue, entry)
         await self.presenter?.close(entry.key)
         await self.commitOrLog { [.remove(.received, key: entry.key)] }
     }
@@ -120,12 +120,12 @@ extension NotificationReceiver {
         case .closed(let key, .dismissed):
             guard self.received.isPresented(key), let entry = self.received.remove(key) else { return }
             self.setAlarm()
-            self.report("dismissed", entry)
+            self.report(NotificationEnd.dismissed.rawValue, entry)
             let isReported = entry.notification.category?.options.contains(.customDismissAction) == true
             guard isReported, (try? self.routing.checkRoom(for: entry.sender)) != nil else {
                 // It is gone from the screen, also if its sender does not learn that.
                 return await self.commitOrLog { () throws(NotificationError) in
-                    [.remove(.received, key: key)] + (try self.settle([entry], .dismissed))
+                    try self.changes(ending: [entry], .dismissed)
                 }
             }
             await self.responded(entry, .dismiss, nil)

@@ -29,6 +29,8 @@ package actor NotificationReceiver: Service {
     /// What this system publishes of ``states``.
     nonisolated let stateTopic = ApplicationTopic(NotificationState.topic)
     private let stateWatch: NotificationStateWatch
+    /// The number of notifications that have ended since the start.
+    var endedCount = 0
     var clockWatch: WallClockWatch
     /// What is not stored yet.
     var unsaved = UnsavedChanges()
@@ -197,8 +199,7 @@ package actor NotificationReceiver: Service {
 
     func withdraw(_ identifiers: [String], by caller: AppServiceCaller) async -> Int {
         let withdrawn = self.received.withdraw(identifiers, of: Self.sender(caller))
-        await self.commitOrLog { () throws(NotificationError) in try self.settle(withdrawn, .withdrawn) }
-        await self.end(withdrawn, "withdrawn")
+        await self.end(withdrawn, .withdrawn)
         return withdrawn.count
     }
 
@@ -223,7 +224,7 @@ package actor NotificationReceiver: Service {
         if let sender = self.received[key]?.sender { try self.routing.checkRoom(for: sender) }
         let entry = try self.received.respond(key, action, text: text)
         self.setAlarm()
-        self.report("answered", entry)
+        self.report(NotificationEnd.answered.rawValue, entry)
         await self.responded(entry, action, text)
         return entry
     }
@@ -274,17 +275,17 @@ package actor NotificationReceiver: Service {
     private func wake() async {
         // The alarm runs this. A later alarm must not cancel it.
         self.alarm = nil
-        await self.end(self.received.expire(self.clock.now), "expired")
+        await self.end(self.received.expire(self.clock.now), .expired)
         let late = self.routing.expire(at: self.clock.date)
         await self.commitOrLog { late.map { .remove(.response, key: $0) } }
         await self.deliverDue()
     }
 
     /// Closes notifications that were removed.
-    func end(_ entries: [ReceivedNotifications.Entry], _ event: String) async {
+    func end(_ entries: [ReceivedNotifications.Entry], _ end: NotificationEnd) async {
         self.setAlarm()
-        for entry in entries { self.report(event, entry) }
-        await self.commitOrLog { entries.map { .remove(.received, key: $0.key) } }
+        for entry in entries { self.report(end.rawValue, entry) }
+        await self.commitOrLog { () throws(NotificationError) in try self.changes(ending: entries, end) }
         for entry in entries { await self.close(entry) }
     }
 

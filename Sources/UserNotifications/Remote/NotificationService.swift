@@ -78,6 +78,13 @@ struct NotificationService: AppServiceProvider {
             )
             try await self.receiver.set(permission, for: subject)
             return [:]
+        case NotificationMessage.history:
+            try Self.checkIsLocal(request.caller)
+            return try await self.receiver.history(after: try reader.string("After")).valueSet
+        case NotificationMessage.forget:
+            try Self.checkIsLocal(request.caller)
+            try await self.receiver.forget(try reader.string("Key"))
+            return [:]
         case NotificationMessage.respond:
             try Self.checkIsLocal(request.caller)
             try await self.receiver.respond(

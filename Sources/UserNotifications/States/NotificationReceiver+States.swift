@@ -30,13 +30,14 @@ extension NotificationReceiver {
         await self.commitOrLog { () throws(NotificationError) in
             let changes = try self.take(incoming)
             ended = self.received.removeAll { incoming[$0] != nil && self.states[$0] != nil }
-            return changes + ended.map { .remove(.received, key: $0.key) }
-        }
-        guard !ended.isEmpty else { return }
-        self.setAlarm()
-        for entry in ended {
-            let status = entry.stateKey.flatMap { self.states[$0]?.status } ?? .withdrawn
-            self.report(status.event, entry)
+            var all = changes
+            for entry in ended {
+                let end = NotificationEnd(entry.stateKey.flatMap { self.states[$0]?.status } ?? .withdrawn)
+                self.report(end.rawValue, entry)
+                all += try self.changes(ending: [entry], end, isKnown: true)
+            }
+            self.setAlarm()
+            return all
         }
         for entry in ended { await self.close(entry) }
     }
@@ -76,15 +77,6 @@ extension NotificationReceiver {
 }
 
 extension NotificationState.Status {
-    /// The event that programs of this system receive.
-    fileprivate var event: String {
-        switch self {
-        case .withdrawn: "withdrawn"
-        case .dismissed: "dismissed"
-        case .activated: "answered"
-        }
-    }
-
     fileprivate var reason: String {
         switch self {
         case .withdrawn: "It was withdrawn or replaced before."

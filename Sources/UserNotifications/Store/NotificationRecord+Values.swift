@@ -102,6 +102,23 @@ extension NotificationRecord {
         return number
     }
 
+    // MARK: History
+
+    /// - Parameter date: when it has ended.
+    init(
+        history entry: ReceivedNotifications.Entry,
+        _ end: NotificationEnd,
+        at date: Date
+    ) throws(NotificationError) {
+        var set = entry.listed(withUserInfo: false)
+        set["Shown"] = false
+        set["Event"] = .string(end.rawValue)
+        set["Ended"] = .date(date)
+        try self.init(.history, key: entry.key, date: date, set)
+    }
+
+    func history() throws(NotificationError) -> ValueSet { try self.values() }
+
     // MARK: States
 
     init(_ state: NotificationState, of key: NotificationState.Key) throws(NotificationError) {

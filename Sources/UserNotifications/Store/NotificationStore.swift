@@ -5,8 +5,15 @@ package import FoundationEssentials
 
 /// Keeps notifications while the program that shows them does not run.
 package protocol NotificationStore: Sendable {
-    /// Everything that was stored, in the order of the dates.
+    /// Everything that was stored, in the order of the dates, without the history.
     func load() async throws(NotificationError) -> [NotificationRecord]
+
+    /// The history, the newest first.
+    ///
+    /// - Parameters:
+    ///   - key: the record after which to begin; `nil` for the newest.
+    ///   - limit: the maximum number of records.
+    func history(after key: String?, limit: Int) async throws(NotificationError) -> [NotificationRecord]
 
     /// Stores changes in the order of the calls. The changes of one call are stored together or not at all.
     ///
@@ -27,6 +34,8 @@ package struct NotificationRecord: Sendable, Hashable {
         case permission
         /// How a notification has ended, on any system of the user.
         case state
+        /// A notification that has ended, for the user to read again.
+        case history
         /// The last number that was given to a received notification. None is given twice.
         case counter
     }
@@ -34,7 +43,7 @@ package struct NotificationRecord: Sendable, Hashable {
     package var kind: Kind
     /// Unique among the records of a kind.
     package var key: String
-    /// The date of the next delivery, of the arrival, or of the response.
+    /// The date of the next delivery, of the arrival, of the response, or of the end.
     package var date: Date
     /// The encoded fields.
     package var body: [UInt8]
@@ -50,6 +59,8 @@ package struct NotificationRecord: Sendable, Hashable {
 package enum NotificationStoreChange: Sendable, Hashable {
     case put(NotificationRecord)
     case remove(NotificationRecord.Kind, key: String)
+    /// Removes the records of a kind that are older than a date, and then the oldest beyond a number.
+    case prune(NotificationRecord.Kind, before: Date, keeping: Int)
 }
 
 /// In place of a store that cannot be opened. Every change fails with the reason. What the user had denied is not
@@ -61,6 +72,9 @@ package struct UnavailableNotificationStore: NotificationStore {
 
     package func load() async throws(NotificationError) -> [NotificationRecord] {
         [try NotificationRecord.silentForAll(at: .now)]
+    }
+    package func history(after key: String?, limit: Int) async throws(NotificationError) -> [NotificationRecord] {
+        throw self.reason
     }
     package func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) { throw self.reason }
 }

@@ -13,6 +13,8 @@ struct UnsavedChanges {
             switch change {
             case .put(let record): (self.kind, self.key) = (record.kind, record.key)
             case .remove(let kind, let key): (self.kind, self.key) = (kind, key)
+            // No record has this key.
+            case .prune(let kind, _, _): (self.kind, self.key) = (kind, "")
             }
         }
     }
@@ -54,6 +56,8 @@ struct UnsavedChanges {
             self.unsaved[record] = Unsaved(change: earlier.change, batch: batch.number)
         }
         batch.changes = self.unsaved.values.filter { $0.batch == batch.number }.map(\.change)
+        // After what they may remove.
+        batch.changes.sort { !$0.isPruning && $1.isPruning }
         return batch
     }
 
@@ -70,5 +74,12 @@ struct UnsavedChanges {
                 Unsaved(change: $0, batch: batch.number, isOnItsWay: false)
             }
         }
+    }
+}
+
+extension NotificationStoreChange {
+    fileprivate var isPruning: Bool {
+        guard case .prune = self else { return false }
+        return true
     }
 }

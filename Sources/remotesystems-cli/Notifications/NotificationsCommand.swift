@@ -18,7 +18,7 @@ struct NotificationsCommand: ParsableCommand {
         subcommands: [
             NotificationsListCommand.self, NotificationsWatchCommand.self, NotificationsAnswerCommand.self,
             NotificationsScheduleCommand.self, NotificationsPendingCommand.self, NotificationsCancelCommand.self,
-            NotificationsPermitCommand.self,
+            NotificationsPermitCommand.self, NotificationsHistoryCommand.self,
         ]
     )
 }

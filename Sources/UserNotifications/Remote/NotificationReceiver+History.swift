@@ -1,0 +1,56 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystems
+internal import ValueSets
+
+/// The notifications that have ended, for the user to read again.
+extension NotificationReceiver {
+    /// The maximum number of notifications in the history, and the time for which one is kept.
+    private static let maxHistory = 10_000
+    private static let historyLife: TimeInterval = 30 * 86_400
+    /// The history is pruned once for so many notifications.
+    private static let pruneInterval = 64
+
+    /// What is to be stored when notifications have ended. The user's other systems learn it.
+    ///
+    /// - Parameter isKnown: whether another system has reported it.
+    func changes(
+        ending entries: [ReceivedNotifications.Entry],
+        _ end: NotificationEnd,
+        isKnown: Bool = false
+    ) throws(NotificationError) -> [NotificationStoreChange] {
+        guard !entries.isEmpty else { return [] }
+        let date = self.clock.date
+        var changes: [NotificationStoreChange] = []
+        for entry in entries {
+            changes.append(.remove(.received, key: entry.key))
+            changes.append(.put(try NotificationRecord(history: entry, end, at: date)))
+        }
+        if !isKnown, let status = end.status { changes += try self.settle(entries, status) }
+        let count = self.endedCount
+        self.endedCount += entries.count
+        guard count == 0 || count / Self.pruneInterval != self.endedCount / Self.pruneInterval else { return changes }
+        return changes + [self.pruning(keeping: Self.maxHistory)]
+    }
+
+    private func pruning(keeping count: Int) -> NotificationStoreChange {
+        .prune(.history, before: self.clock.date - Self.historyLife, keeping: count)
+    }
+
+    /// A page of the history, the newest first.
+    func history(after key: String?) async throws(NotificationError) -> NotificationPage {
+        let records = try await self.store?.history(after: key, limit: NotificationPage.maxEntries) ?? []
+        let oldest = self.clock.date - Self.historyLife
+        var sets: [(String, ValueSet)] = []
+        // What is too old is removed only when the next one ends.
+        for record in records where record.date >= oldest { sets.append((record.key, try record.history())) }
+        return NotificationPage(sets, isLast: records.count < NotificationPage.maxEntries || sets.count < records.count)
+    }
+
+    /// Deletes one notification of the history, or all.
+    func forget(_ key: String?) async throws(NotificationError) {
+        try await self.commit([key.map { .remove(.history, key: $0) } ?? self.pruning(keeping: 0)])
+    }
+}

@@ -1,0 +1,105 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+import UserNotifications
+
+/// The command `remotesystems notifications history`.
+struct NotificationsHistoryCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history",
+        abstract: "List or delete the notifications that have ended on this system.",
+        usage: "remotesystems notifications history [--limit <number>] [--delete [--key <key>]]",
+        discussion: """
+            The newest come first. A notification is kept for 30 days after it was answered, dismissed or withdrawn, or \
+            its time was over; at most 10 000 are kept.
+
+            Exit status: 1 if there is none.
+            """
+    )
+
+    @Option(help: ArgumentHelp("The maximum number. Range: 1 to 10000.", valueName: "number"))
+    var limit = 20
+
+    @Flag(help: "Delete the history, or one notification of it.")
+    var delete = false
+
+    @Option(help: ArgumentHelp("The key of the notification to delete.", valueName: "key"))
+    var key: String?
+
+    @OptionGroup var options: LocalNotificationsOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard (1...10_000).contains(self.limit) else { throw ValidationError("--limit takes 1 to 10000.") }
+        guard self.key == nil || self.delete else { throw ValidationError("--key is used with --delete.") }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let list: [EndedNotification]? = try await untilInterrupted {
+            let notifications = try await self.options.open(self.common)
+            let isDeleted = self.delete
+            if isDeleted { try await notifications.forget(self.key) }
+            let list = isDeleted ? [] : try await notifications.history(limit: self.limit)
+            await notifications.close()
+            return list
+        }
+        guard let list else { throw CancellationError() }
+        guard !self.delete else {
+            try output.json(MarkOutput(event: "deleted"))
+            return true
+        }
+        guard !list.isEmpty else {
+            output.note("No notification has ended.")
+            return false
+        }
+        for ended in list {
+            let (listed, content) = (ended.notification, ended.notification.notification.request.content)
+            try output.json(EndedNotificationOutput(ended))
+            let texts = [content.title, content.subtitle, content.body].filter { !$0.isEmpty }
+                .joined(separator: " – ")
+            let sender = listed.notification.applicationName ?? listed.application
+            let source = "\(sender) on \(listed.systemName ?? "this system")"
+            try output.line("\(LocalTime.text(ended.date)) \(ended.event)  \(texts)  (\(source))".printable)
+        }
+        return true
+    }
+}
+
+/// The output of `notifications history --json`.
+private struct EndedNotificationOutput: Encodable {
+    let event = "history"
+    let time: Date
+    var end: String
+    var ended: Date
+    var arrived: Date
+    var key: String
+    var id: String
+    var title: String
+    var subtitle: String
+    var body: String
+    var application: String
+    var sender: String?
+    var systemID: String
+    var system: String?
+
+    init(_ notification: EndedNotification) {
+        let listed = notification.notification
+        let request = listed.notification.request
+        self.time = .now
+        self.end = notification.event
+        self.ended = notification.date
+        self.arrived = listed.date
+        self.key = listed.key
+        self.id = request.identifier
+        self.title = request.content.title
+        self.subtitle = request.content.subtitle
+        self.body = request.content.body
+        self.application = listed.application
+        self.sender = listed.notification.applicationName
+        self.systemID = listed.systemID
+        self.system = listed.systemName
+    }
+}

@@ -1,0 +1,104 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsTesting
+import Testing
+import ValueSets
+
+@testable import UserNotifications
+
+/// What has ended, for the user to read again.
+@Suite struct NotificationHistoryTests {
+    private typealias Daemon = StagedNotificationDaemon
+
+    private static func ends(_ page: NotificationPage) -> [String] {
+        page.sets.map { "\($0["Id"]?.string ?? "") \($0["Event"]?.string ?? "")" }
+    }
+
+    @Test func `the history has what ended, how, and nothing that waits, also after a restart (X-40)`() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let first = try await Daemon(stage, store)
+            let answered = try await first.show("answered", stage)
+            try await first.receiver.respond(answered, "yes", text: nil)
+            let dismissed = try await first.show("dismissed", stage)
+            first.screen.end(dismissed)
+            try await stage.eventually("it is dismissed") { await first.receiver.list().isEmpty }
+            _ = try await first.show("open", stage)
+            first.crash()
+            let second = try await Daemon(stage, store)
+            let page = try await second.receiver.history(after: nil)
+            #expect(Self.ends(page) == ["dismissed dismissed", "answered answered"] && page.next == nil)
+            #expect(page.sets.allSatisfy { $0["Content"]?.dictionary?["UserInfo"] == nil })
+            second.crash()
+        }
+    }
+
+    @Test func `one notification or all are deleted`() async throws {
+        try await DiscoveryStage.with { stage in
+            let daemon = try await Daemon(stage, StepStore())
+            var keys: [String] = []
+            for title in ["1", "2", "3"] {
+                let key = try await daemon.show(title, stage)
+                try await daemon.receiver.respond(key, "yes", text: nil)
+                keys.append(key)
+            }
+            try await daemon.receiver.forget(keys[1])
+            #expect(Self.ends(try await daemon.receiver.history(after: nil)) == ["3 answered", "1 answered"])
+            try await daemon.receiver.forget(nil)
+            #expect(try await daemon.receiver.history(after: nil).sets.isEmpty)
+            daemon.crash()
+        }
+    }
+
+    @Test func `a notification leaves the history after 30 days, and the oldest leave a full one`() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let daemon = try await Daemon(stage, store)
+            let key = try await daemon.show("old", stage)
+            try await daemon.receiver.respond(key, "yes", text: nil)
+            stage.clock.date += 30 * 86_400 - 60
+            #expect(Self.ends(try await daemon.receiver.history(after: nil)) == ["old answered"])
+            stage.clock.date += 120
+            #expect(try await daemon.receiver.history(after: nil).sets.isEmpty)
+            // It leaves the store when others end.
+            for number in 0..<64 {
+                let key = try await daemon.show("\(number)", stage)
+                try await daemon.receiver.respond(key, "yes", text: nil)
+                // No response is to wait: there is room for 64.
+                try await daemon.receiver.set(.denied, for: .init(application: Daemon.sender.application))
+                try await daemon.receiver.set(.allowed, for: .init(application: Daemon.sender.application))
+            }
+            let records = try await store.history(after: nil, limit: 1000)
+            #expect(records.count == 64 && !records.contains { $0.key == key })
+            daemon.crash()
+        }
+    }
+
+    @Test func `what another system ended is in the history as it ended there (X-40)`() async throws {
+        try await DiscoveryStage.with { stage in
+            let daemon = try await Daemon(stage, StepStore())
+            var notification = RemoteNotification(
+                NotificationRequest(identifier: "q", content: NotificationContent(title: "q"))
+            )
+            notification.deliveryID = UUID()
+            let entry = try await daemon.receiver.add(notification)
+            let key = try #require(entry.stateKey)
+            let state = NotificationState(status: .activated, date: stage.clock.date)
+            await daemon.receiver.merge([key.text: state.valueSet])
+            #expect(Self.ends(try await daemon.receiver.history(after: nil)) == ["q answered"])
+            // Again, it changes nothing.
+            await daemon.receiver.merge([key.text: state.valueSet])
+            #expect(try await daemon.receiver.history(after: nil).sets.count == 1)
+            daemon.crash()
+        }
+    }
+}
+
+extension NotificationReceiver {
+    fileprivate func add(_ notification: RemoteNotification) throws -> ReceivedNotifications.Entry {
+        try self.received.add(notification, from: StagedNotificationDaemon.sender, name: "Server", self.clock.now)
+    }
+}
