@@ -110,6 +110,36 @@ import Testing
         #expect(table.nextStep == .notify(Self.notification("c"), replaces: 0))
     }
 
+    @Test func `when a replacement is refused, the earlier content is closed, and the new one is tried again later`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a", "the full text")])
+        _ = Self.steps(&table)
+        let hidden = Self.notification("a", "hidden")
+        table.want([hidden])
+        #expect(table.nextStep == .notify(hidden, replaces: 1))
+        table.refused(hidden)
+        #expect(Self.steps(&table) == [.close(1)])
+        table.retry()
+        #expect(Self.steps(&table, from: 5) == [.notify(hidden, replaces: 0)])
+        // The same for one that the server puts in the place of another.
+        table.want([hidden, Self.notification("b")])
+        _ = Self.steps(&table, from: 9)
+        table.want([Self.notification("a", "full again"), Self.notification("b")])
+        let isShown = table.notified(Self.notification("a", "full again"), as: 9)
+        #expect(!isShown)
+        #expect(Self.steps(&table) == [.close(5)])
+    }
+
+    @Test func `a server that shows a replacement beside the replaced one closes that one`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        table.want([Self.notification("a", "new")])
+        let isShown = table.notified(Self.notification("a", "new"), as: 2)
+        #expect(isShown)
+        #expect(Self.steps(&table) == [.close(1)])
+    }
+
     @Test func `a report that an older content was closed does not remove the newer one`() {
         var table = NotificationTable()
         table.want([Self.notification("a")])

@@ -18,7 +18,8 @@ struct NotificationTable {
 
     private var wanted: [DesktopNotification] = []
     private var shown: [String: Shown] = [:]
-    /// The notifications with an action that the user has chosen. Some servers have closed them, others have not.
+    /// The notifications with an action that the user has chosen, and replaced ones. Some servers have closed them,
+    /// others have not.
     private var used: [UInt32] = []
     /// The wanted notifications that the user has closed. Their content at that time: a new one is shown again.
     private var dismissed: [String: DesktopNotification] = [:]
@@ -39,7 +40,11 @@ struct NotificationTable {
         if let id = self.used.first { return .close(id) }
         for notification in self.wanted where self.dismissed[notification.key] == nil {
             let present = self.shown[notification.key]
-            guard self.refused[notification.key] != notification else { continue }
+            guard self.refused[notification.key] != notification else {
+                // What is shown in its place is out of date: on a locked screen, the text for an unlocked one.
+                if let present, present.content != notification { return .close(present.id) }
+                continue
+            }
             if present?.content != notification { return .notify(notification, replaces: present?.id ?? 0) }
         }
         let keys = Set(self.wanted.map(\.key))
@@ -54,6 +59,8 @@ struct NotificationTable {
             self.refused(notification)
             return false
         }
+        // A server that does not replace shows both.
+        if let replaced = self.shown[notification.key], replaced.id != id { self.used.append(replaced.id) }
         self.shown[notification.key] = Shown(id: id, content: notification)
         return true
     }
