@@ -94,7 +94,77 @@ extension DesktopTests {
                 #expect(try await asking.allLines().suffix(2) == ["why", "Because"])
                 #expect(desktop.daemon.exitCode == nil)
                 // Not asked again and again.
-                #expect(desktop.server.lines.count { $0.contains(#""notify": "First""#) } <= 2)
+                #expect(desktop.server.lines.count { $0.contains(#""notify": "First""#) } <= (kind == "crash" ? 2 : 1))
+            }
+        }
+
+        @Test(arguments: ["hang", "deny"])
+        func `a screen lock that does not say that the session is unlocked counts as locked, and is asked again`(
+            kind: String
+        ) async throws {
+            try await OneDesktop.with(server: "plain", lock: kind) { desktop in
+                let asking = try desktop.ask(Self.question)
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                let hidden = try await desktop.notified("Notification from")
+                #expect(hidden.contains(#""actions": []"#) && !hidden.contains("Deploy?"))
+                let lock = try #require(desktop.lock)
+                lock.send(SIGUSR1)
+                let shown = try await desktop.notified()
+                #expect(shown.contains("yes"))
+                // After 10 s each.
+                #expect((2...4).contains(lock.lines.count { $0 == "asked" }))
+            }
+        }
+
+        @Test func `a replacement for a locked screen that is refused closes the full text`() async throws {
+            try await OneDesktop.with(server: "refuse") { desktop in
+                let asking = try desktop.ask(Self.question)
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                _ = try await desktop.notified()
+                try await desktop.reportLocked()
+                _ = try await desktop.notified("Notification from")
+                try await desktop.eventually("the full text is closed") {
+                    desktop.server.lines.contains(#"{"close": 1}"#)
+                }
+            }
+        }
+
+        @Test func `a click on a text that is being replaced does not answer the new one`() async throws {
+            try await OneDesktop.with(server: "click") { desktop in
+                let first = try desktop.ask(["--id", "x", "--title", "Delete the copy?", "--action", "yes=Delete"])
+                #expect(try await first.exit(within: .seconds(60)) == 0)
+                let second = try desktop.ask(
+                    ["--id", "x", "--title", "Deploy?", "--action", "yes=Yes", "--action", "no=No", "--wait"]
+                )
+                // Shown in the place of the first one, and once more after the click.
+                try await desktop.eventually("two calls of Notify") {
+                    desktop.server.lines.count { $0.contains("Deploy?") } == 2
+                }
+                #expect(second.exitCode == nil)
+                let key = try await desktop.listedKey(of: "Deploy?")
+                _ = try await desktop.system.command("notifications", "answer", key, "no")
+                #expect(try await second.exit(within: .seconds(60)) == 0)
+                #expect(try await second.allLines().last == "no")
+            }
+        }
+
+        @Test func `what a slow server shows late is shown once, and can be closed`() async throws {
+            try await OneDesktop.with(server: "hold") { desktop in
+                let asking = try desktop.ask(Self.question + ["--wait"])
+                _ = try await desktop.notified()
+                let isShown = { try await desktop.system.command("notifications", "list", "--json") }
+                // The server is given up after 5 s.
+                _ = try await desktop.eventually("the daemon gives it up") {
+                    desktop.daemon.lines.contains { $0.contains("does not respond") } ? true : nil
+                }
+                #expect(try await isShown().contains(#""isShown":false"#))
+                desktop.server.send(SIGUSR1)
+                let key = try await desktop.listedKey(of: "Deploy?")
+                _ = try await desktop.system.command("notifications", "answer", key, "yes")
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                // Although it was answered elsewhere, its number is known.
+                try await desktop.eventually("it is closed") { desktop.server.lines.contains(#"{"close": 1}"#) }
+                #expect(desktop.server.lines.count { $0.contains("Deploy?") } == 1)
             }
         }
 
@@ -125,159 +195,6 @@ extension DesktopTests {
                 #expect(try await asking.exit(within: .seconds(60)) == 0)
                 #expect(try await asking.allLines().last == "yes")
             }
-        }
-    }
-}
-
-/// One system with its daemon, a session bus and a notification server.
-private struct OneDesktop {
-    let system: QuestionDesktop
-    let daemon: ChildProcess
-    let server: ChildProcess
-
-    static func with(
-        startingServer start: @escaping ([String: String]) async throws -> [ChildProcess] = Desktop.startDunst,
-        _ body: (OneDesktop) async throws -> Void
-    ) async throws {
-        try await Desktop.with { desktop in
-            var server: ChildProcess?
-            try await desktop.withScreen { environment in
-                let processes = try await start(environment)
-                server = processes.first
-                return processes
-            } _: { environment in
-                try await Self.run(desktop, environment, server, body)
-            }
-        }
-    }
-
-    /// - Parameter kind: the kind of server of `notification_server.py`. It needs no screen.
-    static func with(server kind: String, _ body: (OneDesktop) async throws -> Void) async throws {
-        let script = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "Scripts/notification_server.py").path
-        try await Desktop.with { desktop in
-            try await desktop.withBus { bus in
-                let environment = desktop.environment.merging(bus) { $1 }
-                let server = try ChildProcess(
-                    ["/usr/bin/python3", "-u", script, kind],
-                    environment: environment,
-                    readsErrors: true
-                )
-                do {
-                    _ = try await IntegrationSupport.eventually("the server", within: .seconds(60)) {
-                        guard server.exitCode == nil else { throw IntegrationError("it has ended: \(server.lines)") }
-                        return server.lines.contains("ready") ? true : nil
-                    }
-                    try await Self.run(desktop, environment, server, body)
-                } catch {
-                    await server.stop()
-                    throw error
-                }
-                await server.stop()
-            }
-        }
-    }
-
-    private static func run(
-        _ desktop: Desktop,
-        _ environment: [String: String],
-        _ server: ChildProcess?,
-        _ body: (OneDesktop) async throws -> Void
-    ) async throws {
-        let system = QuestionDesktop(desktop: desktop, state: "\(desktop.directory)/system", environment: environment)
-        let daemon = try await system.startDaemon()
-        do {
-            guard let server else { throw IntegrationError("no server") }
-            try await body(OneDesktop(system: system, daemon: daemon, server: server))
-        } catch {
-            await daemon.stop()
-            throw error
-        }
-        await daemon.stop()
-    }
-
-    /// Starts Xfce's notification server, and waits until it has its name.
-    static func startXfce(_ environment: [String: String]) async throws -> [ChildProcess] {
-        let paths = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib")
-            .map { "/usr/lib/\($0)/xfce4/notifyd/xfce4-notifyd" }
-        guard let path = paths.first(where: { FileManager.default.isExecutableFile(atPath: $0) }) else {
-            throw IntegrationError("xfce4-notifyd is not installed")
-        }
-        let server = try ChildProcess([path], environment: environment, readsErrors: true)
-        do {
-            _ = try await IntegrationSupport.eventually("Xfce's server", within: .seconds(60)) {
-                guard server.exitCode == nil else { throw IntegrationError("it has ended: \(server.lines)") }
-                let asking = try ChildProcess(
-                    [
-                        "dbus-send", "--session", "--print-reply", "--dest=org.freedesktop.Notifications",
-                        "/org/freedesktop/Notifications", "org.freedesktop.Notifications.GetCapabilities",
-                    ],
-                    environment: environment
-                )
-                return try await asking.exit(within: .seconds(60)) == 0 ? true : nil
-            }
-        } catch {
-            await server.stop()
-            throw error
-        }
-        return [server]
-    }
-
-    /// Starts `notify` for all systems, which is this one.
-    func ask(_ arguments: [String]) throws -> ChildProcess {
-        try self.system.start(
-            [try builtProgram("remotesystems"), "notify", "--all", "--loopback", "--search-time", "5"]
-                + ["--state-directory", self.system.state] + arguments
-        )
-    }
-
-    /// Waits until the server was asked to show the question, and returns the call.
-    func notified() async throws -> String {
-        try await self.eventually("a call of Notify") { self.server.lines.last { $0.contains("Deploy?") } }
-    }
-
-    /// The finding of `doctor` about notifications.
-    func doctor() async throws -> String {
-        let output = try await self.system.command("doctor", "--json", "--port", "0")
-        return output.split(separator: "\n").first { $0.contains(#""code":"notifications""#) }.map(String.init)
-            ?? output
-    }
-
-    /// Waits until a notification is listed, and returns its key.
-    func listedKey(of title: String) async throws -> String {
-        try await self.eventually("\(title) is listed") {
-            let list = try await self.system.command("notifications", "list", "--json")
-            let line = list.split(separator: "\n").first { $0.contains(title) }
-            return line?.firstMatch(of: /"key":"([0-9]+)"/).map { String($0.output.1) }
-        }
-    }
-
-    /// Clicks into the uppermost window: a part of its width from the left, so many pixels above its end.
-    func clickWindow(x: Double, fromBottom: Int) async throws {
-        let finding = try self.system.start(["xdotool", "search", "--onlyvisible", "--class", "xfce4-notifyd"])
-        guard try await finding.exit(within: .seconds(60)) == 0, let window = try await finding.allLines().last else {
-            return
-        }
-        let measuring = try self.system.start(["xdotool", "getwindowgeometry", "--shell", window])
-        _ = try await measuring.exit(within: .seconds(60))
-        let values = try await measuring.allLines().reduce(into: [String: Int]()) { values, line in
-            let parts = line.split(separator: "=")
-            if parts.count == 2 { values[String(parts[0])] = Int(parts[1]) }
-        }
-        guard let left = values["X"], let top = values["Y"], let width = values["WIDTH"], let height = values["HEIGHT"]
-        else { return }
-        let point = [left + Int(Double(width) * x), top + height - fromBottom]
-        let clicking = try self.system.start(["xdotool", "mousemove"] + point.map { "\($0)" } + ["click", "1"])
-        _ = try await clicking.exit(within: .seconds(60))
-    }
-
-    func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        _ = try await self.eventually(what) { try await isTrue() ? true : nil }
-    }
-
-    func eventually<Result>(_ what: String, _ ask: () async throws -> Result?) async throws -> Result {
-        try await IntegrationSupport.eventually(what, within: .seconds(60), every: .milliseconds(100)) {
-            try await ask()
         }
     }
 }

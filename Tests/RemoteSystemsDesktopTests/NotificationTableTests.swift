@@ -67,7 +67,7 @@ import Testing
         _ = Self.steps(&table)
         #expect(table.activated(1, action: "other") == nil)
         #expect(table.activated(2, action: "go") == nil)
-        #expect(table.activated(1, action: "go") == "a")
+        #expect(table.activated(1, action: "go") == Self.notification("a"))
     }
 
     @Test func `after an action, the notification is closed and shown again, whether the server has closed it or not`()
@@ -75,7 +75,7 @@ import Testing
         var table = NotificationTable()
         table.want([Self.notification("a")])
         _ = Self.steps(&table)
-        #expect(table.activated(1, action: "go") == "a")
+        #expect(table.activated(1, action: "go") == Self.notification("a"))
         // A second click meanwhile has no effect.
         #expect(table.activated(1, action: "go") == nil)
         #expect(Self.steps(&table, from: 5) == [.close(1), .notify(Self.notification("a"), replaces: 0)])
@@ -92,7 +92,7 @@ import Testing
         _ = Self.steps(&table)
         table.serverEnded()
         #expect(Self.steps(&table, from: 9) == [.notify(Self.notification("a"), replaces: 0)])
-        #expect(table.activated(9, action: "go") == "a")
+        #expect(table.activated(9, action: "go") == Self.notification("a"))
     }
 
     @Test func `one that the server refuses delays no other, and is tried again after a change`() {
@@ -140,6 +140,38 @@ import Testing
         #expect(Self.steps(&table) == [.close(1)])
     }
 
+    @Test func `what was sent waits for its response, and is not sent again`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a"), Self.notification("b")])
+        table.send(Self.notification("a"))
+        #expect(table.nextStep == .notify(Self.notification("b"), replaces: 0))
+        table.send(Self.notification("b"))
+        table.want([Self.notification("a", "new")])
+        table.retry()
+        #expect(table.nextStep == nil)
+        // Late: the server shows both, of which the one is replaced and the other one closed.
+        let areShown = [table.notified(Self.notification("a"), as: 1), table.notified(Self.notification("b"), as: 2)]
+        #expect(areShown == [true, true])
+        #expect(Self.steps(&table) == [.notify(Self.notification("a", "new"), replaces: 1), .close(2)])
+        // A new server was not asked yet.
+        table.want([Self.notification("c")])
+        table.send(Self.notification("c"))
+        table.serverEnded()
+        #expect(table.nextStep == .notify(Self.notification("c"), replaces: 0))
+    }
+
+    @Test func `a click before the response concerns the earlier content`() {
+        var table = NotificationTable()
+        table.want([Self.notification("a")])
+        _ = Self.steps(&table)
+        table.want([Self.notification("a", "new")])
+        table.send(Self.notification("a", "new"))
+        #expect(table.activated(1, action: "go") == Self.notification("a"))
+        let isShown = table.notified(Self.notification("a", "new"), as: 1)
+        #expect(isShown)
+        #expect(Self.steps(&table, from: 5) == [.close(1), .notify(Self.notification("a", "new"), replaces: 0)])
+    }
+
     @Test func `a report that an older content was closed does not remove the newer one`() {
         var table = NotificationTable()
         table.want([Self.notification("a")])
@@ -171,7 +203,7 @@ import Testing
         let accepted = [("a", 0), ("b", 1), ("c", 1)].map { table.notified(Self.notification($0.0), as: $0.1) }
         #expect(accepted == [false, true, false])
         #expect(table.nextStep == nil)
-        let key = table.activated(1, action: "go")
-        #expect(key == "b")
+        let content = table.activated(1, action: "go")
+        #expect(content == Self.notification("b"))
     }
 }

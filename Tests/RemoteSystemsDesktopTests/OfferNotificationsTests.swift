@@ -17,8 +17,22 @@ import Testing
         )
     }
 
-    @Test func `an offer is quiet and stays, and the user continues it (H-98)`() throws {
+    private static var unlocked: OfferNotifications {
         var notifications = OfferNotifications()
+        notifications.lock(false)
+        return notifications
+    }
+
+    @Test func `nothing is shown before it is known whether the screen is locked`() {
+        var notifications = OfferNotifications()
+        notifications.set([Self.offer()])
+        #expect(notifications.notifications.isEmpty)
+        let begun = notifications.begin("offer 1", action: "continue")
+        #expect(begun == nil)
+    }
+
+    @Test func `an offer is quiet and stays, and the user continues it (H-98)`() throws {
+        var notifications = Self.unlocked
         notifications.set([Self.offer()])
         let shown = try #require(notifications.notifications.first)
         #expect(shown.summary == "Continue on this machine: Minutes 1" && shown.body == "Editor on kitchen")
@@ -32,7 +46,7 @@ import Testing
     }
 
     @Test func `the user sees that it continues, and why it could not (H-95)`() throws {
-        var notifications = OfferNotifications()
+        var notifications = Self.unlocked
         notifications.set([Self.offer()])
         let begun = notifications.begin("offer 1", action: "continue")
         #expect(begun != nil)
@@ -51,7 +65,7 @@ import Testing
     }
 
     @Test func `of several applications the user chooses one`() {
-        var notifications = OfferNotifications()
+        var notifications = Self.unlocked
         notifications.set([Self.offer(receivers: 5)])
         let labels = notifications.notifications.flatMap(\.actions).map(\.label)
         #expect(labels == ["Continue in Reader 0", "Continue in Reader 1", "Continue in Reader 2"])
@@ -62,7 +76,7 @@ import Testing
     }
 
     @Test func `a locked screen shows the application only, and continues nothing`() {
-        var notifications = OfferNotifications()
+        var notifications = Self.unlocked
         notifications.set([Self.offer()])
         notifications.lock(true)
         #expect(
@@ -77,7 +91,7 @@ import Testing
     }
 
     @Test func `another system can neither fill the screen nor put more than a line on it`() throws {
-        var notifications = OfferNotifications()
+        var notifications = Self.unlocked
         var hostile = Self.offer()
         hostile.title = "\u{1B}[31m\u{202E}<b>\n" + String(repeating: "x", count: 5000)
         notifications.set([hostile] + (2..<100).map { Self.offer($0) })

@@ -21,23 +21,26 @@ extension BusLoop {
             // GLib reports nothing more after the connection has ended.
             BlockingCalls.after(timeout + .seconds(1)) { [weak pending] in pending?.giveUp() }
             self.post { connection in
-                unsafe g_dbus_connection_call(
-                    connection.pointer,
-                    call.destination,
-                    call.path,
-                    call.interface,
-                    call.method,
-                    MessageBus.tuple(call.arguments),
-                    nil,
-                    G_DBUS_CALL_FLAGS_NO_AUTO_START,
-                    gint(timeout / .milliseconds(1)),
-                    nil,
-                    { connection, result, data in unsafe PendingCall.finish(connection, result, data) },
-                    Unmanaged.passRetained(pending).toOpaque()
-                )
+                unsafe pending.begin(call, connection.pointer, G_DBUS_CALL_FLAGS_NO_AUTO_START, timeout)
             }
         }
         return try result.get()
+    }
+
+    /// Makes a call that does not block the loop, on the loop's thread.
+    ///
+    /// - Parameters:
+    ///   - timeout: the maximum time to wait; `nil` for no limit.
+    ///   - ended: runs on the loop's thread, after the signals that have arrived before the response. Does not run if
+    ///     the connection ends before.
+    func send(
+        _ call: MessageBus.Call,
+        over connection: OpaquePointer,
+        flags: GDBusCallFlags = G_DBUS_CALL_FLAGS_NONE,
+        timeout: Duration?,
+        _ ended: @escaping @Sendable (Result<BusResponse, MessageBus.Failure>) -> Void
+    ) {
+        unsafe PendingCall(ended).begin(call, connection, flags, timeout)
     }
 
     /// Receives the signals that match a rule, for as long as the connection lives.
@@ -93,6 +96,29 @@ private final class PendingCall: Sendable {
     init(_ completion: @escaping Completion) { self.completion = Mutex(completion) }
 
     deinit { self.giveUp() }
+
+    /// - Parameter timeout: `nil` for no limit.
+    func begin(
+        _ call: MessageBus.Call,
+        _ connection: OpaquePointer,
+        _ flags: GDBusCallFlags,
+        _ timeout: Duration?
+    ) {
+        unsafe g_dbus_connection_call(
+            connection,
+            call.destination,
+            call.path,
+            call.interface,
+            call.method,
+            MessageBus.tuple(call.arguments),
+            nil,
+            flags,
+            timeout.map { gint($0 / .milliseconds(1)) } ?? gint.max,
+            nil,
+            { connection, result, data in unsafe PendingCall.finish(connection, result, data) },
+            Unmanaged.passRetained(self).toOpaque()
+        )
+    }
 
     func giveUp() { self.complete(.failure(MessageBus.Failure(message: "The connection to the bus has ended"))) }
 

@@ -87,21 +87,23 @@ package struct DesktopNotificationPlace: Sendable, Hashable {
 }
 
 /// What the user, or the desktop, does with notifications.
+///
+/// Each event has the content that the server shows. A newer one with the same key may be wanted by then: what the user
+/// does with the older text does not mean the newer one.
 package enum DesktopNotificationEvent: Sendable, Hashable {
-    /// The server shows the notification, in its present content.
-    case shown(key: String, place: DesktopNotificationPlace)
+    /// The server shows the notification.
+    case shown(DesktopNotification, place: DesktopNotificationPlace)
     /// The server was asked to show the notification, and did not. It is tried again when something changes.
-    case notShown(key: String, reason: String)
+    case notShown(DesktopNotification, reason: String)
     /// The user has chosen an action of a notification.
-    case activated(key: String, action: String)
+    case activated(DesktopNotification, action: String)
     /// The user has typed a text for an action of a notification.
-    case replied(key: String, action: String, text: String)
+    case replied(DesktopNotification, action: String, text: String)
     /// The server does not show the notification any more. It is not shown again unless its content changes.
     ///
-    /// - Parameters:
-    ///   - notification: the content that was closed. A newer one with the same key may be wanted.
-    ///   - byUser: whether the user has closed it. Otherwise, its time is over.
+    /// - Parameter byUser: whether the user has closed it. Otherwise, its time is over.
     case closed(DesktopNotification, byUser: Bool)
-    /// The session was locked or unlocked. A session without a screen lock reports nothing.
+    /// The session was locked or unlocked. A lock that does not respond counts as locked. Reported before anything is
+    /// shown.
     case locked(Bool)
 }

@@ -51,7 +51,7 @@ package final class DesktopNotifications: Service {
     /// Reports at once that nothing is shown while there is no bus.
     private func reportFailure(_ state: State) {
         guard let failure = state.failure else { return }
-        for notification in state.wanted { self.feed.yield(.notShown(key: notification.key, reason: failure)) }
+        for notification in state.wanted { self.feed.yield(.notShown(notification, reason: failure)) }
     }
 
     /// Serves until cancelled, or until a graceful shutdown. The notifications are then closed.

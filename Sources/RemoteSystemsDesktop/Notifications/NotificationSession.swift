@@ -7,39 +7,47 @@ internal import Synchronization
 
 /// One connection to the session bus for notifications.
 final class NotificationSession: Sendable {
-    private struct State {
+    struct State {
         var table = NotificationTable()
         /// The unique bus name of the notification server; its well-known name before the bus has started it; `nil`
         /// after it has ended, until something changes.
         var server: String?
-        /// What the server is able to do; `nil` before it was asked.
+        /// What the server calls itself, and what it is able to do; `nil` before it was asked.
+        var software: String?
         var abilities: NotificationServerAbilities?
         /// Where an earlier process has shown notifications, by their keys.
         var places: [String: DesktopNotificationPlace]
         /// The instant before which a server is not called that did not respond.
         var pause: ContinuousClock.Instant?
-        /// Whether a screen lock has reported a change.
-        var locksChanged = false
+        /// The call to the server whose response is waited for. There is one at a time.
+        var waiting: Waiting?
+        /// The number of calls to servers.
+        var calls = 0
+        /// The number of notifications to which no server has responded in time.
+        var unanswered = 0
+        /// The number of servers so far. A response of an earlier one does not count.
+        var servers = 0
+        var locks = ScreenLocks()
+        /// Whether it is known whether the session is locked. Nothing is shown before.
+        var knowsLock = false
         var isStopping = false
     }
 
-    private static let name = "org.freedesktop.Notifications"
-    private static let path = "/org/freedesktop/Notifications"
+    /// A call that waits for its response.
+    struct Waiting {
+        var call: Int
+        /// What the server was asked to show, and the instant at which the server counts as one that does not respond.
+        var notification: (DesktopNotification, until: ContinuousClock.Instant)?
+    }
+
+    static let name = "org.freedesktop.Notifications"
     /// The reason of a notification that the user has closed.
     private static let dismissed: UInt32 = 2
-    /// The interfaces of screen locks, with their paths.
-    private static let locks = [
-        ("org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver"),
-        ("org.gnome.ScreenSaver", "/org/gnome/ScreenSaver"),
-    ]
 
-    private let events: AsyncStream<DesktopNotificationEvent>.Continuation
-    private let logger: Logger
-    private let state: Mutex<State>
-    private let loop = BusLoop()
-
-    /// The time in which a server responds, and the time for which one is left alone that did not.
-    private static let (callTime, pauseTime) = (Duration.seconds(5), Duration.seconds(30))
+    let events: AsyncStream<DesktopNotificationEvent>.Continuation
+    let logger: Logger
+    let state: Mutex<State>
+    let loop = BusLoop()
 
     init(
         _ events: AsyncStream<DesktopNotificationEvent>.Continuation,
@@ -73,166 +81,10 @@ final class NotificationSession: Sendable {
             begun()
             unsafe try self.subscribe(connection)
             self.setServer(unsafe self.owner(of: Self.name, connection))
-            unsafe self.readLocks(connection)
         } turn: { connection in
-            if self.state.withLock({ state in
-                defer { state.locksChanged = false }
-                return state.locksChanged
-            }) {
-                unsafe self.readLocks(connection)
-            }
-            unsafe self.takeSteps(connection)
-            return !self.state.withLock { $0.isStopping }
-        }
-    }
-
-    // MARK: Showing
-
-    private func takeSteps(_ connection: OpaquePointer) {
-        while let step = self.nextStep() {
-            do throws(MessageBus.Failure) {
-                unsafe try self.take(step, connection)
-            } catch {
-                self.logger.info("A notification was not shown", metadata: ["reason": "\(error.message)"])
-                if error.isTimeout { self.pause() }
-                guard case .notify(let notification, _) = step else { continue }
-                self.events.yield(.notShown(key: notification.key, reason: error.message))
-                // It is tried again after the pause.
-                if !error.isTimeout { self.state.withLock { $0.table.refused(notification) } }
-            }
-        }
-    }
-
-    /// Leaves a server alone that does not respond. Each call blocks this thread, and with it what the user does.
-    private func pause() {
-        self.state.withLock { $0.pause = .now + Self.pauseTime }
-        BlockingCalls.after(Self.pauseTime) { [weak self] in self?.loop.wakeUp() }
-    }
-
-    private func nextStep() -> NotificationTable.Step? {
-        self.state.withLock { state in
-            guard state.server != nil, state.pause.map({ $0 <= .now }) ?? true else { return nil }
-            state.pause = nil
-            return state.table.nextStep
-        }
-    }
-
-    private func take(_ step: NotificationTable.Step, _ connection: OpaquePointer) throws(MessageBus.Failure) {
-        switch step {
-        case .close(let id):
-            self.state.withLock { $0.table.closed(id) }
-            // Fails if the server has closed it a moment before.
-            unsafe try? self.call("CloseNotification", [.uint32(id)], connection)
-        case .notify(let notification, let replaced):
-            var id: UInt32 = 0
-            let arguments = notification.arguments(replacing: replaced, for: unsafe self.abilities(connection))
-            unsafe try self.call("Notify", arguments, connection) { response in
-                id = unsafe BusSignal.number(of: response) ?? 0
-            }
-            let (isShown, server) = self.state.withLock { state in
-                (state.table.notified(notification, as: id), state.server ?? "")
-            }
-            guard isShown else {
-                self.events.yield(
-                    .notShown(key: notification.key, reason: "The server gives no number of its own to it")
-                )
-                return
-            }
-            self.events.yield(.shown(key: notification.key, place: DesktopNotificationPlace(server: server, id: id)))
-        }
-    }
-
-    /// What the server is able to do. It is asked once.
-    private func abilities(_ connection: OpaquePointer) -> NotificationServerAbilities {
-        if let abilities = self.state.withLock({ $0.abilities }) { return abilities }
-        var abilities = NotificationServerAbilities()
-        unsafe try? self.call("GetServerInformation", [], connection) { response in
-            abilities.software = unsafe BusSignal.texts(of: response).first ?? ""
-        }
-        unsafe try? self.call("GetCapabilities", [], connection) { response in
-            guard let list = unsafe g_variant_get_child_value(response, 0) else { return }
-            defer { unsafe g_variant_unref(list) }
-            abilities.capabilities = Set(unsafe BusSignal.texts(of: list))
-        }
-        self.state.withLock { $0.abilities = abilities }
-        return abilities
-    }
-
-    private func call(
-        _ method: String,
-        _ arguments: [MessageBus.Argument],
-        _ connection: OpaquePointer,
-        read: (OpaquePointer) -> Void = { _ in }
-    ) throws(MessageBus.Failure) {
-        let call = MessageBus.Call(
-            destination: Self.name,
-            path: Self.path,
-            interface: Self.name,
-            method: method,
-            arguments: arguments
-        )
-        unsafe try MessageBus.send(call, over: connection, timeout: Self.callTime, self.loop.cancellable) {
-            response,
-            _ in
-            unsafe read(response)
-        }
-    }
-
-    // MARK: Events
-
-    /// Asks the bus for the signals, and lets them call ``received(_:)``.
-    private func subscribe(_ connection: OpaquePointer) throws(MessageBus.Failure) {
-        let rules =
-            [
-                "type='signal',sender='\(Self.name)',interface='\(Self.name)'",
-                "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.name)'",
-            ] + Self.locks.map { "type='signal',interface='\($0.0)',member='ActiveChanged'" }
-        unsafe try self.loop.subscribe(rules, connection) { [weak self] in self?.received($0) }
-    }
-
-    private func received(_ signal: BusSignal) {
-        switch (signal.interface, signal.member) {
-        case (Self.name, "ActionInvoked"):
-            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
-                let key = self.state.withLock({ $0.table.activated(id, action: signal.text) })
-            else { return }
-            self.events.yield(.activated(key: key, action: signal.text))
-        case (Self.name, "NotificationReplied"):
-            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
-                let (key, action) = self.state.withLock({ $0.table.replied(id) })
-            else { return }
-            self.events.yield(.replied(key: key, action: action, text: signal.text))
-        case (Self.name, "NotificationClosed"):
-            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
-                let notification = self.state.withLock({ $0.table.reportedClosed(id) })
-            else { return }
-            self.events.yield(.closed(notification, byUser: signal.numbers.dropFirst().first == Self.dismissed))
-        case ("org.freedesktop.DBus", "NameOwnerChanged"):
-            guard signal.texts.count == 3, signal.texts[0] == Self.name else { return }
-            self.setServer(signal.texts[2].isEmpty ? nil : signal.texts[2])
-        case (_, "ActiveChanged"):
-            guard Self.locks.contains(where: { $0.0 == signal.interface }) else { return }
-            if signal.bool == true {
-                self.events.yield(.locked(true))
-            } else {
-                // Any program may send the signal. That the session is unlocked is asked of the lock itself.
-                self.state.withLock { $0.locksChanged = true }
-            }
-        default:
-            break
-        }
-    }
-
-    private func setServer(_ server: String?) {
-        self.state.withLock { state in
-            // A server that was started by a notification shows that one.
-            if state.server != server, state.server != Self.name { state.table.serverEnded() }
-            state.server = server
-            state.abilities = nil
-            state.pause = nil
-            for (key, place) in state.places where place.server == server { state.table.adopt(key, id: place.id) }
-            if server != nil { state.places = [:] }
-            state.table.retry()
+            unsafe self.askLocks(connection)
+            let isCalling = unsafe self.callServer(connection)
+            return isCalling || !self.state.withLock { $0.isStopping }
         }
     }
 
@@ -246,9 +98,73 @@ final class NotificationSession: Sendable {
         return owner ?? Self.name
     }
 
-    private func readLocks(_ connection: OpaquePointer) {
-        var isLocked = false
-        for (name, path) in Self.locks {
+    // MARK: Events
+
+    /// Asks the bus for the signals, and lets them call ``received(_:)``.
+    private func subscribe(_ connection: OpaquePointer) throws(MessageBus.Failure) {
+        let rules =
+            [
+                "type='signal',sender='\(Self.name)',interface='\(Self.name)'",
+                "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.name)'",
+            ] + ScreenLocks.interfaces.map { "type='signal',interface='\($0.0)',member='ActiveChanged'" }
+        unsafe try self.loop.subscribe(rules, connection) { [weak self] in self?.received($0) }
+    }
+
+    private func received(_ signal: BusSignal) {
+        switch (signal.interface, signal.member) {
+        case (Self.name, "ActionInvoked"):
+            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
+                let content = self.state.withLock({ $0.table.activated(id, action: signal.text) })
+            else { return }
+            self.events.yield(.activated(content, action: signal.text))
+        case (Self.name, "NotificationReplied"):
+            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
+                let (content, action) = self.state.withLock({ $0.table.replied(id) })
+            else { return }
+            self.events.yield(.replied(content, action: action, text: signal.text))
+        case (Self.name, "NotificationClosed"):
+            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
+                let notification = self.state.withLock({ $0.table.reportedClosed(id) })
+            else { return }
+            self.events.yield(.closed(notification, byUser: signal.numbers.dropFirst().first == Self.dismissed))
+        case ("org.freedesktop.DBus", "NameOwnerChanged"):
+            guard signal.texts.count == 3, signal.texts[0] == Self.name else { return }
+            self.setServer(signal.texts[2].isEmpty ? nil : signal.texts[2])
+        case (_, "ActiveChanged"):
+            guard ScreenLocks.interfaces.contains(where: { $0.0 == signal.interface }) else { return }
+            guard signal.bool == true else { return self.state.withLock { $0.locks.reportedUnlocked() } }
+            self.state.withLock { $0.locks.reportedLocked() }
+            self.report(isLocked: true)
+        default:
+            break
+        }
+    }
+
+    private func setServer(_ server: String?) {
+        self.state.withLock { state in
+            // A server that was started by a notification shows that one.
+            if state.server != server, state.server != Self.name {
+                state.table.serverEnded()
+                state.waiting = nil
+                state.servers += 1
+            }
+            state.server = server
+            (state.software, state.abilities, state.pause) = (nil, nil, nil)
+            for (key, place) in state.places where place.server == server { state.table.adopt(key, id: place.id) }
+            if server != nil { state.places = [:] }
+            state.table.retry()
+        }
+    }
+
+    // MARK: Screen locks
+
+    /// The time in which a lock responds, and the time after which one that did not is asked again.
+    private static let (lockTime, lockRetryTime) = (Duration.seconds(5), Duration.seconds(10))
+
+    /// Asks all locks if that is due. None blocks the others.
+    private func askLocks(_ connection: OpaquePointer) {
+        guard let round = self.state.withLock({ $0.locks.isDue ? $0.locks.ask() : nil }) else { return }
+        for (name, path) in ScreenLocks.interfaces {
             let call = MessageBus.Call(
                 destination: name,
                 path: path,
@@ -257,16 +173,30 @@ final class NotificationSession: Sendable {
                 arguments: []
             )
             let flags = G_DBUS_CALL_FLAGS_NO_AUTO_START
-            unsafe try? MessageBus.send(
-                call,
-                over: connection,
-                flags: flags,
-                timeout: Self.callTime,
-                self.loop.cancellable
-            ) { response, _ in
-                if unsafe BusSignal.bool(of: response) == true { isLocked = true }
+            unsafe self.loop.send(call, over: connection, flags: flags, timeout: Self.lockTime) { [weak self] result in
+                let state: ScreenLocks.State =
+                    switch result {
+                    case .success(let response): .init(isActive: unsafe BusSignal.bool(of: response.pointer))
+                    case .failure(let failure): .init(failure)
+                    }
+                self?.lockResponded(name, state, round)
             }
         }
+    }
+
+    private func lockResponded(_ name: String, _ state: ScreenLocks.State, _ round: Int) {
+        guard let together = self.state.withLock({ $0.locks.responded(name, state, in: round) }) else { return }
+        self.report(isLocked: together == .locked || together == .unknown)
+        guard together == .unknown else { return }
+        self.logger.info("A screen lock does not respond. The session counts as locked.")
+        BlockingCalls.after(Self.lockRetryTime) { [weak self] in
+            self?.state.withLock { $0.locks.retry(after: round) }
+            self?.loop.wakeUp()
+        }
+    }
+
+    private func report(isLocked: Bool) {
+        self.state.withLock { $0.knowsLock = true }
         self.events.yield(.locked(isLocked))
     }
 }

@@ -23,7 +23,9 @@ struct NotificationTable {
     private var used: [UInt32] = []
     /// The wanted notifications that the user has closed. Their content at that time: a new one is shown again.
     private var dismissed: [String: DesktopNotification] = [:]
-
+    /// The notifications that the server was asked to show, without a response so far. None is sent twice: a server
+    /// that is only slow would show both.
+    private var sent: [String: DesktopNotification] = [:]
     /// The wanted notifications that the server has refused. Their content at that time: a new one is tried.
     private var refused: [String: DesktopNotification] = [:]
 
@@ -38,7 +40,8 @@ struct NotificationTable {
     /// The next step, in the order in which notifications are wanted; `nil` if the server shows what is wanted.
     var nextStep: Step? {
         if let id = self.used.first { return .close(id) }
-        for notification in self.wanted where self.dismissed[notification.key] == nil {
+        for notification in self.wanted
+        where self.dismissed[notification.key] == nil && self.sent[notification.key] == nil {
             let present = self.shown[notification.key]
             guard self.refused[notification.key] != notification else {
                 // What is shown in its place is out of date: on a locked screen, the text for an unlocked one.
@@ -51,10 +54,15 @@ struct NotificationTable {
         return self.shown.filter { !keys.contains($0.key) }.map(\.value.id).min().map { .close($0) }
     }
 
+    /// The server was asked to show a notification. The next response about it is ``notified(_:as:)`` or
+    /// ``refused(_:)``.
+    mutating func send(_ notification: DesktopNotification) { self.sent[notification.key] = notification }
+
     /// The server states that it shows a notification under a number.
     ///
     /// - Returns: whether that can be true. 0 is no number, and two notifications have different ones.
     mutating func notified(_ notification: DesktopNotification, as id: UInt32) -> Bool {
+        self.sent[notification.key] = nil
         guard id != 0, !self.shown.contains(where: { $0.value.id == id && $0.key != notification.key }) else {
             self.refused(notification)
             return false
@@ -72,7 +80,10 @@ struct NotificationTable {
     }
 
     /// The server has refused to show a notification, or there is none. Others are not affected.
-    mutating func refused(_ notification: DesktopNotification) { self.refused[notification.key] = notification }
+    mutating func refused(_ notification: DesktopNotification) {
+        self.sent[notification.key] = nil
+        self.refused[notification.key] = notification
+    }
 
     /// The server, or what it allows, has changed. What was refused is tried again.
     mutating func retry() { self.refused = [:] }
@@ -98,30 +109,31 @@ struct NotificationTable {
     /// The server reports an action. The notification is then closed, and shown again under another number: a server
     /// that closes it after the action may report that only after the content was replaced.
     ///
-    /// - Returns: the notification's key; `nil` for a number or an action that it does not have.
-    mutating func activated(_ id: UInt32, action: String) -> String? {
-        guard let (key, present) = self.shown.first(where: { $0.value.id == id }),
-            present.content?.actions.contains(where: { $0.key == action }) == true
+    /// - Returns: the content that the user has seen; `nil` for a number or an action that it does not have.
+    mutating func activated(_ id: UInt32, action: String) -> DesktopNotification? {
+        guard let (key, present) = self.shown.first(where: { $0.value.id == id }), let content = present.content,
+            content.actions.contains(where: { $0.key == action })
         else { return nil }
         self.shown[key] = nil
         self.used.append(id)
-        return key
+        return content
     }
 
     /// The server reports a text that the user has typed. The notification is then closed, as after an action.
     ///
-    /// - Returns: the notification's key and the action that takes the text; `nil` if none does.
-    mutating func replied(_ id: UInt32) -> (key: String, action: String)? {
+    /// - Returns: the content that the user has seen, and the action that takes the text; `nil` if none does.
+    mutating func replied(_ id: UInt32) -> (content: DesktopNotification, action: String)? {
         guard let present = self.shown.values.first(where: { $0.id == id }),
             let action = present.content?.actions.first(where: \.takesText)?.key,
-            let key = self.activated(id, action: action)
+            let content = self.activated(id, action: action)
         else { return nil }
-        return (key, action)
+        return (content, action)
     }
 
     /// The server has ended. A new one shows everything that is wanted.
     mutating func serverEnded() {
         self.shown = [:]
+        self.sent = [:]
         self.used = []
     }
 }

@@ -33,12 +33,14 @@ struct OfferNotifications {
 
     private var offers: [Offer] = []
     private var progress: [String: Progress] = [:]
-    private var isLocked = false
+    /// Whether the session is locked; `nil` before that is known. Nothing is shown until then.
+    private var isLocked: Bool?
 
     /// What the server is to show.
     var notifications: [DesktopNotification] {
-        self.offers.prefix(Self.max).map { offer in
-            guard !self.isLocked else {
+        guard let isLocked = self.isLocked else { return [] }
+        return self.offers.prefix(Self.max).map { offer in
+            guard !isLocked else {
                 // Everyone who passes by can read it.
                 return DesktopNotification(key: offer.key, summary: "Continue on this machine", body: offer.application)
             }
@@ -81,7 +83,8 @@ struct OfferNotifications {
     /// - Returns: the application that is to continue the activity, or `nil` in it for the browser; `nil` if nothing is
     ///   to be done.
     mutating func begin(_ key: String, action: String) -> (offer: Offer, receiver: String?)? {
-        guard !self.isLocked, self.progress[key] != .continuing, let offer = self.offers.first(where: { $0.key == key })
+        guard self.isLocked == false, self.progress[key] != .continuing,
+            let offer = self.offers.first(where: { $0.key == key })
         else { return nil }
         let receiver: String?
         if let index = Int(action), offer.receivers.indices.contains(index) {

@@ -69,8 +69,11 @@ package actor OfferPresenter: Service {
                 case .locked(let isLocked):
                     self.notifications.lock(isLocked)
                     self.show()
-                case .activated(let key, let action):
-                    guard let (_, receiver) = self.notifications.begin(key, action: action),
+                case .activated(let notification, let action):
+                    let key = notification.key
+                    // The user has read the present text, and not an earlier one.
+                    guard self.notifications.notifications.contains(notification),
+                        let (_, receiver) = self.notifications.begin(key, action: action),
                         let offer = self.offers[key]
                     else { continue }
                     self.show()

@@ -36,6 +36,14 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
             guard let isLocked = self.isLocked else { return [] }
             return SessionPresenter.newest(self.shown).map { DesktopNotification($0, isLocked: isLocked) }
         }
+
+        /// Whether this is the newest content of its notification.
+        func isCurrent(_ notification: DesktopNotification) -> Bool {
+            guard let isLocked = self.isLocked,
+                let newest = self.shown.first(where: { $0.identifier == notification.key })
+            else { return false }
+            return DesktopNotification(newest, isLocked: isLocked) == notification
+        }
     }
 
     /// The maximum number of notifications of one system, and of all, that the server shows at the same time. The
@@ -118,14 +126,15 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
     private static let showTime = Duration.seconds(3)
 
     /// The server shows a notification, or does not for a reason.
-    private func ended(_ key: String, _ reason: String?) {
-        self.state.withLock { state in
+    private func ended(_ notification: DesktopNotification, _ reason: String?) {
+        self.state.withLock { state -> AsyncStream<String?>.Continuation? in
+            guard state.isCurrent(notification) else { return nil }
             if reason != nil {
-                state.confirmed.remove(key)
-            } else if state.shown.contains(where: { $0.identifier == key }) {
-                state.confirmed.insert(key)
+                state.confirmed.remove(notification.key)
+            } else {
+                state.confirmed.insert(notification.key)
             }
-            return state.waiting.removeValue(forKey: key)
+            return state.waiting.removeValue(forKey: notification.key)
         }?.yield(reason)
     }
 
@@ -136,8 +145,9 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
         self.update { state in
             state.shown.removeAll { $0.identifier == identifier }
             state.places[identifier] = nil
+            state.confirmed.remove(identifier)
+            state.waiting.removeValue(forKey: identifier)?.yield("It was withdrawn.")
         }
-        self.ended(identifier, "It was withdrawn.")
     }
 
     package func place(of identifier: String) -> String? { self.state.withLock { $0.places[identifier] } }
@@ -162,15 +172,18 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
 
     private func received(_ event: DesktopNotificationEvent) {
         switch event {
-        case .shown(let key, let place):
-            self.state.withLock { $0.places[key] = "\(place.id) \(place.server)" }
-            self.ended(key, nil)
-        case .notShown(let key, let reason):
-            self.ended(key, "No notification server shows it: \(reason)")
-        case .activated(let key, let action):
-            self.chosen(key, NotificationActionIdentifier(action), text: nil)
-        case .replied(let key, let action, let text):
-            self.chosen(key, NotificationActionIdentifier(action), text: text)
+        case .shown(let notification, let place):
+            self.state.withLock { state in
+                guard state.shown.contains(where: { $0.identifier == notification.key }) else { return }
+                state.places[notification.key] = "\(place.id) \(place.server)"
+            }
+            self.ended(notification, nil)
+        case .notShown(let notification, let reason):
+            self.ended(notification, "No notification server shows it: \(reason)")
+        case .activated(let notification, let action):
+            self.chosen(notification, action, text: nil)
+        case .replied(let notification, let action, let text):
+            self.chosen(notification, action, text: text)
         case .closed(let notification, let byUser):
             // On a locked screen, everyone who passes by could close it. It is shown again after that.
             guard !self.isLocked else { return }
@@ -192,10 +205,14 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
 
     private var isLocked: Bool { self.state.withLock { $0.isLocked } ?? true }
 
-    private func chosen(_ key: String, _ action: NotificationActionIdentifier, text: String?) {
-        // Everyone who passes by could choose.
-        guard !self.isLocked else { return }
-        self.feed.yield(.activated(identifier: key, action: action, text: text))
+    private func chosen(_ notification: DesktopNotification, _ action: String, text: String?) {
+        // On a locked screen, everyone who passes by could choose. A choice that concerns an older content is none of
+        // the newer one, which is shown next.
+        let isCurrent = self.state.withLock { $0.isLocked == false && $0.isCurrent(notification) }
+        guard isCurrent else { return }
+        self.feed.yield(
+            .activated(identifier: notification.key, action: NotificationActionIdentifier(action), text: text)
+        )
     }
 }
 

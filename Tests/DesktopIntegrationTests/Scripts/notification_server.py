@@ -13,6 +13,9 @@ KIND  reply  has text fields, as Plasma does
       zero   gives every notification the number 0
       same   gives every notification the number 1
       hang   never responds to Notify
+      hold   responds to Notify when its user acts, to all calls at once
+      refuse refuses to replace a notification
+      click  reports a click on a notification that is replaced, just before it replaces that one
       crash  ends at the first Notify
       lie    also reports actions, closings and texts of numbers that it never gave
 """
@@ -41,6 +44,7 @@ CAPABILITIES = {"reply": ["actions", "body", "inline-reply"], "bare": []}
 kind = sys.argv[1]
 bus = Gio.bus_get_sync(Gio.BusType.SESSION)
 last = {"id": 0, "actions": []}
+held = []
 
 
 def emit(signal_name, types, *values):
@@ -59,6 +63,10 @@ def called(_bus, _sender, _path, _interface, method, parameters, invocation):
             os._exit(1)
         if kind == "hang":
             return
+        if kind == "refuse" and values[1]:
+            return invocation.return_dbus_error("org.freedesktop.DBus.Error.LimitsExceeded", "Too many")
+        if kind == "click" and values[1]:
+            emit("ActionInvoked", "(us)", values[1], last["actions"][0])
         last["id"] = {"zero": 0, "same": 1}.get(kind, values[1] or last["id"] + 1)
         last["actions"] = values[5]
         if kind == "lie":
@@ -67,6 +75,8 @@ def called(_bus, _sender, _path, _interface, method, parameters, invocation):
             emit("NotificationReplied", "(us)", last["id"] + 1, "text")
             emit("NotificationClosed", "(uu)", last["id"] + 1, 2)
             emit("NotificationClosed", "(uu)", last["id"] + 2, 77)
+        if kind == "hold":
+            return held.append((invocation, last["id"]))
         invocation.return_value(GLib.Variant("(u)", (last["id"],)))
     else:
         print(json.dumps({"close": values[0]}), flush=True)
@@ -75,7 +85,11 @@ def called(_bus, _sender, _path, _interface, method, parameters, invocation):
 
 
 def act():
-    if "inline-reply" in last["actions"]:
+    if kind == "hold":
+        while held:
+            invocation, number = held.pop(0)
+            invocation.return_value(GLib.Variant("(u)", (number,)))
+    elif "inline-reply" in last["actions"]:
         emit("NotificationReplied", "(us)", last["id"], "Because")
     else:
         emit("ActionInvoked", "(us)", last["id"], last["actions"][0])

@@ -1,0 +1,79 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the screen locks of a session state about it.
+struct ScreenLocks {
+    /// What one lock responds to `GetActive`.
+    enum State: Hashable {
+        /// The session has no such lock.
+        case none
+        case unlocked, locked
+        /// The lock did not respond, or with an error that does not mean that there is none. Counts as locked.
+        case unknown
+
+        init(isActive: Bool?) {
+            self =
+                switch isActive {
+                case true?: .locked
+                case false?: .unlocked
+                case nil: .unknown
+                }
+        }
+
+        init(_ failure: MessageBus.Failure) {
+            let isAbsent = failure.name.map { Self.absent.contains($0) } ?? false
+            self = isAbsent ? .none : .unknown
+        }
+
+        /// The errors of a bus without the lock, and of a program with its name that is none.
+        private static let absent = Set(
+            ["ServiceUnknown", "NameHasNoOwner", "UnknownMethod", "UnknownObject", "UnknownInterface", "NotSupported"]
+                .map { "org.freedesktop.DBus.Error.\($0)" }
+        )
+    }
+
+    /// The interfaces of screen locks, which are their bus names, too, with their paths.
+    static let interfaces = [
+        ("org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver"),
+        ("org.gnome.ScreenSaver", "/org/gnome/ScreenSaver"),
+    ]
+
+    private var round = 0
+    private var states: [String: State] = [:]
+    /// Whether the locks are to be asked.
+    private(set) var isDue = true
+
+    /// Begins to ask all locks. Responses of earlier rounds do not count any more.
+    ///
+    /// - Returns: the number of the round.
+    mutating func ask() -> Int {
+        self.round += 1
+        self.states = [:]
+        self.isDue = false
+        return self.round
+    }
+
+    /// A lock has responded.
+    ///
+    /// - Returns: what the locks of the round state together; `nil` before all have responded, and for an earlier
+    ///   round.
+    mutating func responded(_ name: String, _ state: State, in round: Int) -> State? {
+        guard round == self.round else { return nil }
+        self.states[name] = state
+        guard self.states.count == Self.interfaces.count else { return nil }
+        let states = Set(self.states.values)
+        return [.locked, .unknown, .unlocked].first { states.contains($0) } ?? State.none
+    }
+
+    /// A lock reports that the session is locked. What a round in progress finds out is older.
+    mutating func reportedLocked() {
+        self.round += 1
+        self.isDue = false
+    }
+
+    /// A lock reports that the session is unlocked. Any program may send that: the locks themselves are asked.
+    mutating func reportedUnlocked() { self.isDue = true }
+
+    /// The time for a lock that did not respond is over. It is asked again, unless that has happened since.
+    mutating func retry(after round: Int) { if round == self.round { self.isDue = true } }
+}
