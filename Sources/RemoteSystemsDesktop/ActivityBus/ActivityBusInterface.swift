@@ -3,35 +3,31 @@
 
 /// The names of hand-off on the session bus (`Docs/dbus-activities.md`).
 enum ActivityBusInterface {
-    /// The bus name, and the name of the interface.
     static let name = "org.remotesystems.Activities1"
-    static let path = "/org/remotesystems/Activities1"
     /// What a program implements to continue activities.
     static let handler = "org.remotesystems.ActivityHandler1"
     static let handlerPath = "/org/remotesystems/ActivityHandler1"
 
-    static func errorName(_ code: String) -> String {
-        "\(Self.name).Error.\(code.prefix(1).uppercased())\(code.dropFirst())"
-    }
-
-    /// The interface, in D-Bus introspection form.
-    static let introspection = """
-        <node><interface name="\(name)">
-        <method name="Register"><arg name="application" type="s" direction="in"/>\
-        <arg name="activity_types" type="as" direction="in"/></method>
-        <method name="Offer"><arg name="type" type="s" direction="in"/><arg name="title" type="s" direction="in"/>\
-        <arg name="content" type="a{sv}" direction="in"/><arg name="options" type="a{sv}" direction="in"/>\
-        <arg name="id" type="s" direction="out"/></method>
-        <method name="Update"><arg name="id" type="s" direction="in"/><arg name="title" type="s" direction="in"/>\
-        <arg name="content" type="a{sv}" direction="in"/></method>
-        <method name="Withdraw"><arg name="id" type="s" direction="in"/></method>
-        <method name="List"><arg name="offers" type="aa{sv}" direction="out"/></method>
-        <method name="Continue"><arg name="id" type="s" direction="in"/>\
-        <arg name="application" type="s" direction="in"/><arg name="continued_in" type="s" direction="out"/></method>
-        <signal name="OffersChanged"/>
-        <signal name="Continued"><arg name="id" type="s"/><arg name="system" type="s"/>\
-        <arg name="application" type="s"/></signal>
-        <property name="Version" type="u" access="read"/>
-        </interface></node>
-        """
+    /// The interface, at the path that has its name.
+    static let interface = BusInterface(
+        name: name,
+        members: """
+            <method name="Register"><arg name="application" type="s" direction="in"/>\
+            <arg name="activity_types" type="as" direction="in"/></method>
+            <method name="Offer"><arg name="type" type="s" direction="in"/><arg name="title" type="s" direction="in"/>\
+            <arg name="content" type="a{sv}" direction="in"/><arg name="options" type="a{sv}" direction="in"/>\
+            <arg name="id" type="s" direction="out"/></method>
+            <method name="Update"><arg name="id" type="s" direction="in"/><arg name="title" type="s" direction="in"/>\
+            <arg name="content" type="a{sv}" direction="in"/></method>
+            <method name="Withdraw"><arg name="id" type="s" direction="in"/></method>
+            <method name="List"><arg name="offers" type="aa{sv}" direction="out"/></method>
+            <method name="Continue"><arg name="id" type="s" direction="in"/>\
+            <arg name="application" type="s" direction="in"/>\
+            <arg name="continued_in" type="s" direction="out"/></method>
+            <signal name="OffersChanged"/>
+            <signal name="Continued"><arg name="id" type="s"/><arg name="system" type="s"/>\
+            <arg name="application" type="s"/></signal>
+            <property name="Version" type="u" access="read"/>
+            """
+    )
 }

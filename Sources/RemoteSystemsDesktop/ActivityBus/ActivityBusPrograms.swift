@@ -7,7 +7,7 @@ internal import UserActivities
 internal import ValueSets
 
 /// The programs that use hand-off over the bus. Each is an application of this system.
-actor ActivityBusPrograms {
+actor ActivityBusPrograms: BusPrograms {
     /// A program on the bus.
     private struct Program {
         var application: String
@@ -19,6 +19,8 @@ actor ActivityBusPrograms {
 
     /// The maximum number of programs. Each has a listening port.
     static let max = 32
+    /// The time that a program has to continue an activity.
+    private static let continueTimeout = Duration.seconds(30)
     /// The time to find the offers of the other systems when the first program asks for them.
     private static let enumerationTime = Duration.seconds(3)
     /// The minimum time between two signals. Another system could change its title at any rate.
@@ -26,7 +28,7 @@ actor ActivityBusPrograms {
 
     private let configuration: RemoteSystemsConfiguration
     private let registry: ApplicationRegistry
-    private let server: ActivityBusServer
+    private let server: BusObjectServer
     private let webpages: WebpageResolver?
     private var programs: [String: Program] = [:]
     /// The programs that are being registered.
@@ -38,7 +40,7 @@ actor ActivityBusPrograms {
     init(
         _ configuration: RemoteSystemsConfiguration,
         _ registry: ApplicationRegistry,
-        _ server: ActivityBusServer,
+        _ server: BusObjectServer,
         _ webpages: WebpageResolver?
     ) {
         self.configuration = configuration
@@ -47,17 +49,21 @@ actor ActivityBusPrograms {
         self.webpages = webpages
     }
 
-    func respond(to call: ActivityBusCall, of sender: String) async throws(ActivityBusError) -> [MessageBus.Argument] {
+    func respond(
+        to method: String,
+        _ arguments: BusArguments,
+        of sender: String
+    ) async throws(BusCallError) -> [MessageBus.Argument] {
         do {
-            return try await self.perform(call, sender)
-        } catch let error as ActivityBusError {
+            return try await self.perform(try ActivityBusCall(method, arguments), sender)
+        } catch let error as BusCallError {
             throw error
         } catch let error as ContinuationError {
-            throw ActivityBusError(code: "\(error.code)", message: error.message)
+            throw BusCallError(code: "\(error.code)", message: error.message)
         } catch let error as RemoteSystemError {
-            throw ActivityBusError(code: "\(error.code)", message: error.message)
+            throw BusCallError(code: "\(error.code)", message: error.message)
         } catch {
-            throw ActivityBusError(code: "failed", message: "The call was cancelled.")
+            throw BusCallError(code: "failed", message: "The call was cancelled.")
         }
     }
 
@@ -94,20 +100,20 @@ actor ActivityBusPrograms {
 
     private func register(_ application: String, _ types: [String], _ sender: String) async throws {
         guard self.programs[sender] == nil, self.registering.insert(sender).inserted else {
-            throw ActivityBusError(code: "misuse", message: "This program is registered already.")
+            throw BusCallError(code: "misuse", message: "This program is registered already.")
         }
         defer { self.registering.remove(sender) }
         guard self.programs.count + self.registering.count <= Self.max else {
-            throw ActivityBusError(
+            throw BusCallError(
                 code: "localResources",
                 message: "\(Self.max) programs use hand-off over the bus. Another one has to end first."
             )
         }
-        let process = try await self.process(of: sender, application)
+        let process = try await self.server.process(of: sender, registeringAs: application)
         // Before the host runs, which registers under the application's id and is compared with this program. Taken
         // by one program at a time: otherwise the host of one could be compared with the process of another.
         guard self.registry.represent(application, process) else {
-            throw ActivityBusError(code: "misuse", message: "Another program is registered as \(application).")
+            throw BusCallError(code: "misuse", message: "Another program is registered as \(application).")
         }
         var isRegistered = false
         defer { if !isRegistered { self.registry.endRepresenting(application) } }
@@ -147,22 +153,6 @@ actor ActivityBusPrograms {
         self.programs.values.first { $0.application == application }?.host
     }
 
-    /// The process of a program. A sandboxed one is the application that its sandbox names, and no other one.
-    private func process(of sender: String, _ application: String) async throws(ActivityBusError) -> ProgramProcess {
-        guard let id = await self.server.processID(of: sender) else {
-            throw ActivityBusError(code: "failed", message: "The bus does not know the process of this program.")
-        }
-        let process = ProgramProcess(pid: id)
-        guard let sandboxed = SandboxedProgram.application(ofProcess: id), sandboxed != application else {
-            return process
-        }
-        throw ActivityBusError(
-            code: "notAuthorized",
-            message:
-                "This program runs in the sandbox of the application '\(sandboxed)', and registers only as that one."
-        )
-    }
-
     /// A program has left the bus, and so ends its offer.
     func left(_ sender: String) async {
         if let program = self.programs.removeValue(forKey: sender) {
@@ -196,17 +186,21 @@ actor ActivityBusPrograms {
         for (key, value) in options {
             switch (key, value) {
             case ("webpage", .string(let text)):
-                guard let address = URL(string: text) else { throw Self.invalid("The option 'webpage' is no address.") }
+                guard let address = URL(string: text) else {
+                    throw BusCallError.invalid("The option 'webpage' is no address.")
+                }
                 activity.webpageURL = address
             case ("seconds", let value):
                 guard let seconds = value.int, (1...86_400).contains(seconds) else {
-                    throw Self.invalid("The option 'seconds' takes 1 to 86400.")
+                    throw BusCallError.invalid("The option 'seconds' takes 1 to 86400.")
                 }
                 activity.expirationDate = Date(timeIntervalSinceNow: Double(seconds))
             case ("version", let value):
-                guard let version = value.int else { throw Self.invalid("The option 'version' takes a whole number.") }
+                guard let version = value.int else {
+                    throw BusCallError.invalid("The option 'version' takes a whole number.")
+                }
                 activity.payloadVersion = version
-            default: throw Self.invalid("The option '\(key)' is unknown, or its value has another type.")
+            default: throw BusCallError.invalid("The option '\(key)' is unknown, or its value has another type.")
             }
         }
         let delegate = Origin(id: id, program: sender, server: self.server)
@@ -216,12 +210,12 @@ actor ActivityBusPrograms {
         return id
     }
 
-    private func activity(_ id: String, of sender: String) throws(ActivityBusError) -> UserActivity {
+    private func activity(_ id: String, of sender: String) throws(BusCallError) -> UserActivity {
         guard let program = self.programs[sender] else { throw Self.notRegistered }
         guard let activity = program.current?.activity, activity.isCurrent,
             activity.id.uuidString.lowercased() == id.lowercased()
         else {
-            throw ActivityBusError(code: "activityUnknown", message: "This program does not offer the activity now.")
+            throw BusCallError(code: "activityUnknown", message: "This program does not offer the activity now.")
         }
         return activity
     }
@@ -230,9 +224,9 @@ actor ActivityBusPrograms {
     private final class Origin: UserActivityDelegate {
         let id: String
         let program: String
-        let server: ActivityBusServer
+        let server: BusObjectServer
 
-        init(id: String, program: String, server: ActivityBusServer) {
+        init(id: String, program: String, server: BusObjectServer) {
             self.id = id
             self.program = program
             self.server = server
@@ -252,7 +246,7 @@ actor ActivityBusPrograms {
     private static func `continue`(
         _ activity: UserActivity,
         in program: String,
-        _ server: ActivityBusServer
+        _ server: BusObjectServer
     ) async throws {
         do throws(ValueSetError) {
             try DBusForm.validate(activity.userInfo)
@@ -264,13 +258,19 @@ actor ActivityBusPrograms {
         if let version = activity.payloadVersion { details["version"] = .integer(Int64(version)) }
         let isContinued: Bool
         do throws(MessageBus.Failure) {
-            isContinued = try await server.continue(
-                [
+            let call = MessageBus.Call(
+                destination: program,
+                path: ActivityBusInterface.handlerPath,
+                interface: ActivityBusInterface.handler,
+                method: "Continue",
+                arguments: [
                     .string(activity.type), .string(activity.title ?? ""), .dictionary(activity.userInfo),
                     .dictionary(details),
-                ],
-                in: program
+                ]
             )
+            isContinued = try await server.call(call, within: Self.continueTimeout) { response in
+                unsafe BusSignal.bool(of: response.pointer) ?? false
+            }
         } catch {
             throw ContinuationError(
                 .handlerFailed,
@@ -330,12 +330,8 @@ actor ActivityBusPrograms {
         return description
     }
 
-    private static let notRegistered = ActivityBusError(
+    private static let notRegistered = BusCallError(
         code: "notRegistered",
         message: "Call Register first."
     )
-
-    private static func invalid(_ message: String) -> ActivityBusError {
-        ActivityBusError(code: "invalidArgument", message: message)
-    }
 }

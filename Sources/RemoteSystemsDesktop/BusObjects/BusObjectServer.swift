@@ -2,26 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CRemoteSystemsGIO
-internal import FoundationEssentials
+internal import RemoteSystems
 internal import Synchronization
-internal import ValueSets
 
-/// One connection to the session bus, on which programs call hand-off.
-final class ActivityBusServer: Sendable {
-    /// The time that a program has to continue an activity.
-    private static let continueTimeout = Duration.seconds(30)
-
+/// One connection to the session bus, on which programs call an interface of the host daemon.
+final class BusObjectServer: Sendable {
     /// The maximum number of calls of one program, and of all programs, that are handled at the same time.
     private static let maxCallsOfProgram = 16
     private static let maxCalls = 256
 
+    let interface: BusInterface
     private let loop = BusLoop()
     /// The programs whose calls are handled now.
     private let calls = Mutex<[String: Calls]>([:])
     private let events: AsyncStream<Event>.Continuation
 
     enum Event: Sendable {
-        case call(ActivityBusCall, sender: String, BusInvocation)
+        case call(method: String, BusArguments, sender: String, BusInvocation)
         /// A program has left the bus. Reported again when the last of its calls is over, since that may have begun
         /// something for it.
         case left(String)
@@ -32,7 +29,10 @@ final class ActivityBusServer: Sendable {
         var hasLeft = false
     }
 
-    init(_ events: AsyncStream<Event>.Continuation) { self.events = events }
+    init(_ interface: BusInterface, _ events: AsyncStream<Event>.Continuation) {
+        self.interface = interface
+        self.events = events
+    }
 
     func stop() { self.loop.stop() }
 
@@ -40,13 +40,13 @@ final class ActivityBusServer: Sendable {
         unsafe try self.loop.run { connection throws(MessageBus.Failure) in
             unsafe try self.offerInterface(connection)
             unsafe try self.followPrograms(connection)
-            unsafe try self.loop.requestName(ActivityBusInterface.name, connection)
+            unsafe try self.loop.requestName(self.interface.name, connection)
         }
     }
 
     private func offerInterface(_ connection: OpaquePointer) throws(MessageBus.Failure) {
         var error: UnsafeMutablePointer<GError>?
-        guard let node = unsafe g_dbus_node_info_new_for_xml(ActivityBusInterface.introspection, &error) else {
+        guard let node = unsafe g_dbus_node_info_new_for_xml(self.interface.introspection, &error) else {
             throw unsafe MessageBus.failure(error)
         }
         defer { unsafe g_dbus_node_info_unref(node) }
@@ -55,33 +55,30 @@ final class ActivityBusServer: Sendable {
             guard let data = unsafe data, let sender = unsafe sender, let method = unsafe method,
                 let parameters = unsafe parameters, let invocation = unsafe invocation
             else { return }
-            let server = unsafe Unmanaged<ActivityBusServer>.fromOpaque(data).takeUnretainedValue()
+            let server = unsafe Unmanaged<BusObjectServer>.fromOpaque(data).takeUnretainedValue()
             unsafe server.received(String(cString: method), parameters, String(cString: sender), invocation)
         }
         unsafe table.get_property = { _, _, _, _, _, _, _ in unsafe g_variant_new_uint32(1) }
         let number = unsafe g_dbus_connection_register_object(
             connection,
-            ActivityBusInterface.path,
+            self.interface.path,
             node.pointee.interfaces[0],
             &table,
             Unmanaged.passRetained(self).toOpaque(),
-            { data in if let data = unsafe data { unsafe Unmanaged<ActivityBusServer>.fromOpaque(data).release() } },
+            { data in if let data = unsafe data { unsafe Unmanaged<BusObjectServer>.fromOpaque(data).release() } },
             &error
         )
         guard number != 0 else { throw unsafe MessageBus.failure(error) }
     }
 
     private func received(_ method: String, _ parameters: OpaquePointer, _ sender: String, _ pointer: OpaquePointer) {
-        let invocation = unsafe BusInvocation(pointer)
-        do throws(ActivityBusError) {
-            let call = unsafe try ActivityBusCall(method, parameters)
-            guard self.begin(sender) else {
-                throw ActivityBusError(code: "localResources", message: "Too many calls are waiting. Try again later.")
-            }
-            self.events.yield(.call(call, sender: sender, invocation))
-        } catch {
-            invocation.fail(error)
+        let invocation = unsafe BusInvocation(pointer, self.interface)
+        guard self.begin(sender) else {
+            return invocation.fail(
+                BusCallError(code: "localResources", message: "Too many calls are waiting. Try again later.")
+            )
         }
+        self.events.yield(.call(method: method, unsafe BusArguments(parameters), sender: sender, invocation))
     }
 
     private func begin(_ sender: String) -> Bool {
@@ -125,11 +122,11 @@ final class ActivityBusServer: Sendable {
                     let signal = unsafe BusSignal(sender, interface, member, parameters),
                     signal.sender == "org.freedesktop.DBus", signal.texts.count == 3, signal.texts[2].isEmpty
                 else { return }
-                let server = unsafe Unmanaged<ActivityBusServer>.fromOpaque(data).takeUnretainedValue()
+                let server = unsafe Unmanaged<BusObjectServer>.fromOpaque(data).takeUnretainedValue()
                 server.left(signal.texts[0])
             },
             Unmanaged.passRetained(self).toOpaque(),
-            { data in if let data = unsafe data { unsafe Unmanaged<ActivityBusServer>.fromOpaque(data).release() } }
+            { data in if let data = unsafe data { unsafe Unmanaged<BusObjectServer>.fromOpaque(data).release() } }
         )
     }
 
@@ -141,8 +138,8 @@ final class ActivityBusServer: Sendable {
             unsafe g_dbus_connection_emit_signal(
                 connection.pointer,
                 program,
-                ActivityBusInterface.path,
-                ActivityBusInterface.name,
+                self.interface.path,
+                self.interface.name,
                 signal,
                 MessageBus.tuple(values),
                 nil
@@ -150,26 +147,32 @@ final class ActivityBusServer: Sendable {
         }
     }
 
-    /// Lets a program continue an activity.
-    ///
-    /// - Returns: whether it has.
-    func `continue`(_ values: [MessageBus.Argument], in program: String) async throws(MessageBus.Failure) -> Bool {
-        let call = MessageBus.Call(
-            destination: program,
-            path: ActivityBusInterface.handlerPath,
-            interface: ActivityBusInterface.handler,
-            method: "Continue",
-            arguments: values
-        )
-        return try await self.loop.call(call, within: Self.continueTimeout) { response in
-            unsafe BusSignal.bool(of: response.pointer) ?? false
-        }
+    /// Calls a method of a program, and reads its response on the loop's thread.
+    func call<Response: Sendable>(
+        _ call: MessageBus.Call,
+        within timeout: Duration,
+        read: @escaping @Sendable (BusResponse) -> Response
+    ) async throws(MessageBus.Failure) -> Response {
+        try await self.loop.call(call, within: timeout, read: read)
     }
 
-    /// The process id of a program on the bus.
-    func processID(of program: String) async -> Int32? {
+    /// The process of a program on the bus, which may be a sandboxed one.
+    ///
+    /// - Parameter application: the application as which the program registers. A sandboxed program is the application
+    ///   that its sandbox names, and no other one.
+    func process(of program: String, registeringAs application: String) async throws(BusCallError) -> ProgramProcess {
         let call = MessageBus.Call.bus("GetConnectionUnixProcessID", [.string(program)])
-        let id = try? await self.loop.call(call, within: .seconds(5)) { unsafe BusSignal.number(of: $0.pointer) }
-        return id.flatMap { $0 }.flatMap { Int32(exactly: $0) }
+        let response = try? await self.call(call, within: .seconds(5)) { unsafe BusSignal.number(of: $0.pointer) }
+        guard let id = response.flatMap({ $0 }).flatMap({ Int32(exactly: $0) }) else {
+            throw BusCallError(code: "failed", message: "The bus does not know the process of this program.")
+        }
+        guard let sandboxed = SandboxedProgram.application(ofProcess: id), sandboxed != application else {
+            return ProgramProcess(pid: id)
+        }
+        throw BusCallError(
+            code: "notAuthorized",
+            message:
+                "This program runs in the sandbox of the application '\(sandboxed)', and registers only as that one."
+        )
     }
 }

@@ -1,0 +1,33 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// An interface that the host daemon has on the session bus. The bus has the same name, and one object at its path.
+struct BusInterface: Sendable {
+    let name: String
+    /// The methods, signals and properties, in D-Bus introspection form.
+    let members: String
+
+    var path: String { "/" + self.name.replacing(".", with: "/") }
+
+    /// The node, in D-Bus introspection form.
+    var introspection: String { "<node><interface name=\"\(self.name)\">\(self.members)</interface></node>" }
+
+    /// The D-Bus name of an error.
+    func errorName(_ code: String) -> String {
+        "\(self.name).Error.\(code.prefix(1).uppercased())\(code.dropFirst())"
+    }
+}
+
+/// A call failed. The name ends with the code of the error.
+struct BusCallError: Error, Equatable {
+    var code: String
+    var message: String
+
+    static func unknownMethod(_ method: String) -> BusCallError {
+        BusCallError(code: "unknownMethod", message: "There is no method \(method).")
+    }
+
+    static func invalid(_ message: String) -> BusCallError {
+        BusCallError(code: "invalidArgument", message: message)
+    }
+}

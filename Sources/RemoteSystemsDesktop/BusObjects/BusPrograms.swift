@@ -1,0 +1,62 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// Responds to the programs that call an interface of the host daemon.
+protocol BusPrograms: Actor {
+    func respond(
+        to method: String,
+        _ arguments: BusArguments,
+        of sender: String
+    ) async throws(BusCallError) -> [MessageBus.Argument]
+
+    /// A program has left the bus.
+    func left(_ sender: String) async
+
+    /// The bus has ended.
+    func leaveAll() async
+}
+
+extension BusObjectServer {
+    /// Serves on one connection to the bus, until that ends or the task is cancelled.
+    static func serve(
+        _ interface: BusInterface,
+        _ makePrograms: (BusObjectServer) -> some BusPrograms
+    ) async -> Result<Void, MessageBus.Failure> {
+        // The server limits the calls.
+        let (events, feed) = AsyncStream.makeStream(of: Event.self)
+        let server = BusObjectServer(interface, feed)
+        let programs = makePrograms(server)
+        let result = await withTaskCancellationHandler {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await server.follow(events, programs) }
+                let result = await BlockingCalls.run { Result { () throws(MessageBus.Failure) in try server.run() } }
+                feed.finish()
+                group.cancelAll()
+                return result
+            }
+        } onCancel: {
+            server.stop()
+        }
+        await programs.leaveAll()
+        return result
+    }
+
+    private func follow(_ events: AsyncStream<Event>, _ programs: some BusPrograms) async {
+        await withDiscardingTaskGroup { group in
+            for await event in events {
+                switch event {
+                case .left(let program): await programs.left(program)
+                case .call(let method, let arguments, let sender, let invocation):
+                    group.addTask {
+                        do throws(BusCallError) {
+                            invocation.respond(try await programs.respond(to: method, arguments, of: sender))
+                        } catch {
+                            invocation.fail(error)
+                        }
+                        self.handled(sender)
+                    }
+                }
+            }
+        }
+    }
+}
