@@ -64,7 +64,7 @@ import Testing
 
     @Test func `the session bus starts the user's daemon by its unit, and the machine's not at all`() {
         let units = HostUnits(program: #"/opt/a "b"/c"#, isSystem: false, port: 4711)
-        let names = ["org.remotesystems.Registry1", "org.remotesystems.Activities1"]
+        let names = ["Registry1", "Activities1", "Notifications1"].map { "org.remotesystems.\($0)" }
         #expect(units.busFiles.map(\.name) == names.map { "\($0).service" })
         for (file, name) in zip(units.busFiles, names) {
             #expect(file.text.hasPrefix(HostUnits.mark))

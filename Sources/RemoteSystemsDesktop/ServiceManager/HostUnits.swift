@@ -54,7 +54,9 @@ package struct HostUnits: Sendable {
         }
     }
     package static let busFileNames = Self.busNames.map { "\($0).service" }
-    private static let busNames = [RegistryName.bus, ActivityBusInterface.name]
+    private static let busNames = [
+        RegistryName.bus, ActivityBusInterface.name, NotificationBusInterface.interface.name,
+    ]
 
     private var socket: String {
         """

@@ -147,6 +147,7 @@ struct HostRunCommand: Subcommand {
         var services: [any Service] = [
             ActivityBus(configuration, registry, webpages: WebpageResolver(configuration, registry: registry))
         ]
+        if settings.notifications { services.append(NotificationBus(configuration)) }
         if settings.mediaPlayers {
             services.append(MediaPlayers(configuration, documents: settings.documents()))
         }

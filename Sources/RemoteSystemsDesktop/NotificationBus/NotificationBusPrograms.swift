@@ -1,0 +1,234 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystems
+internal import UserNotifications
+internal import ValueSets
+
+/// The programs that notify the user over the bus. Each is an application of this system.
+actor NotificationBusPrograms: BusPrograms {
+    /// A program on the bus.
+    private struct Program {
+        var application: String
+        var center: UserNotificationCenter
+        /// The questions that wait for the user, by the identifiers of their notifications.
+        var questions: [String: AsyncStream<NotificationResponse>.Continuation] = [:]
+        /// The last notification that is being added. Each sets its category before.
+        var adding: Task<Void, Never>?
+    }
+
+    /// The maximum number of programs. Each has a connection to the host daemon.
+    static let max = 32
+
+    private let configuration: RemoteSystemsConfiguration
+    private let server: BusObjectServer
+    private var programs: [String: Program] = [:]
+    /// The applications of the programs that are being registered.
+    private var registering: [String: String] = [:]
+    /// The responses that programs were sent and have not acknowledged, by program and response. A program may be sent
+    /// one before it is registered.
+    private var unacknowledged: [String: [String: AsyncStream<Void>.Continuation]] = [:]
+
+    init(_ configuration: RemoteSystemsConfiguration, _ server: BusObjectServer) {
+        self.configuration = configuration
+        self.server = server
+    }
+
+    func respond(
+        to method: String,
+        _ arguments: BusArguments,
+        of sender: String
+    ) async throws(BusCallError) -> [MessageBus.Argument] {
+        do {
+            return try await self.perform(try NotificationBusCall(method, arguments), sender)
+        } catch let error as BusCallError {
+            throw error
+        } catch let error as NotificationError {
+            throw BusCallError(error)
+        } catch let error as RemoteSystemError {
+            throw BusCallError(code: "\(error.code)", message: error.message)
+        } catch {
+            throw BusCallError(code: "failed", message: "The call was cancelled.")
+        }
+    }
+
+    private func perform(_ call: NotificationBusCall, _ sender: String) async throws -> [MessageBus.Argument] {
+        switch call {
+        case .register(let application, let name):
+            try await self.register(application, name, sender)
+            return []
+        case .add(let request, let category):
+            try await self.add(request, category, of: sender)
+            return []
+        case .remove(let identifiers):
+            try await self.program(sender).center.removeDeliveredNotifications(withIdentifiers: identifiers)
+            return []
+        case .list:
+            return [.dictionaries(try await self.program(sender).center.deliveredNotifications.map(Self.description))]
+        case .acknowledge(let response):
+            self.unacknowledged[sender]?.removeValue(forKey: response)?.yield()
+            return []
+        case .ask(let application, let request, let category):
+            let response = try await self.ask(application, request, category, sender)
+            return [.string(response.actionIdentifier.rawValue), .string(response.userText ?? "")]
+        }
+    }
+
+    private func program(_ sender: String) throws(BusCallError) -> Program {
+        guard let program = self.programs[sender] else {
+            throw BusCallError(code: "notRegistered", message: "Call Register first.")
+        }
+        return program
+    }
+
+    // MARK: Programs
+
+    private func register(_ application: String, _ name: String, _ sender: String) async throws {
+        guard self.programs[sender] == nil, self.registering[sender] == nil else {
+            throw BusCallError(code: "misuse", message: "This program is registered already.")
+        }
+        // Responses of the user go to one program.
+        guard !self.programs.values.contains(where: { $0.application == application }),
+            !self.registering.values.contains(application)
+        else { throw BusCallError(code: "misuse", message: "Another program is registered as \(application).") }
+        guard self.programs.count + self.registering.count < Self.max else {
+            throw BusCallError(
+                code: "localResources",
+                message: "\(Self.max) programs use notifications over the bus. Another one has to end first."
+            )
+        }
+        self.registering[sender] = application
+        defer { self.registering[sender] = nil }
+        _ = try await self.server.process(of: sender, registeringAs: application)
+        var configuration = self.configuration
+        configuration.applicationID = application
+        // A response that the program did not receive is not waited for, so that it remains with the daemon.
+        configuration.transport.drainTimeout = .milliseconds(100)
+        let center = try await UserNotificationCenter(
+            connectingToDaemonOf: configuration,
+            applicationName: name.isEmpty ? application : name
+        ) { [weak self] response in
+            await self?.responded(response, to: sender)
+        }
+        self.programs[sender] = Program(application: application, center: center)
+    }
+
+    /// A program has left the bus. Its notifications stay, its questions do not.
+    func left(_ sender: String) {
+        for response in (self.unacknowledged.removeValue(forKey: sender) ?? [:]).values { response.finish() }
+        guard let program = self.programs.removeValue(forKey: sender) else { return }
+        // Other programs do not wait for that.
+        Task { await Self.end(program) }
+    }
+
+    func leaveAll() async {
+        let programs = self.programs.values
+        (self.programs, self.unacknowledged) = ([:], [:])
+        await withDiscardingTaskGroup { group in
+            for program in programs { group.addTask { await Self.end(program) } }
+        }
+    }
+
+    private static func end(_ program: Program) async {
+        for question in program.questions.values { question.finish() }
+        try? await program.center.removeDeliveredNotifications(withIdentifiers: Array(program.questions.keys))
+        await program.center.close()
+    }
+
+    // MARK: Notifications
+
+    private func add(
+        _ request: NotificationRequest,
+        _ category: NotificationCategory?,
+        of sender: String
+    ) async throws {
+        let program = try self.program(sender)
+        let adding = Task { [center = program.center, before = program.adding] in
+            await before?.value
+            if let category { try await center.setNotificationCategories([category]) }
+            try await center.add(request)
+        }
+        self.programs[sender]?.adding = Task { _ = await adding.result }
+        try await adding.value
+    }
+
+    private static func description(of notification: DeliveredNotification) -> ValueSet {
+        let content = notification.request.content
+        var description: ValueSet = [
+            "id": .string(notification.request.identifier),
+            "title": .string(content.title),
+            "body": .string(content.body),
+            "date": .integer(Int64(notification.date.timeIntervalSince1970)),
+        ]
+        if !content.subtitle.isEmpty { description["subtitle"] = .string(content.subtitle) }
+        let actions = notification.category?.actions ?? []
+        if !actions.isEmpty { description["actions"] = .array(actions.map { .string($0.identifier.rawValue) }) }
+        return description
+    }
+
+    // MARK: Responses
+
+    /// Adds a notification and waits until the user responds. A program that is not registered is so meanwhile.
+    private func ask(
+        _ application: String,
+        _ request: NotificationRequest,
+        _ category: NotificationCategory,
+        _ sender: String
+    ) async throws -> NotificationResponse {
+        let isRegistered = self.programs[sender] != nil
+        if !isRegistered { try await self.register(application, "", sender) }
+        let program = try self.program(sender)
+        guard application.isEmpty || program.application == application else {
+            throw BusCallError(code: "misuse", message: "This program is registered as \(program.application).")
+        }
+        let (responses, feed) = AsyncStream.makeStream(of: NotificationResponse.self)
+        self.programs[sender]?.questions[request.identifier] = feed
+        let result: Result<NotificationResponse, any Error>
+        do {
+            try await self.add(request, category, of: sender)
+            var response: NotificationResponse?
+            for await first in responses {
+                response = first
+                break
+            }
+            // The program has left the bus, or the daemon stops.
+            guard let response else { throw BusCallError(code: "failed", message: "The question was given up.") }
+            result = .success(response)
+        } catch {
+            result = .failure(error)
+        }
+        self.programs[sender]?.questions[request.identifier] = nil
+        if case .failure = result {
+            // Also when this task is cancelled.
+            await Task { try? await program.center.removeDeliveredNotifications(withIdentifiers: [request.identifier]) }
+                .value
+        }
+        if !isRegistered { self.left(sender) }
+        return try result.get()
+    }
+
+    /// The user has responded. Returns when the program has acknowledged that. If it leaves the bus before, its centre
+    /// ends first, and the response waits for the application.
+    private func responded(_ response: NotificationResponse, to sender: String) async {
+        if let question = self.programs[sender]?.questions[response.requestIdentifier] {
+            question.yield(response)
+            question.finish()
+            return
+        }
+        let (acknowledgements, feed) = AsyncStream.makeStream(of: Void.self)
+        defer { self.unacknowledged[sender]?[response.id] = nil }
+        self.unacknowledged[sender, default: [:]][response.id] = feed
+        self.server.emit(
+            NotificationBusInterface.responded,
+            to: sender,
+            [
+                .string(response.requestIdentifier), .string(response.actionIdentifier.rawValue),
+                .string(response.userText ?? ""), .string(response.id),
+            ]
+        )
+        for await _ in acknowledgements { return }
+        // Until the centre ends, or its time for a response is over.
+        try? await Task.sleep(for: .seconds(60))
+    }
+}

@@ -1,0 +1,252 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import IntegrationSupport
+import Testing
+
+extension DesktopTests {
+    /// Notifications of programs in other languages, over the session bus of the host daemon.
+    @Suite struct NotificationBus {
+        @Test func `a program in Python asks, the user clicks, and it gets the response, also one from before`()
+            async throws
+        {
+            try await OneDesktop.withBusInterface { desktop in
+                let receiving = try desktop.invite("receive")
+                try await receiving.prints("ready:")
+                let other = try desktop.call("org.example.other", "")
+                try await other.prints("registered")
+                // One program is the application at a time.
+                let second = try desktop.invite("invite", "lunch", "Lunch")
+                #expect(try await second.exit(within: .seconds(60)) == 1)
+                #expect(second.lines == ["invite.py: Another program is registered as org.example.calendar."])
+                await receiving.stop()
+                let inviting = try desktop.invite("invite", "lunch", "Lunch")
+                #expect(try await inviting.exit(within: .seconds(60)) == 0, "\(inviting.lines)")
+                let shown = try await desktop.notified("Lunch")
+                #expect(shown.contains(#""Invitation\nAnna invites you."#), "\(shown)")
+                #expect(shown.contains(#""accept", "Accept", "default", "Open""#), "\(shown)")
+                let listing = try desktop.invite("list")
+                #expect(try await listing.exit(within: .seconds(60)) == 0)
+                #expect(listing.lines == ["lunch: Lunch"])
+                // The program is away. A second one that does not acknowledge the response does not take it away.
+                desktop.server.send(SIGUSR1)
+                try await desktop.eventually("it is answered") {
+                    try await !desktop.system.command("notifications", "list").contains("Lunch")
+                }
+                let ignoring = try desktop.call("org.example.calendar", "loop(2)")
+                try await ignoring.prints("lunch accept")
+                #expect(try await ignoring.exit(within: .seconds(60)) == 0)
+                let again = try desktop.invite("receive")
+                try await again.prints("lunch: accept")
+                // Once, and to this application only.
+                #expect(again.lines.count { $0 == "lunch: accept" } == 1)
+                #expect(other.lines == ["registered"])
+                await again.stop()
+                let empty = try desktop.invite("receive")
+                try await empty.prints("ready:")
+                try await Task.sleep(for: .milliseconds(500))
+                #expect(empty.lines == ["ready: receiving responses"])
+                for process in [empty, other] { await process.stop() }
+            }
+        }
+
+        @Test func `a shell script asks with one call, and its question ends with it`() async throws {
+            try await OneDesktop.withBusInterface { desktop in
+                let deploying = try desktop.sample("deploy", "1284")
+                _ = try await desktop.notified("Build 1284 has passed.")
+                // A program with another id is not concerned.
+                let other = try desktop.call("org.example.other", "print(n.List())", "loop(1)")
+                desktop.server.send(SIGUSR1)
+                #expect(try await deploying.exit(within: .seconds(60)) == 0, "\(deploying.lines)")
+                #expect(deploying.lines == ["deploying build 1284"])
+                #expect(try await other.exit(within: .seconds(60)) == 0)
+                #expect(other.lines == ["registered", "[]"])
+                let stopped = try desktop.call(
+                    "",
+                    "question = GLib.Variant('(sssa(ss)a{sv})', ('org.example.x', 'Stop?', '', [], {}))",
+                    "n.call('Ask', question, 0, -1, None)",
+                    "loop(600)"
+                )
+                _ = try await desktop.notified("Stop?")
+                kill(stopped.id, SIGKILL)
+                try await desktop.eventually("the question is withdrawn") {
+                    try await !desktop.system.command("notifications", "list").contains("Stop?")
+                }
+            }
+        }
+
+        @Test func `a daemon that stops withdraws the questions of calls, and keeps notifications`() async throws {
+            try await OneDesktop.withBusInterface { desktop in
+                let inviting = try desktop.invite("invite", "lunch", "Lunch")
+                #expect(try await inviting.exit(within: .seconds(60)) == 0, "\(inviting.lines)")
+                let deploying = try desktop.sample("deploy", "1284")
+                _ = try await desktop.notified("Build 1284 has passed.")
+                await desktop.daemon.stop()
+                #expect(desktop.daemon.exitCode == 0)
+                #expect(try await deploying.exit(within: .seconds(60)) != 0)
+                let daemon = try await desktop.system.startDaemon()
+                let list = try await desktop.system.command("notifications", "list")
+                #expect(list.contains("Lunch") && !list.contains("1284"), "\(list)")
+                await daemon.stop()
+            }
+        }
+
+        @Test func `wrong calls are errors with a name`() async throws {
+            try await OneDesktop.withBusInterface { desktop in
+                let add = { (arguments: String) in "attempt('Add', '(sssa(ss)a{sv})', \(arguments))" }
+                let actions = "[('yes', 'Yes'), ('no', 'No')]"
+                let caller = try desktop.call(
+                    "",
+                    add("'a', 'T', '', [], {}"),
+                    "attempt('List', None)",
+                    "attempt('Register', '(ss)', '', '')",
+                    "attempt('Register', '(ss)', 'org.example.caller', 'Caller')",
+                    "attempt('Register', '(ss)', 'org.example.caller', 'Caller')",
+                    add("'a', 'T', '', [], {'color': GLib.Variant('s', 'red')}"),
+                    add("'a', 'T', '', [], {'sound': GLib.Variant('s', 'loud')}"),
+                    add("'a', 'T', '', [], {'level': GLib.Variant('s', 'loud')}"),
+                    add("'a', 'T', '', \(actions), {'text_action': GLib.Variant('s', 'why')}"),
+                    add("'', 'T', '', [], {}"),
+                    add("'a', '', '', [], {}"),
+                    add("'a', 'T' * 513, '', [], {}"),
+                    add("'a', 'T', '', [('default', 'D')], {}"),
+                    add("'a', 'T', '', [('x', 'D')] * 11, {}"),
+                    add("'a', 'T', 'B', \(actions), {'subtitle': GLib.Variant('s', 'S')}"),
+                    "print(sorted(set(n.List()[0]) - {'date'}), n.List()[0]['actions'])",
+                    "attempt('Ask', '(sssa(ss)a{sv})', 'org.example.other', 'T', '', [], {})",
+                    "attempt('Acknowledge', '(s)', 'unknown')",
+                    "attempt('Remove', '(as)', ['a', 'unknown'])",
+                    "print(n.List(), n.get_cached_property('Version').unpack())"
+                )
+                #expect(try await caller.exit(within: .seconds(60)) == 0, "\(caller.lines)")
+                #expect(
+                    caller.lines == [
+                        "NotRegistered", "NotRegistered", "InvalidArgument", "done", "Misuse",
+                        "InvalidArgument", "InvalidArgument", "InvalidArgument", "InvalidArgument",
+                        "InvalidContent", "InvalidContent", "LimitExceeded", "InvalidContent", "LimitExceeded",
+                        "done", "['actions', 'body', 'id', 'subtitle', 'title'] ['yes', 'no']",
+                        "Misuse", "done", "done", "[] 1",
+                    ]
+                )
+            }
+        }
+
+        @Test func `programs, calls and notifications have limits`() async throws {
+            try await OneDesktop.withBusInterface { desktop in
+                let caller = try desktop.call(
+                    "",
+                    "many = [connect() for _ in range(33)]",
+                    "for i, each in enumerate(many): attempt('Register', '(ss)', f'org.example.c{i}', '', on=each)",
+                    "question = GLib.Variant('(sssa(ss)a{sv})', ('', 'Q', '', [], {}))",
+                    "def ended(proxy, result):",
+                    "    try: proxy.call_finish(result)",
+                    "    except GLib.Error as error: print('call', name(error))",
+                    "for _ in range(17): many[0].call('Ask', question, 0, -1, None, ended)",
+                    "loop(5)",
+                    "for i in range(40): attempt('Add', '(sssa(ss)a{sv})', f'{i}', 'T', '', [], {}, on=many[1])"
+                )
+                #expect(try await caller.exit(within: .seconds(120)) == 0, "\(caller.lines)")
+                let registered = caller.lines.prefix(33)
+                #expect(registered.count { $0 == "done" } == 32 && registered.last == "LocalResources")
+                #expect(caller.lines.contains("call LocalResources"))
+                #expect(caller.lines.last == "RateLimited")
+            }
+        }
+
+        @Test func `a sandboxed program is its own application only`() async throws {
+            // Only the superuser can change its root.
+            guard geteuid() == 0 else { return }
+            try await OneDesktop.withBusInterface { desktop in
+                let root = "\(desktop.system.desktop.directory)/sandbox"
+                try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: false)
+                try "[Application]\nname=org.example.boxed\n".write(
+                    toFile: "\(root)/.flatpak-info",
+                    atomically: true,
+                    encoding: .utf8
+                )
+                let caller = try desktop.call(
+                    "",
+                    "os.chroot('\(root)')",
+                    "attempt('Register', '(ss)', 'org.example.free', '')",
+                    "attempt('Ask', '(sssa(ss)a{sv})', 'org.example.free', 'T', '', [], {})",
+                    "attempt('Register', '(ss)', 'org.example.boxed', '')"
+                )
+                #expect(try await caller.exit(within: .seconds(60)) == 0, "\(caller.lines)")
+                #expect(caller.lines == ["NotAuthorized", "NotAuthorized", "done"])
+            }
+        }
+    }
+}
+
+extension OneDesktop {
+    /// Runs `body` when the daemon has its name on the bus.
+    fileprivate static func withBusInterface(_ body: (OneDesktop) async throws -> Void) async throws {
+        try await Self.with(server: "plain") { desktop in
+            try await desktop.eventually("the daemon on the bus") {
+                let asking = try desktop.system.start(
+                    [
+                        "dbus-send", "--session", "--print-reply", "--dest=org.freedesktop.DBus", "/",
+                        "org.freedesktop.DBus.NameHasOwner", "string:org.remotesystems.Notifications1",
+                    ]
+                )
+                _ = try await asking.exit(within: .seconds(60))
+                return asking.lines.contains { $0.contains("true") }
+            }
+            try await body(desktop)
+        }
+    }
+
+    fileprivate func sample(_ name: String, _ arguments: String...) throws -> ChildProcess {
+        let samples = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Samples/notify-over-dbus")
+        return try self.system.start([samples.appending(path: name).standardizedFileURL.path] + arguments)
+    }
+
+    fileprivate func invite(_ arguments: String...) throws -> ChildProcess {
+        let script = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Samples/notify-over-dbus/invite.py").standardizedFileURL.path
+        return try self.system.start([script] + arguments)
+    }
+
+    /// Starts a Python program that registers as an application, unless that is empty, and then runs lines.
+    ///
+    /// The lines may use `n`, the daemon's object; `attempt`, which prints the last part of an error's name; and
+    /// `loop`, which waits so many seconds and prints responses without acknowledging them.
+    fileprivate func call(_ application: String, _ lines: String...) throws -> ChildProcess {
+        let beginning =
+            application.isEmpty
+            ? "" : "n.Register('(ss)', '\(application)', '')\nprint('registered', flush=True)\n"
+        let rest = lines.isEmpty ? "loop(600)" : lines.joined(separator: "\n")
+        return try self.system.start(["/usr/bin/python3", "-u", "-c", "\(Self.caller)\n\(beginning)\(rest)\n"])
+    }
+
+    private static let caller = """
+        import os
+        from gi.repository import Gio, GLib
+        NAME, PATH = "org.remotesystems.Notifications1", "/org/remotesystems/Notifications1"
+        def connect():
+            address = os.environ["DBUS_SESSION_BUS_ADDRESS"]
+            flags = Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+            bus = Gio.DBusConnection.new_for_address_sync(address, flags, None, None)
+            return Gio.DBusProxy.new_sync(bus, Gio.DBusProxyFlags.NONE, None, NAME, PATH, NAME)
+        def name(error):
+            return Gio.DBusError.get_remote_error(error).rsplit(".", 1)[1]
+        def attempt(method, signature, *values, on=None):
+            try:
+                (on or n).call_sync(method, signature and GLib.Variant(signature, values), 0, 30000, None)
+                print("done")
+            except GLib.Error as error:
+                print(name(error))
+        def loop(seconds):
+            main = GLib.MainLoop()
+            GLib.timeout_add(int(seconds * 1000), main.quit)
+            main.run()
+        def signalled(_proxy, _sender, signal, values):
+            if signal == "Responded":
+                print(*values.unpack()[:2])
+        n = connect()
+        n.connect("g-signal", signalled)
+        """
+}
