@@ -13,8 +13,8 @@ struct NotificationsHistoryCommand: Subcommand {
         abstract: "List or delete the notifications that have ended on this system.",
         usage: "remotesystems notifications history [--limit <number>] [--delete [--key <key>]]",
         discussion: """
-            The newest come first. A notification is kept for 30 days after it was answered, dismissed or withdrawn, or \
-            its time was over; at most 10 000 are kept.
+            The newest come first. A notification is kept for 30 days after it was answered, dismissed or withdrawn, \
+            or its time was over; at most 10 000 are kept.
 
             Exit status: 1 if there is none.
             """
