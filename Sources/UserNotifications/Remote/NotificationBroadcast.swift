@@ -17,14 +17,17 @@ package actor NotificationBroadcast {
         var name: String
         var outcome: Outcome?
         var connection: RemoteNotificationConnection?
-        /// Whether the connection was lost after the system had received the notification.
+        /// Whether it is to be sent again: the connection was lost, or the attempt failed and may succeed later.
         var isLost = false
+        /// When the system withdraws the notification; `nil` if never, or if it has not received it.
+        var expires: ContinuousClock.Instant?
     }
 
     /// The answers. For one reader.
     package nonisolated let responses: AsyncStream<NotificationResponse>
     private let feed: AsyncStream<NotificationResponse>.Continuation
-    /// The systems whose connection was lost. For one reader, which sends again.
+    /// The systems whose connection was lost, or to which a later attempt may succeed. For one reader, which sends
+    /// again.
     package nonisolated let losses: AsyncStream<SystemID>
     private let lossFeed: AsyncStream<SystemID>.Continuation
     private let notification: RemoteNotification
@@ -41,7 +44,22 @@ package actor NotificationBroadcast {
     /// Whether the system has received the notification, or is receiving it.
     package func includes(_ system: SystemID) -> Bool { self.recipients[system] != nil }
 
+    /// Whether the systems withdraw the notification after a time.
+    package nonisolated var hasExpiration: Bool { self.notification.expiration != nil }
+
+    /// When the last system withdraws the notification.
+    ///
+    /// `nil` if it has no expiration, no system has received it, or one is receiving it. Also while the connection to a
+    /// system is lost: an answer may wait there.
+    package var expiration: ContinuousClock.Instant? {
+        let recipients = self.recipients.values
+        guard !recipients.contains(where: { $0.outcome == nil || ($0.isLost && $0.expires != nil) }) else { return nil }
+        return recipients.compactMap(\.expires).max()
+    }
+
     /// Sends the notification to a system. One that has it already is left as it is.
+    ///
+    /// A refusal by the system fails with a ``NotificationError``.
     ///
     /// - Parameter isAgain: whether the connection was lost before. A notification that the system still has is then
     ///   not sent, nor one that it has a response to.
@@ -53,21 +71,21 @@ package actor NotificationBroadcast {
         isAgain: Bool = false
     ) async -> Outcome? {
         guard !self.isOver, self.recipients[system].map({ isAgain && $0.isLost }) ?? true else { return nil }
-        self.recipients[system] = Recipient(name: name)
+        let previous = self.recipients[system]
+        self.recipients[system] = Recipient(name: name, expires: previous?.expires)
+        await previous?.connection?.close()
         let connection = RemoteNotificationConnection(request, systemName: name)
         let outcome: Outcome
         do {
             try await connection.open()
             self.recipients[system]?.connection = connection
-            let resumption = isAgain ? try await connection.resume([self.notification.request.identifier]) : nil
-            if let resumption, !resumption.waiting.isEmpty || resumption.responseCount > 0 {
-                outcome = .delivered(NotificationDelivery(.kept))
-            } else {
-                outcome = .delivered(try await connection.deliver(self.notification))
-            }
+            outcome = .delivered(try await self.deliver(to: system, over: connection, isAgain: isAgain))
         } catch {
-            outcome = .failed(error)
-            self.recipients[system]?.isLost = isAgain
+            let (reason, canRetry) = Self.reason(error)
+            outcome = .failed(reason)
+            self.recipients[system]?.isLost = isAgain || canRetry
+            // The caller that sends again has the outcome.
+            if canRetry, !isAgain { self.lossFeed.yield(system) }
         }
         self.recipients[system]?.outcome = outcome
         if self.isOver {
@@ -87,6 +105,40 @@ package actor NotificationBroadcast {
             )
         }
         return outcome
+    }
+
+    private func deliver(
+        to system: SystemID,
+        over connection: RemoteNotificationConnection,
+        isAgain: Bool
+    ) async throws -> NotificationDelivery {
+        var notification = self.notification
+        if isAgain {
+            let resumption = try await connection.resume([notification.request.identifier])
+            guard resumption.waiting.isEmpty, resumption.responseCount == 0 else { return NotificationDelivery(.kept) }
+            if let expires = self.recipients[system]?.expires {
+                let rest = expires - .now
+                guard rest > .zero else {
+                    return NotificationDelivery(.withheld, reason: "The notification has expired.")
+                }
+                // Whole seconds, rounded up.
+                notification.expiration = .seconds(rest.components.seconds + 1)
+            }
+        }
+        let delivery = try await connection.deliver(notification)
+        if delivery.status != .withheld, let expiration = notification.expiration {
+            self.recipients[system]?.expires = .now + expiration
+        }
+        return delivery
+    }
+
+    /// The reason that a system sent for a refusal, and whether a later attempt may succeed.
+    private static func reason(_ error: any Error) -> (any Error, canRetry: Bool) {
+        guard let error = error as? RemoteSystemError else { return (error, false) }
+        guard let code = error.failureCode.flatMap(NotificationMessage.code(ofFailure:)) else {
+            return (error, error.canRetry)
+        }
+        return (NotificationError(code, error.message), error.canRetry)
     }
 
     private func lost(_ system: SystemID) {

@@ -19,10 +19,11 @@ struct NotifyCommand: Subcommand {
               remotesystems notify --all --title 'Deploy?' --action yes=Deploy --action no=Wait --wait 600
 
             An answer is the id of an action, 'default' for the notification itself, or 'dismiss'. With --all, systems \
-            that appear while the command waits receive the notification, too.
+            that appear while the command waits receive the notification, too, also if there is none at first.
 
             Exit status: 0 if at least one system received the notification and, with --wait, the user answered; 1 if \
-            the user dismissed it, the time was over, or no system keeps it; 2 if no system was reached.
+            the user dismissed it, the time was over, it expired, or no system keeps it; 2 if no system accepted it, \
+            or the command was interrupted.
             """
     )
 
@@ -110,27 +111,56 @@ struct NotifyCommand: Subcommand {
     }
 
     private func report(_ result: NotifyRun.Result, _ output: Output) throws -> Bool {
-        guard result.reached > 0 else {
-            throw result.failure
-                ?? Failure(
-                    "\(RemoteSystemError.Code.unreachable)",
-                    "No system received the notification. 'remotesystems list' lists the reachable systems; each needs "
-                        + "a host daemon ('remotesystems host run').",
-                    canRetry: true
-                )
-        }
-        guard self.wait != nil else { return result.kept > 0 }
-        guard let response = result.response else {
-            output.note(
-                result.kept > 0 ? "No answer came in time. The notification was withdrawn." : "No system keeps it."
+        switch result.ending {
+        case .answered(let response):
+            try output.json(NotifyAnswerOutput(event: "answer", response))
+            try output.line(response.actionIdentifier.rawValue.printable)
+            if let text = response.userText { try output.line(text.printableLines) }
+            return response.actionIdentifier != .dismiss
+        case .interrupted:
+            throw Failure(
+                "cancelled",
+                self.wait == nil
+                    ? "The command was interrupted. Systems that have received the notification keep it."
+                    : "The command was interrupted before an answer came. The notification was withdrawn.",
+                canRetry: true
             )
-            try output.json(NotifyAnswerOutput(event: "unanswered"))
-            return false
+        case .sent, .timedOut, .expired: break
         }
-        try output.json(NotifyAnswerOutput(event: "answer", response))
-        try output.line(response.actionIdentifier.rawValue.printable)
-        if let text = response.userText { try output.line(text.printableLines) }
-        return response.actionIdentifier != .dismiss
+        guard result.reached > 0 else { throw self.failure(of: result) }
+        guard self.wait != nil else { return result.kept > 0 }
+        let (reason, text) =
+            if result.kept == 0 {
+                ("notKept", "No system keeps it.")
+            } else if case .expired = result.ending {
+                ("expired", "The notification expired before an answer came.")
+            } else {
+                ("timedOut", "No answer came in time. The notification was withdrawn.")
+            }
+        output.note(text)
+        try output.json(NotifyAnswerOutput(event: "unanswered", reason: reason))
+        return false
+    }
+
+    /// The error when no system received the notification.
+    private func failure(of result: NotifyRun.Result) -> Failure {
+        guard let first = result.failures.first else {
+            return Failure(
+                "\(RemoteSystemError.Code.unreachable)",
+                "No system received the notification. 'remotesystems list' lists the reachable systems; each needs "
+                    + "a host daemon ('remotesystems host run').",
+                canRetry: true
+            )
+        }
+        guard self.all else { return first }
+        let isSame = result.failures.allSatisfy { $0.error == first.error }
+        var failure = Failure(
+            isSame ? first.error : "\(RemoteSystemError.Code.unreachable)",
+            "No system accepted the notification. The reason of each system is listed above.",
+            canRetry: result.failures.contains { $0.canRetry }
+        )
+        failure.side = result.failures.allSatisfy { $0.side == first.side } ? first.side : .remote
+        return failure
     }
 }
 
@@ -142,9 +172,12 @@ struct NotifyAnswerOutput: Encodable {
     var text: String?
     var systemID: String?
     var system: String?
+    /// Why there is no answer: `timedOut`, `expired` or `notKept`.
+    var reason: String?
 
-    init(event: String, _ response: NotificationResponse? = nil) {
+    init(event: String, _ response: NotificationResponse? = nil, reason: String? = nil) {
         self.event = event
+        self.reason = reason
         self.action = response?.actionIdentifier.rawValue
         self.text = response?.userText
         self.systemID = response?.systemID

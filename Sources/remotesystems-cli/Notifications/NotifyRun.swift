@@ -9,14 +9,30 @@ import UserNotifications
 /// Finds the systems of `notify`, sends the notification, and waits for the answer.
 struct NotifyRun: Sendable {
     struct Result: Sendable {
+        var ending: Ending
         /// How many systems received the notification.
-        var reached = 0
+        var reached: Int
         /// How many of them show or keep it.
-        var kept = 0
-        var response: NotificationResponse?
-        /// Why the only system did not receive it.
-        var failure: Failure?
+        var kept: Int
+        /// Why systems did not receive it.
+        var failures: [Failure]
     }
+
+    /// Why a run ended.
+    enum Ending: Sendable {
+        case answered(NotificationResponse)
+        /// Everything was sent, and no answer is awaited.
+        case sent
+        /// The time for an answer is over.
+        case timedOut
+        /// Every system has withdrawn the notification because its expiration passed.
+        case expired
+        /// A signal ended the command.
+        case interrupted
+    }
+
+    /// The time for an answer that was given just before the expiration to arrive.
+    private static let answerTime = Duration.seconds(1)
 
     let broadcast: NotificationBroadcast
     let configuration: RemoteSystemsConfiguration
@@ -25,18 +41,26 @@ struct NotifyRun: Sendable {
 
     /// Sends to one system.
     func send(to name: String, acceptsName: Bool, wait: Duration?) async throws -> Result {
-        let finder = SystemFinder(name, wait: self.searchTime, self.configuration, acceptsName: acceptsName)
+        let finder = SystemFinder(
+            name,
+            wait: self.searchTime,
+            self.configuration,
+            acceptsName: acceptsName,
+            program: .hostDaemon
+        )
         let system = try await finder.find(offering: RemoteNotificationConnection.service)
-        let count = NotifyCount(self.output)
+        // The failure to reach the only system is the error of the command.
+        let count = NotifyCount(self.output, notesFailures: false)
         await self.send(to: system, count)
         let again = Task {
             for await _ in self.broadcast.losses {
                 // A daemon that was restarted may have another port.
-                await self.sendAgain { try? await finder.find(offering: RemoteNotificationConnection.service) }
+                await self.sendAgain(count) { try? await finder.find(offering: RemoteNotificationConnection.service) }
             }
         }
         defer { again.cancel() }
-        return await self.result(of: count, wait: wait) {}
+        // Without a system that keeps it, no answer can come.
+        return await self.result(of: count, wait: count.kept > 0 ? wait : nil) {}
     }
 
     /// Sends to every system that is listed, as soon as it is found.
@@ -72,12 +96,14 @@ struct NotifyRun: Sendable {
         let again = Task {
             await withDiscardingTaskGroup { group in
                 for await id in self.broadcast.losses {
-                    group.addTask { await self.sendAgain { watcher.systems.first { $0.id == id } } }
+                    group.addTask { await self.sendAgain(count) { watcher.systems.first { $0.id == id } } }
                 }
             }
         }
         let result = await self.result(of: count, wait: wait) {
-            for await _ in enumerated where count.isComplete { return }
+            for await _ in enumerated where count.isComplete { break }
+            guard wait != nil, count.kept == 0, !Task.isCancelled else { return }
+            self.output.note("No system has the notification yet. A system that appears receives it.")
         }
         for system in watcher.systems.sorted(by: { $0.displayName < $1.displayName }) {
             guard await !self.broadcast.includes(system.id) else { continue }
@@ -89,10 +115,11 @@ struct NotifyRun: Sendable {
         return result
     }
 
-    /// Sends to a system again whose connection was lost, until it has the notification or the command ends.
+    /// Sends to a system again whose connection was lost, until it has the notification, refuses it or the command
+    /// ends.
     ///
     /// - Parameter system: returns the system, with its present addresses; `nil` while it is not found.
-    private func sendAgain(_ system: @Sendable () async -> RemoteSystem?) async {
+    private func sendAgain(_ count: NotifyCount, _ system: @Sendable () async -> RemoteSystem?) async {
         var pause = Duration.milliseconds(500)
         while (try? await Task.sleep(for: pause)) != nil {
             pause = min(pause * 2, .seconds(30))
@@ -104,8 +131,11 @@ struct NotifyRun: Sendable {
                 isAgain: true
             )
             switch outcome {
+            case .failed(let error as NotificationError)? where error.code != .rateLimited:
+                return count.failed(error, system)
             case .failed?: continue
-            case .delivered?, nil: return
+            case .delivered(let delivery)?: return count.delivered(delivery, system)
+            case nil: return
             }
         }
     }
@@ -124,12 +154,8 @@ struct NotifyRun: Sendable {
         )
         switch outcome {
         case nil: break
-        case .failed(let error)?:
-            count.failed(Failure(error))
-            count.report(system, "not reached", Failure(error).message)
-        case .delivered(let delivery)?:
-            count.delivered(delivery.status)
-            count.report(system, delivery.status.rawValue, delivery.reason)
+        case .failed(let error)?: count.failed(error, system)
+        case .delivered(let delivery)?: count.delivered(delivery, system)
         }
     }
 
@@ -139,68 +165,142 @@ struct NotifyRun: Sendable {
         wait: Duration?,
         everythingSent: @escaping @Sendable () async -> Void
     ) async -> Result {
-        let responses = self.broadcast.responses
-        let response = await withTaskGroup(of: NotificationResponse??.self) { group in
-            group.addTask {
-                guard wait != nil else { return .none }
-                for await response in responses { return .some(response) }
-                return .none
-            }
+        let ending = await withTaskGroup(of: Ending?.self) { group in
             group.addTask {
                 await everythingSent()
-                guard let wait else { return .some(nil) }
-                // Without a system that keeps it, nothing is waited for.
-                guard count.kept > 0 else { return .some(nil) }
+                guard let wait else { return .sent }
                 try? await Task.sleep(for: wait)
-                return .some(nil)
+                return .timedOut
+            }
+            if wait != nil {
+                group.addTask { [responses = self.broadcast.responses] in
+                    for await response in responses { return .answered(response) }
+                    return nil
+                }
+                group.addTask { await self.expired() ? .expired : nil }
             }
             defer { group.cancelAll() }
             while let next = await group.next() {
+                // Only a signal cancels this task.
+                if case .answered? = next { return next }
+                if Task.isCancelled { return .interrupted }
                 if let next { return next }
             }
             return nil
         }
-        var result = count.result
-        result.response = response
-        return result
+        return count.result(ending ?? .interrupted)
+    }
+
+    /// Waits until every system that had the notification has withdrawn it because its expiration passed.
+    ///
+    /// - Returns: `false` if the task was cancelled before.
+    private func expired() async -> Bool {
+        guard self.broadcast.hasExpiration else { return false }
+        while !Task.isCancelled {
+            let end = await self.broadcast.expiration.map { $0 + Self.answerTime }
+            if let end, end <= .now { return true }
+            // Without an end, a system may be receiving it now.
+            try? await Task.sleep(until: end ?? .now + .milliseconds(200), clock: .continuous)
+        }
+        return false
     }
 }
 
 /// Counts the systems that received a notification, and reports each.
 final class NotifyCount: Sendable {
     private struct State {
-        var result = NotifyRun.Result()
+        var received: [SystemID: NotificationDelivery.Status] = [:]
+        var failures: [SystemID: Failure] = [:]
         var running = 0
         var isEnumerated = false
     }
 
     private let state = Mutex(State())
     private let output: Output
+    private let notesFailures: Bool
 
-    init(_ output: Output) { self.output = output }
+    /// - Parameter notesFailures: whether failures are written to standard error. Defaults to `true`.
+    init(_ output: Output, notesFailures: Bool = true) {
+        self.output = output
+        self.notesFailures = notesFailures
+    }
 
-    var result: NotifyRun.Result { self.state.withLock { $0.result } }
-    var kept: Int { self.result.kept }
+    /// How many systems show or keep the notification.
+    var kept: Int { self.state.withLock { Self.kept($0) } }
     /// Whether all systems were found, and everything was sent.
     var isComplete: Bool { self.state.withLock { $0.isEnumerated && $0.running == 0 } }
 
     func begin() { self.state.withLock { $0.running += 1 } }
     func end() { self.state.withLock { $0.running -= 1 } }
     func enumerationCompleted() { self.state.withLock { $0.isEnumerated = true } }
-    func failed(_ failure: Failure) { self.state.withLock { $0.result.failure = failure } }
 
-    func delivered(_ status: NotificationDelivery.Status) {
+    func result(_ ending: NotifyRun.Ending) -> NotifyRun.Result {
         self.state.withLock { state in
-            state.result.reached += 1
-            if status != .withheld { state.result.kept += 1 }
+            NotifyRun.Result(
+                ending: ending,
+                reached: state.received.count,
+                kept: Self.kept(state),
+                failures: Array(state.failures.values)
+            )
         }
     }
 
-    func report(_ system: RemoteSystem, _ status: String, _ reason: String?) {
+    private static func kept(_ state: State) -> Int { state.received.values.count { $0 != .withheld } }
+
+    /// A system received the notification. Reported once.
+    func delivered(_ delivery: NotificationDelivery, _ system: RemoteSystem) {
+        let isFirst = self.state.withLock { state in
+            state.failures[system.id] = nil
+            guard state.received[system.id] == nil else { return false }
+            state.received[system.id] = delivery.status
+            return true
+        }
+        if isFirst { self.report(system, delivery.status.rawValue, delivery.reason) }
+    }
+
+    /// A system did not receive the notification.
+    func failed(_ error: any Error, _ system: RemoteSystem) {
+        let failure = Failure(sending: error, to: system)
+        let code = (error as? RemoteSystemError)?.code
+        let isRefused = error is NotificationError || code == .refused || code == .serviceFailed
+        let isFirst = self.state.withLock { state in
+            guard state.received[system.id] == nil else { return false }
+            state.failures[system.id] = failure
+            if isRefused, !self.notesFailures {
+                // The name is not printed before it.
+                state.failures[system.id]?.message =
+                    "\(system.displayName) refused the notification. \(failure.message)"
+            }
+            return true
+        }
+        if isFirst { self.report(system, isRefused ? "refused" : "not reached", failure.message, failure) }
+    }
+
+    func report(_ system: RemoteSystem, _ status: String, _ reason: String?, _ failure: Failure? = nil) {
         try? self.output.json(
-            NotifyDeliveryOutput(systemID: system.id, system: system.displayName, status: status, reason: reason)
+            NotifyDeliveryOutput(
+                systemID: system.id,
+                system: system.displayName,
+                status: status,
+                reason: reason,
+                error: failure?.error,
+                canRetry: failure?.canRetry
+            )
         )
+        guard failure == nil || self.notesFailures else { return }
         self.output.note("\(system.displayName): \(status)\(reason.map { ". \($0)" } ?? "")".printable)
+    }
+}
+
+extension Failure {
+    /// The error of a system that did not receive the notification.
+    fileprivate init(sending error: any Error, to system: RemoteSystem) {
+        self.init(error)
+        guard let refusal = error as? NotificationError else { return }
+        self.side = system.isLocal ? .local : .remote
+        if refusal.code == .notAuthorized {
+            self.message += " Retrying does not help until 'remotesystems notifications permit' permits them there."
+        }
     }
 }
 
@@ -212,4 +312,6 @@ private struct NotifyDeliveryOutput: Encodable {
     var system: String
     var status: String
     var reason: String?
+    var error: String?
+    var canRetry: Bool?
 }

@@ -52,7 +52,7 @@ extension SystemFinder {
         }
         return Failure(
             "unreachable",
-            "No system\(name) of this account was found in \(self.waited). Check that 'remotesystems serve' "
+            "No system\(name) of this account was found in \(self.waited). Check that '\(self.program.rawValue)' "
                 + "is running on it, on the same network and in the same account. 'remotesystems doctor' looks for "
                 + "causes on this machine.",
             canRetry: true

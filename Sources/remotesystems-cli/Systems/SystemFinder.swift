@@ -21,19 +21,29 @@ struct SystemFinder: Sendable {
     let anyoneNearby: Bool
     /// Whether the name may mean another system than before.
     let acceptsName: Bool
+    /// The program that the system needs.
+    let program: Program
+
+    /// A program that offers a service, as the errors of a search name it.
+    enum Program: String, Sendable {
+        case serve = "remotesystems serve"
+        case hostDaemon = "remotesystems host run"
+    }
 
     init(
         _ text: String?,
         wait: Duration,
         _ configuration: RemoteSystemsConfiguration,
         anyoneNearby: Bool = false,
-        acceptsName: Bool = false
+        acceptsName: Bool = false,
+        program: Program = .serve
     ) {
         self.text = text
         self.wait = wait
         self.configuration = configuration
         self.anyoneNearby = anyoneNearby
         self.acceptsName = acceptsName
+        self.program = program
     }
 
     /// Returns the system that is meant, as soon as `suits` accepts it.
@@ -208,6 +218,15 @@ struct SystemFinder: Sendable {
 }
 
 extension SystemFinder {
+    private var advice: String {
+        switch self.program {
+        case .serve:
+            " Start the program that offers it on that system ('remotesystems serve' for pings), or name another "
+                + "service."
+        case .hostDaemon: " Start the host daemon on that system ('\(self.program.rawValue)')."
+        }
+    }
+
     /// Returns the system that is meant, as soon as an application on it offers the service.
     func find(offering service: String, by application: String? = nil) async throws -> RemoteSystem {
         try await self.find { system in
@@ -229,9 +248,7 @@ extension SystemFinder {
                 "refused",
                 "\(system.displayName) is reachable, but offers no service \(service)\(by)."
                     + (services.isEmpty ? "" : " Its services: \(NameList.text(services)).")
-                    + question
-                    + " Start the program that offers it on that system ('remotesystems serve' for pings), or name "
-                    + "another service.",
+                    + question + self.advice,
                 canRetry: true
             )
             failure.side = .remote

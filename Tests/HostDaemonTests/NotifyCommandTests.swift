@@ -1,0 +1,154 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import RemoteSystems
+import Testing
+import UserNotifications
+
+extension HostDaemonTests {
+    /// `remotesystems notify` and the daemon of the same system.
+    @Suite struct NotifyCommand {
+        private static let question = ["notify", "--all", "--loopback", "--title", "Deploy?", "--action", "yes=Deploy"]
+
+        /// Waits until a notification is listed, and returns its key.
+        private static func listedKey(_ daemon: Daemon) async throws -> String {
+            try await eventually("a question is listed", within: .seconds(60), every: .milliseconds(50)) {
+                let (_, lines) = try await daemon.finish(["notifications", "list", "--json", "--loopback"])
+                return lines.joined().firstMatch(of: /"key":"([0-9]+)"/).map { String($0.output.1) }
+            }
+        }
+
+        private static func permit(_ permission: String, _ daemon: Daemon) async throws {
+            let (status, lines) = try await daemon.finish(
+                ["notifications", "permit", permission, "--application", "remote-systems.command.notify", "--loopback"]
+            )
+            #expect(status == 0, "\(lines)")
+        }
+
+        @Test func `a question to all waits for the first system to appear`() async throws {
+            try await Daemon.with { daemon in
+                let asking = try daemon.command(Self.question + ["--wait", "120", "--search-time", "0.5"])
+                _ = try await eventually("it has found no system", within: .seconds(30)) {
+                    if let code = asking.exitCode { throw IntegrationError("it ended with \(code): \(asking.lines)") }
+                    return asking.lines.contains { $0.hasPrefix("No system has the notification yet.") } ? true : nil
+                }
+                try await daemon.whileRunning { _, _ in
+                    let key = try await Self.listedKey(daemon)
+                    let (status, lines) = try await daemon.finish(["notifications", "answer", key, "yes", "--loopback"])
+                    #expect(status == 0, "\(lines)")
+                    #expect(try await asking.exit(within: .seconds(60)) == 0)
+                    #expect(asking.lines.last == "yes")
+                }
+            }
+        }
+
+        @Test func `a question without any system ends as unreachable when the time is over`() async throws {
+            try await Daemon.with { daemon in
+                let (status, lines) = try await daemon.finish(
+                    Self.question + ["--wait", "1", "--search-time", "0.5", "--json"]
+                )
+                #expect(status == 2)
+                #expect(lines.joined().contains(#""error":"unreachable""#), "\(lines)")
+            }
+        }
+
+        @Test(arguments: [true, false])
+        func `a question that expired everywhere is waited for no longer`(asksAll: Bool) async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { process, _ in
+                    let id = try await process.event("ready")["systemID"] as? String ?? ""
+                    let system = asksAll ? ["--all"] : [id]
+                    let (status, lines) = try await daemon.finish(
+                        ["notify", "--loopback", "--title", "Deploy?", "--wait", "600", "--expire", "1", "--json"]
+                            + system
+                    )
+                    #expect(status == 1)
+                    #expect(lines.last?.contains(#""event":"unanswered","reason":"expired""#) == true, "\(lines)")
+                }
+            }
+        }
+
+        @Test(arguments: [SIGINT, SIGTERM])
+        func `an interrupted question is withdrawn, and is not called unanswered`(signal: Int32) async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let asking = try daemon.command(Self.question + ["--wait", "600", "--json"])
+                    _ = try await Self.listedKey(daemon)
+                    _ = try await asking.event("delivery")
+                    asking.send(signal)
+                    #expect(try await asking.exit(within: .seconds(60)) == 2)
+                    let failed = try #require(asking.lines.last)
+                    #expect(failed.contains(#""error":"cancelled""#) && failed.contains("interrupted"))
+                    #expect(!asking.lines.joined().contains("unanswered"))
+                    let (status, lines) = try await daemon.finish(["notifications", "list", "--loopback"])
+                    #expect(status == 1, "\(lines)")
+                }
+            }
+        }
+
+        @Test func `a denied sender is refused with the reason, once`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { process, _ in
+                    try await Self.permit("denied", daemon)
+                    let id = try await process.event("ready")["systemID"] as? String ?? ""
+                    for system in ["--all", id] {
+                        let (status, lines) = try await daemon.finish(
+                            ["notify", system, "--title", "Deploy?", "--loopback"]
+                        )
+                        #expect(status == 2)
+                        #expect(lines.count { $0.contains("does not permit") } == 1, "\(lines)")
+                        #expect(lines.contains { $0.contains(" refused") })
+                        #expect(lines.contains { $0.contains("Retrying does not help") })
+                    }
+                    let (_, lines) = try await daemon.finish(Self.question + ["--json"])
+                    let delivery = try #require(lines.first { $0.contains(#""event":"delivery""#) })
+                    #expect(delivery.contains(#""status":"refused""#) && delivery.contains(#""canRetry":false"#))
+                    #expect(lines.count { $0.contains(#""error":"notAuthorized""#) } == 2, "\(lines)")
+                }
+            }
+        }
+
+        @Test func `a rate-limited sender may retry, and a question does`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, port in
+                    // A refusal counts as well, and is faster than a notification that is shown.
+                    let denied = ["notifications", "permit", "denied", "--application", "test.caller", "--loopback"]
+                    #expect(try await daemon.finish(denied).0 == 0)
+                    let connection = RemoteNotificationConnection(
+                        RemoteSystemConnectionRequest(
+                            host: "127.0.0.1",
+                            port: port,
+                            configuration: daemon.configuration()
+                        )
+                    )
+                    try await connection.open()
+                    let content = NotificationContent(title: "Full")
+                    let notification = RemoteNotification(NotificationRequest(identifier: "full", content: content))
+                    for _ in 0..<40 { _ = try? await connection.deliver(notification) }
+                    // Takes what becomes permitted meanwhile.
+                    let flood = Task {
+                        while !Task.isCancelled {
+                            _ = try? await connection.deliver(notification)
+                            try await Task.sleep(for: .milliseconds(20))
+                        }
+                    }
+                    defer { flood.cancel() }
+                    let (status, lines) = try await daemon.finish(Self.question + ["--json"])
+                    #expect(status == 2)
+                    let delivery = try #require(lines.first { $0.contains(#""event":"delivery""#) })
+                    #expect(delivery.contains(#""error":"rateLimited""#) && delivery.contains(#""canRetry":true"#))
+                    let asking = try daemon.command(Self.question + ["--wait", "600", "--expire", "1", "--json"])
+                    let first = try await asking.event("delivery")
+                    #expect(first["error"] as? String == "rateLimited")
+                    flood.cancel()
+                    #expect(try await asking.exit(within: .seconds(60)) == 1)
+                    #expect(asking.lines.contains { $0.contains(#""status":"kept""#) }, "\(asking.lines)")
+                    #expect(asking.lines.last?.contains(#""reason":"expired""#) == true)
+                    await connection.close()
+                }
+            }
+        }
+    }
+}
