@@ -112,8 +112,6 @@ package final class LocalNotifications: Sendable {
         return try await self.list()
     }
 
-    private func send(_ message: ValueSet) async throws -> ValueSet { try await self.connection.send(message).get() }
-
     /// Lists the notifications that have ended in the last 30 days, the newest first.
     ///
     /// - Parameter limit: the maximum number.
@@ -134,7 +132,7 @@ package final class LocalNotifications: Sendable {
     /// - Returns: the date of its delivery.
     package func schedule(_ notification: RemoteNotification) async throws -> Date {
         try notification.request.validate()
-        let response = try await self.connection.send(NotificationMessage.schedule(notification)).get()
+        let response = try await self.send(NotificationMessage.schedule(notification))
         guard let date = response["Date"]?.date else {
             throw NotificationError(.invalidContent, "The host daemon's response has no date.")
         }
@@ -153,14 +151,13 @@ package final class LocalNotifications: Sendable {
     /// - Parameter application: the application that has added them; `nil` for this one.
     /// - Returns: how many were removed.
     package func cancel(_ identifiers: [String], of application: String? = nil) async throws -> Int {
-        try await self.connection.send(NotificationMessage.cancel(identifiers, of: application)).get()["Count"]?.int
-            ?? 0
+        try await self.send(NotificationMessage.cancel(identifiers, of: application))["Count"]?.int ?? 0
     }
 
     /// What the user permits systems and applications, without those that may show everything.
     package func permissions() async throws -> [(system: String?, application: String?, NotificationPermission)] {
         let message: ValueSet = ["Type": .string(NotificationMessage.permissions)]
-        return (try await self.connection.send(message).get()["Permissions"]?.array ?? []).compactMap(\.dictionary)
+        return (try await self.send(message)["Permissions"]?.array ?? []).compactMap(\.dictionary)
             .compactMap { set in
                 let permission = set["Permission"]?.string.flatMap(NotificationPermission.init(rawValue:))
                 return permission.map { (set["System"]?.string, set["Application"]?.string, $0) }
@@ -170,7 +167,7 @@ package final class LocalNotifications: Sendable {
     /// Permits a system, an application, or both together to show notifications, or not.
     package func permit(_ permission: NotificationPermission, system: String?, application: String?) async throws {
         let message = NotificationMessage.permit(permission, system: system, application: application)
-        _ = try await self.connection.send(message).get()
+        _ = try await self.send(message)
     }
 
     package func respond(_ key: String, _ action: NotificationActionIdentifier, text: String?) async throws {
@@ -178,7 +175,17 @@ package final class LocalNotifications: Sendable {
             "Type": .string(NotificationMessage.respond), "Key": .string(key), "Action": .string(action.rawValue),
         ]
         if let text { message["Text"] = .string(text) }
-        _ = try await self.connection.send(message).get()
+        _ = try await self.send(message)
+    }
+
+    /// - Throws: ``NotificationError`` if the host daemon refused the request.
+    private func send(_ message: ValueSet) async throws -> ValueSet {
+        do {
+            return try await self.connection.send(message).get()
+        } catch let error as RemoteSystemError {
+            guard let code = error.failureCode.flatMap(NotificationMessage.code(ofFailure:)) else { throw error }
+            throw NotificationError(code, error.message)
+        }
     }
 
     package func close() async { await self.connection.close() }

@@ -128,7 +128,10 @@ struct NotificationsAnswerCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "answer",
         abstract: "Answer a notification that waits on this system.",
-        discussion: "The answer goes to the program that sent the notification, which then disappears everywhere."
+        discussion: """
+            The answer goes to the program that sent the notification, which then disappears everywhere. An action \
+            with a text field requires --text.
+            """
     )
 
     @Argument(help: "The key of the notification, as 'notifications list' prints it.")
@@ -144,20 +147,91 @@ struct NotificationsAnswerCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        _ = try await untilInterrupted {
+        let answered = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
+            let list = try await notifications.list()
+            guard let notification = list.first(where: { $0.key == self.key }) else {
+                throw NotificationError(
+                    .requestUnknown,
+                    "No notification with the key '\(self.key)' waits on this system. 'remotesystems notifications "
+                        + "list' lists those that wait."
+                )
+            }
+            try self.check(notification)
             try await notifications.respond(self.key, NotificationActionIdentifier(self.action), text: self.text)
             await notifications.close()
+            return notification
         }
-        try output.json(MarkOutput(event: "answered"))
+        guard let answered else { throw CancellationError() }
+        try output.json(
+            AnsweredOutput(
+                key: self.key,
+                id: answered.notification.request.identifier,
+                action: self.action,
+                text: self.text
+            )
+        )
+        let title = answered.action(self.action)?.title
+        let answer = [self.action, title.map { "(\($0))" }].compactMap(\.self).joined(separator: " ")
+        try output.line(
+            "answered: \(answered.texts) – \(answer)\(self.text.map { ": \($0)" } ?? "")".printable
+        )
         return true
+    }
+
+    /// Checks the action and the text.
+    private func check(_ notification: ListedNotification) throws(Failure) {
+        func failure(_ message: String, _ argument: String) -> Failure {
+            var failure = Failure("\(NotificationError.Code.invalidContent)", message)
+            failure.keyPath = argument
+            return failure
+        }
+        let known = notification.action(self.action)
+        let identifier = NotificationActionIdentifier(self.action)
+        guard known != nil || identifier == .default || identifier == .dismiss else {
+            let names = notification.actions.map(\.identifier.rawValue) + ["default", "dismiss"]
+            throw failure(
+                "The notification has no action '\(self.action)'. Its actions: \(NameList.text(names))."
+                    + SimilarNames.question(for: self.action, among: names),
+                "action"
+            )
+        }
+        guard (known?.textInput != nil) == (self.text != nil) else {
+            throw failure(
+                self.text == nil
+                    ? "The action '\(self.action)' takes a text. Give it with --text."
+                    : "The action '\(self.action)' takes no text. Omit --text.",
+                "text"
+            )
+        }
     }
 }
 
+/// The output of `notifications answer --json`.
+private struct AnsweredOutput: Encodable {
+    let event = "answered"
+    let time = Date.now
+    var key: String
+    var id: String
+    var action: String
+    var text: String?
+}
+
 extension ListedNotification {
+    fileprivate var actions: [NotificationAction] { self.notification.category?.actions ?? [] }
+
+    fileprivate func action(_ id: String) -> NotificationAction? {
+        self.actions.first { $0.identifier.rawValue == id }
+    }
+
+    /// The texts of the notification in one line.
+    fileprivate var texts: String {
+        let content = self.notification.request.content
+        return [content.title, content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: " – ")
+    }
+
     fileprivate func report(_ event: String, _ prefix: String, _ output: Output) throws {
         let content = self.notification.request.content
-        let actions = self.notification.category?.actions ?? []
         try output.json(
             ListedNotificationOutput(
                 event: event,
@@ -171,16 +245,15 @@ extension ListedNotification {
                 systemID: self.systemID,
                 system: self.systemName,
                 isShown: self.isShown,
-                actions: actions.map {
+                actions: self.actions.map {
                     .init(id: $0.identifier.rawValue, title: $0.title, takesText: $0.textInput != nil)
                 }
             )
         )
-        let texts = [content.title, content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: " – ")
         let source =
             "\(self.notification.applicationName ?? self.application) on \(self.systemName ?? "this system")"
-        try output.line("\(prefix)\(self.key)  \(texts)  (\(source))".printable)
-        for action in actions {
+        try output.line("\(prefix)\(self.key)  \(self.texts)  (\(source))".printable)
+        for action in self.actions {
             let text = action.textInput == nil ? "" : " (takes --text)"
             try output.line("    \(action.identifier): \(action.title)\(text)".printable)
         }

@@ -1,0 +1,52 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension HostDaemonTests {
+    /// `remotesystems notifications` and the daemon of the same system.
+    @Suite struct NotificationsCommand {
+        private static func run(_ daemon: Daemon, _ arguments: String...) async throws -> (Int32, String) {
+            let (status, lines) = try await daemon.finish(["notifications"] + arguments + ["--loopback"])
+            return (status, lines.joined(separator: "\n"))
+        }
+
+        /// Sends a question, and returns its key.
+        private static func ask(_ daemon: Daemon) async throws -> String {
+            let (status, lines) = try await daemon.finish(
+                ["notify", "--all", "--title", "Deploy?", "--action", "yes=Deploy", "--text-action", "why=Why"]
+                    + ["--loopback"]
+            )
+            #expect(status == 0, "\(lines)")
+            let (_, list) = try await Self.run(daemon, "list", "--json")
+            return String(try #require(list.firstMatch(of: /"key":"([0-9]+)"/)).output.1)
+        }
+
+        @Test func `an answer is reported, and one that is not valid is refused with a hint`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let key = try await Self.ask(daemon)
+                    let refused = [
+                        (["999", "yes"], "No notification with the key '999'"),
+                        ([key, "yess"], "Its actions: default, dismiss, why and yes."),
+                        ([key, "why"], "Give it with --text."),
+                        ([key, "yes", "--text", "now"], "Omit --text."),
+                    ]
+                    for (arguments, hint) in refused {
+                        let (status, lines) = try await daemon.finish(
+                            ["notifications", "answer", "--loopback"] + arguments
+                        )
+                        #expect(status == 2 && lines.joined().contains(hint), "\(lines)")
+                    }
+                    let (status, text) = try await Self.run(daemon, "answer", key, "why", "--text", "It is late")
+                    #expect(status == 0 && text == "answered: Deploy? – why (Why): It is late", "\(text)")
+                    let second = try await Self.ask(daemon)
+                    let (_, json) = try await Self.run(daemon, "answer", second, "yes", "--json")
+                    #expect(json.contains(#""action":"yes","event":"answered""#), "\(json)")
+                }
+            }
+        }
+    }
+}
