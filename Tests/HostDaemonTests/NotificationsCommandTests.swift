@@ -48,5 +48,21 @@ extension HostDaemonTests {
                 }
             }
         }
+
+        @Test func `without a daemon, the remedy is the host daemon`() async throws {
+            try await Daemon.with { daemon in
+                let (status, text) = try await Self.run(daemon, "list", "--search-time", "0.5")
+                #expect(status == 2 && text.contains("'remotesystems host run'"), "\(text)")
+                let doctor = ["doctor", "--loopback", "--json", "--port", "0"]
+                let (_, without) = try await daemon.finish(doctor)
+                let warning = try #require(without.first { $0.contains(#""code":"notifications""#) })
+                #expect(warning.contains(#""status":"warning""#) && warning.contains("remotesystems host run"))
+                try await daemon.whileRunning { _, _ in
+                    let (_, lines) = try await daemon.finish(doctor)
+                    let finding = try #require(lines.first { $0.contains(#""code":"notifications""#) })
+                    #expect(finding.contains(#""status":"ok""#), "\(finding)")
+                }
+            }
+        }
     }
 }

@@ -229,6 +229,11 @@ public struct RemoteSystemsDiagnosis: Sendable {
         ApplicationContext(configuration).account.running?.machinePort
     }
 
+    /// Whether this system's host daemon runs. Creates no account.
+    package static func isHostDaemonRunning(_ configuration: RemoteSystemsConfiguration) -> Bool {
+        ApplicationContext(configuration).account.running?.port(of: RemoteSystemHost.machineApplicationID) != nil
+    }
+
     /// The finding about the interfaces that a program with this configuration uses.
     package static func interfaces(_ configuration: RemoteSystemsConfiguration) -> DiagnosisFinding {
         NetworkFindings.interfaces(InterfaceFacts.current(), configuration.network)

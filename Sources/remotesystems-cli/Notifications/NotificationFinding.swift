@@ -11,9 +11,11 @@ struct NotificationFinding {
     let server: NotificationServerReport
     /// The paths of stores that were unreadable and were renamed.
     let unreadable: [String]
+    let hasDaemon: Bool
 
-    init(server: NotificationServerReport, unreadable: [String]) {
+    init(server: NotificationServerReport, unreadable: [String], hasDaemon: Bool) {
         self.server = server
+        self.hasDaemon = hasDaemon
         self.unreadable = unreadable
     }
 
@@ -21,7 +23,8 @@ struct NotificationFinding {
         let directory = try? RemoteSystemsAccount(configuration).directory
         self.init(
             server: await NotificationServerReport.ask(),
-            unreadable: directory.map { NotificationDatabase.unreadable(in: $0) } ?? []
+            unreadable: directory.map { NotificationDatabase.unreadable(in: $0) } ?? [],
+            hasDaemon: RemoteSystemsDiagnosis.isHostDaemonRunning(configuration)
         )
     }
 
@@ -38,6 +41,16 @@ struct NotificationFinding {
                     + "is not shown. It was renamed to \(path).",
                 why: Self.why,
                 advice: "Schedule again what is needed, and delete the file: rm '\(path)'*."
+            )
+        }
+        guard self.hasDaemon else {
+            return DiagnosisFinding(
+                .notifications,
+                .warning,
+                "No host daemon runs on this system. It receives no notifications and shows none that are scheduled.",
+                why: Self.why,
+                advice: "Start it with 'remotesystems host run', or install it as a service with 'remotesystems host "
+                    + "install'."
             )
         }
         return switch self.server {

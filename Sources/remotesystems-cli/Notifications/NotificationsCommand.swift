@@ -52,9 +52,21 @@ struct LocalNotificationsOptions: ParsableArguments {
             self.state,
             logger: common.logger()
         )
-        let id = try RemoteSystemsAccount(configuration).identity().systemID
-        let finder = SystemFinder("\(id)", wait: .seconds(self.searchTime), configuration)
-        let system = try await finder.find(offering: RemoteNotificationConnection.service)
+        let system = try await RemoteSystem.findLocal(
+            offering: RemoteNotificationConnection.service,
+            within: .seconds(self.searchTime),
+            configuration: configuration
+        )
+        guard let system else {
+            throw Failure(
+                "\(RemoteSystemError.Code.unreachable)",
+                RemoteSystemsDiagnosis.isHostDaemonRunning(configuration)
+                    ? "The host daemon of this system was not found, or does not receive notifications. Check its "
+                        + "setting 'notifications' and the network options of this command."
+                    : "No host daemon runs on this system. Start it with 'remotesystems host run'.",
+                canRetry: true
+            )
+        }
         let notifications = LocalNotifications()
         try await notifications.open(RemoteSystemConnectionRequest(system: system))
         return notifications
