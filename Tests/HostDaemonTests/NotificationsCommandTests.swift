@@ -64,5 +64,47 @@ extension HostDaemonTests {
                 }
             }
         }
+
+        @Test func `a scheduled notification is cancelled by the beginning of its id`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    for id in ["tea-green", "tea-black", "coffee"] {
+                        let (status, text) = try await Self.run(
+                            daemon,
+                            "schedule",
+                            "--in",
+                            "3600",
+                            "--title",
+                            "Ready",
+                            "--id",
+                            id
+                        )
+                        #expect(status == 0, "\(text)")
+                    }
+                    let (ambiguous, text) = try await Self.run(daemon, "cancel", "tea-")
+                    #expect(ambiguous == 2 && text.contains("tea-black and tea-green"), "\(text)")
+                    #expect(try await Self.run(daemon, "cancel", "cof").0 == 1)
+                    #expect(try await Self.run(daemon, "cancel", "coff", "tea-g").0 == 0)
+                    let (_, pending) = try await Self.run(daemon, "pending")
+                    #expect(pending.contains("tea-black") && !pending.contains("tea-green"))
+                    #expect(!pending.contains("coffee"))
+                }
+            }
+        }
+
+        @Test(
+            arguments: [
+                (["--in", "60", "--title", ""], "--title, --subtitle or --body"),
+                (["--at", "2020-01-01T10:00", "--title", "Over"], "--at: There is no such date in the future."),
+                (["--in", "0", "--title", "Now"], "--in: The interval must be"),
+            ]
+        )
+        func `what cannot be shown is refused, and the option is named`(options: [String], reason: String) async throws
+        {
+            try await Daemon.with { daemon in
+                let (status, lines) = try await daemon.finish(["notifications", "schedule", "--loopback"] + options)
+                #expect(status == 64 && lines.joined().contains(reason), "\(lines)")
+            }
+        }
     }
 }

@@ -150,5 +150,12 @@ extension HostDaemonTests {
                 }
             }
         }
+
+        @Test func `a notification without a text is refused before it is sent`() async throws {
+            try await Daemon.with { daemon in
+                let (status, lines) = try await daemon.finish(["notify", "--all", "--title", "", "--loopback"])
+                #expect(status == 64, "\(lines)")
+            }
+        }
     }
 }

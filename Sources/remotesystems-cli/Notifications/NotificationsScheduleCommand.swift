@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import FoundationEssentials
+import RemoteSystems
 import UserNotifications
 
 /// The command `remotesystems notifications schedule`.
@@ -75,12 +76,23 @@ struct NotificationsScheduleCommand: Subcommand {
         guard !self.repeats || self.date?.contains("T") != true else {
             throw ValidationError("--repeat takes --in, or --at with a time of every day, such as --at 09:30.")
         }
-        do throws(NotificationError) {
-            try self.trigger().validate()
-        } catch {
-            throw ValidationError("\(self.date == nil ? "--in" : "--at"): \(error)")
+        guard [self.title, self.subtitle, self.body].contains(where: { $0?.isEmpty == false }) else {
+            throw ValidationError("Give the notification a text with --title, --subtitle or --body.")
         }
+        let trigger: NotificationTrigger
+        do throws(NotificationError) {
+            trigger = try self.trigger()
+            try trigger.validate()
+        } catch {
+            // The option names an interval already.
+            let reason = self.date == nil ? error.message : "\(error)"
+            throw ValidationError("\(self.triggerOption): \(reason)")
+        }
+        guard trigger.nextTriggerDate() != nil else { throw ValidationError(self.noDate) }
     }
+
+    private var triggerOption: String { self.date == nil ? "--in" : "--at" }
+    private var noDate: String { "\(self.triggerOption): There is no such date in the future." }
 
     func perform(_ output: Output) async throws -> Bool {
         let content = NotificationContent(title: self.title, subtitle: self.subtitle ?? "", body: self.body ?? "")
@@ -94,7 +106,13 @@ struct NotificationsScheduleCommand: Subcommand {
         notification.applicationName = self.sender
         let date = try await untilInterrupted { [notification] in
             let notifications = try await self.options.open(self.common)
-            let date = try await notifications.schedule(notification)
+            let date: Date
+            do {
+                date = try await notifications.schedule(notification)
+            } catch let error as NotificationError where error.code == .triggerInvalid {
+                // The date has passed since it was checked.
+                throw Failure("\(error.code)", self.noDate)
+            }
             await notifications.close()
             return date
         }
@@ -191,10 +209,17 @@ struct NotificationsCancelCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
         abstract: "Remove scheduled notifications of this system.",
+        usage: "remotesystems notifications cancel <id> ... [--application <id>] [<options>]",
         discussion: "Exit status: 1 if none of them was scheduled."
     )
 
-    @Argument(help: "The ids of the notifications, as 'notifications pending' prints them.")
+    @Argument(
+        help: ArgumentHelp(
+            "The ids of the notifications, as 'notifications pending' prints them, or at least the first four "
+                + "characters of them.",
+            valueName: "id"
+        )
+    )
     var identifiers: [String]
 
     @Option(
@@ -211,7 +236,16 @@ struct NotificationsCancelCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let count = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
-            let count = try await notifications.cancel(self.identifiers, of: self.application)
+            let pending = try await notifications.pending()
+            var found: [String] = []
+            for text in self.identifiers {
+                guard let id = try self.identifier(text, among: pending) else {
+                    output.note(self.absence(of: text, among: pending).printable)
+                    continue
+                }
+                found.append(id)
+            }
+            let count = found.isEmpty ? 0 : try await notifications.cancel(found, of: self.application)
             await notifications.close()
             return count
         }
@@ -219,6 +253,32 @@ struct NotificationsCancelCommand: Subcommand {
         try output.json(CancelledOutput(count: count))
         output.note("Removed: \(count)")
         return count > 0
+    }
+
+    private var owner: String { self.application ?? "remote-systems.command.notifications" }
+
+    /// The id that a text means: itself, or the only one that begins with it.
+    private func identifier(_ text: String, among pending: [ScheduledNotification]) throws(Failure) -> String? {
+        let ids = pending.filter { $0.application == self.owner }.map(\.notification.request.identifier)
+        guard !ids.contains(text), text.count >= 4 else { return ids.first { $0 == text } }
+        let matches = ids.filter { $0.hasPrefix(text) }
+        guard matches.count <= 1 else {
+            var failure = Failure(
+                "misuse",
+                "\(matches.count) scheduled notifications begin with '\(text)'. Name one of them: "
+                    + "\(NameList.text(matches))."
+            )
+            failure.reason = "ambiguousName"
+            throw failure
+        }
+        return matches.first
+    }
+
+    private func absence(of text: String, among pending: [ScheduledNotification]) -> String {
+        let other = pending.first { $0.application != self.owner && $0.notification.request.identifier == text }
+        guard let other else { return "No notification '\(text)' is scheduled." }
+        return "The notification '\(text)' was scheduled by \(other.application). Add --application "
+            + "\(other.application)."
     }
 }
 

@@ -73,7 +73,8 @@ struct NotifyContentOptions: ParsableArguments {
     var expire: Int?
 
     func validate() throws {
-        guard self.title != nil || self.body != nil || self.payload != nil else {
+        let hasText = self.title?.isEmpty == false || self.body?.isEmpty == false
+        guard hasText || self.payload != nil else {
             throw ValidationError("Give the notification a text with --title or --body, or a --payload.")
         }
         guard self.payload == nil || (self.title ?? self.subtitle ?? self.body) == nil else {
