@@ -157,5 +157,31 @@ extension HostDaemonTests {
                 #expect(status == 64, "\(lines)")
             }
         }
+
+        @Test func `the script that asks reports an error as one, and not as a missing answer`() async throws {
+            try await Daemon.with { daemon in
+                let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+                    .deletingLastPathComponent().appending(path: "Samples/ask-from-a-script/deploy").path
+                func run(_ arguments: String...) async throws -> (Int32, String) {
+                    let process = try ChildProcess(
+                        [script] + arguments,
+                        environment: daemon.environment.merging(
+                            ["REMOTE_SYSTEMS": try builtProgram("remotesystems")]
+                        ) { $1 },
+                        readsErrors: true
+                    )
+                    let status = try await process.exit(within: .seconds(60))
+                    return (status, try await process.allLines().joined(separator: "\n"))
+                }
+                let (usage, line) = try await run()
+                #expect(usage == 64 && line.hasPrefix("Usage: deploy BUILD"))
+                let (failed, reason) = try await run("7", "--loopback", "--search-time", "0.5", "--wait", "1")
+                #expect(failed == 2 && reason.hasSuffix("not deployed: the question could not be asked"), "\(reason)")
+                try await daemon.whileRunning { _, _ in
+                    let (status, text) = try await run("7", "--loopback", "--wait", "600", "--expire", "1")
+                    #expect(status == 0 && text.hasSuffix("waiting: no answer"), "\(text)")
+                }
+            }
+        }
     }
 }
