@@ -21,6 +21,8 @@ extension HostDaemonTests {
             )
             #expect(status == 0, "\(lines)")
             let (_, list) = try await Self.run(daemon, "list", "--json")
+            // The id of the system always, its name only if it is another one.
+            #expect(list.contains(#""systemID":""#) && !list.contains(#""system":""#), "\(list)")
             return String(try #require(list.firstMatch(of: /"key":"([0-9]+)"/)).output.1)
         }
 
