@@ -425,6 +425,63 @@ import ValueSets
             #expect(await responses.next() == nil)
         }
     }
+
+    @Test func `a broadcast that a system refused for its rate is sent there again`() async throws {
+        try await Self.with { receiving in
+            let connection = try await receiving.connect()
+            for _ in 0..<SenderQuota.burst { _ = try await connection.deliver(Self.question("earlier")) }
+            let broadcast = NotificationBroadcast(Self.question())
+            guard
+                case .failed(let error as NotificationError)? = await broadcast.send(
+                    to: receiving.host.id,
+                    named: "Laptop",
+                    try await receiving.request
+                )
+            else {
+                Issue.record("It was not refused.")
+                return
+            }
+            #expect(error.code == .rateLimited)
+            var losses = broadcast.losses.makeAsyncIterator()
+            #expect(await losses.next() == receiving.host.id)
+            try await receiving.stage.advance(by: .seconds(2))
+            guard
+                case .delivered(let delivery)? = await broadcast.send(
+                    to: receiving.host.id,
+                    named: "Laptop",
+                    try await receiving.request,
+                    isAgain: true
+                )
+            else {
+                Issue.record("It was not sent again.")
+                return
+            }
+            #expect(delivery.status == .shown)
+            await broadcast.withdraw()
+            await connection.close()
+        }
+    }
+
+    @Test func `a question that expired while its link was lost is not asked again`() async throws {
+        try await Self.with { receiving in
+            let broadcast = NotificationBroadcast(Self.question(expires: 1))
+            #expect(await broadcast.expiration == nil)
+            _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request)
+            let end = try #require(await broadcast.expiration)
+            try await receiving.stage.advance(by: .seconds(1))
+            try await receiving.stage.eventually("it has expired there") { receiving.screen.shown.isEmpty }
+            var losses = broadcast.losses.makeAsyncIterator()
+            receiving.host.link.cut()
+            #expect(await losses.next() == receiving.host.id)
+            // An answer may have been given before.
+            #expect(await broadcast.expiration == nil)
+            try await Task.sleep(until: end, clock: .continuous)
+            _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request, isAgain: true)
+            #expect(receiving.screen.history.count == 1)
+            #expect(await broadcast.expiration == end)
+            await broadcast.withdraw()
+        }
+    }
 }
 
 extension NotificationReceiver {
