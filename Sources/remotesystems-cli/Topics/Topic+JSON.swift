@@ -105,15 +105,16 @@ extension Topic {
                                  show           message checked expires
           association-settings   association    authorities privateSites
                                  settings
-          delivery               notify         systemID system status reason
+          delivery               notify         systemID system status reason error
+                                                canRetry
           answer                 notify         action text systemID system
-          unanswered             notify
+          unanswered             notify         reason
           notification           notifications  a notification, below
                                  list
           delivered answered     notifications  a notification, below
           dismissed withdrawn    watch
           expired
-          answered               notifications
+          answered               notifications  key id action text
                                  answer
           scheduled              notifications  id date
                                  schedule

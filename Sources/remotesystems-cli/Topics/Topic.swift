@@ -37,11 +37,11 @@ enum Topic: String, CaseIterable, Encodable {
         0   Success. For watch, serve, host run and call --listen also after Ctrl-C or
             SIGTERM.
         1   Completed with a negative result: nothing was found, a message was lost,
-            the service failed, the input is invalid, nothing was opened, a problem
-            was found.
+            the service failed, the input is invalid, nothing was opened, no answer
+            came, a problem was found.
         2   Failed: a system or service could not be reached, the account cannot be
-            used, a permission is missing, the output cannot be written. The message
-            says what to do.
+            used, a permission is missing, the output cannot be written, or a signal
+            ended the command before its result. The message says what to do.
         64  The arguments are invalid.
         78  The configuration of 'remotesystems host' is invalid.
         """
@@ -164,7 +164,8 @@ enum Topic: String, CaseIterable, Encodable {
           other-versions       nearby systems with another protocol version
           filters              filters that exclude reachable systems
           developer-mode       whether applications that are not signed hand over
-          notifications        whether notifications are shown, and their store is sound
+          notifications        whether a host daemon receives notifications and they are
+                               shown, and whether their store is sound
 
         With a system ('remotesystems doctor SYSTEM'):
 
