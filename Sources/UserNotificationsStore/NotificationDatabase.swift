@@ -22,7 +22,7 @@ package final class NotificationDatabase: NotificationStore {
     package init(directory: String, logger: Logger) throws(NotificationError) {
         let path = "\(directory)/\(Self.fileName)"
         do {
-            self.queue = try Self.open(path)
+            self.queue = try Self.open(path, in: directory)
             return
         } catch {
             guard Self.isUnreadable(error) else { throw Self.failure(error) }
@@ -32,17 +32,10 @@ package final class NotificationDatabase: NotificationStore {
                 metadata: ["file": "\(set)", "reason": "\(error)"]
             )
         }
-        do {
-            self.queue = try Self.open(path)
-            // What the user had denied is not known any more.
-            let permission = try NotificationRecord.silentForAll(at: .now)
-            try self.queue.write { try Self.apply([.put(permission)], to: $0) }
-        } catch {
-            throw Self.failure(error)
-        }
+        do { self.queue = try Self.open(path, in: directory) } catch { throw Self.failure(error) }
     }
 
-    private static func open(_ path: String) throws -> DatabaseQueue {
+    private static func open(_ path: String, in directory: String) throws -> DatabaseQueue {
         // Before SQLite creates it, so that no other user can read it at any time.
         let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: Self.reason(errno)) }
@@ -62,14 +55,16 @@ package final class NotificationDatabase: NotificationStore {
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the integrity check failed")
             }
         }
-        try Self.migrations.migrate(queue)
-        guard try queue.read({ try !Self.migrations.hasBeenSuperseded($0) }) else {
+        let migrations = Self.migrations(replacesAnother: !Self.unreadable(in: directory).isEmpty)
+        try migrations.migrate(queue)
+        guard try queue.read({ try !migrations.hasBeenSuperseded($0) }) else {
             throw DatabaseError(resultCode: .SQLITE_NOTADB, message: "a later version has written it")
         }
         return queue
     }
 
-    private static var migrations: DatabaseMigrator {
+    /// - Parameter isReplacement: whether another database was unreadable. What the user had denied is then not known.
+    private static func migrations(replacesAnother isReplacement: Bool) -> DatabaseMigrator {
         var migrations = DatabaseMigrator()
         migrations.registerMigration("1") { database in
             try database.execute(
@@ -81,6 +76,8 @@ package final class NotificationDatabase: NotificationStore {
                     CREATE INDEX record_date ON record (kind, date);
                     """
             )
+            guard isReplacement else { return }
+            try Self.apply([.put(try NotificationRecord.silentForAll(at: .now))], to: database)
         }
         return migrations
     }

@@ -322,6 +322,20 @@ import ValueSets
         }
     }
 
+    @Test("A response to a notification of a sender that takes none ends it, and does not wait")
+    func oneWay() async throws {
+        try await Self.with { receiving in
+            let connection = try await receiving.connect()
+            var notification = Self.question()
+            notification.isOneWay = true
+            _ = try await connection.deliver(notification)
+            receiving.screen.choose("yes", on: try #require(receiving.screen.shown.first).identifier)
+            try await receiving.stage.eventually("it is gone") { receiving.screen.shown.isEmpty }
+            #expect(try await connection.resume() == NotificationResumption(waiting: [], responseCount: 0))
+            await connection.close()
+        }
+    }
+
     @Test("A list of notifications that are larger than a message is complete, and has no user info of others")
     func pages() async throws {
         try await Self.with { receiving in

@@ -83,16 +83,60 @@ import Testing
         #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
     }
 
-    @Test mutating func `an application that ends while it handles a response is started again, three times in all`() {
-        self.add("1", to: Self.local)
+    @Test mutating func `an application that ends while it handles responses is started again, three times in all`() {
+        for id in ["1", "2"] { self.add(id, to: Self.local) }
         for _ in 0..<ResponseRouting.maxStarts {
             #expect(self.routing.next() == .start(application: "calendar"))
+            #expect(self.routing.next() == nil)
             self.routing.connected(self.one.link, of: Self.local, receivesAll: true)
             #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
             self.routing.sent("1", over: self.one.link, .lost)
         }
         #expect(self.routing.next() == nil)
-        // The user starts it.
+        // The user responds once more, or starts it.
+        self.add("3", to: Self.local)
+        #expect(self.routing.next() == .start(application: "calendar"))
+        self.routing.connected(self.two.link, of: Self.local, receivesAll: true)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
+    }
+
+    @Test mutating func `a response is sent over one connection at a time`() {
+        self.routing.connected(self.one.link, of: Self.local, receivesAll: true)
+        self.add("1", to: Self.local)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
+        // A second process of the application.
+        self.routing.connected(self.two.link, of: Self.local, receivesAll: true)
+        #expect(self.routing.claim(["1"], of: Self.local, by: self.two.link) == 1)
+        #expect(self.routing.next() == nil)
+        self.routing.ended(self.one.link)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
+    }
+
+    @Test mutating func `a response whose connection has ended is not bound to one with the same identifier`() {
+        self.routing.connected(self.one.link, of: Self.remote, receivesAll: false)
+        self.add("1", link: self.one)
+        _ = self.routing.next()
+        self.routing.sent("1", over: self.one.link, .lost)
+        // Another response to a notification of the same connection, before its end is reported.
+        self.add("2", link: self.one)
+        self.routing.ended(self.one.link)
+        let other = NotificationSender(systemID: "other", application: "a")
+        self.routing.connected(self.one.link, of: other, receivesAll: true)
+        #expect(self.routing.next() == nil)
+        self.routing.connected(self.two.link, of: Self.remote, receivesAll: true)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
+        self.routing.sent("1", over: self.two.link, .taken)
+        #expect(self.routing.next() == .send(Self.response("2", to: "2"), over: self.two.link))
+    }
+
+    @Test mutating func `a postponed response goes over the next connection at once`() {
+        self.routing.connected(self.one.link, of: Self.local, receivesAll: true)
+        self.add("1", to: Self.local)
+        _ = self.routing.next()
+        self.routing.sent("1", over: self.one.link, .postponed)
+        #expect(self.routing.next() == nil)
+        self.routing.ended(self.one.link)
+        #expect(self.routing.next() == .start(application: "calendar"))
         self.routing.connected(self.two.link, of: Self.local, receivesAll: true)
         #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
     }
@@ -100,22 +144,27 @@ import Testing
     @Test mutating func `responses to one system, whatever its applications, take no room from another`() throws {
         for number in 0..<ResponseRouting.maxPerHolder {
             let sender = NotificationSender(systemID: "s", application: "a\(number)")
-            try self.routing.checkRoom(for: sender)
+            try self.routing.checkRoom(for: sender, link: nil)
             self.add("\(number)", to: sender)
         }
-        let error = #expect(throws: NotificationError.self) { try self.routing.checkRoom(for: Self.remote) }
+        let error = #expect(throws: NotificationError.self) {
+            try self.routing.checkRoom(for: Self.remote, link: nil)
+        }
         #expect(error?.code == .limitExceeded)
-        try self.routing.checkRoom(for: NotificationSender(systemID: "other", application: "a"))
+        try self.routing.checkRoom(for: NotificationSender(systemID: "other", application: "a"), link: nil)
+        // One that waits for its answer receives it.
+        self.routing.connected(self.one.link, of: Self.remote, receivesAll: false)
+        try self.routing.checkRoom(for: Self.remote, link: self.one.link)
     }
 
     @Test mutating func `other systems together take no room from this one`() throws {
         for number in 0..<ResponseRouting.max {
-            self.add("\(number)", to: NotificationSender(systemID: "\(number % 8)", application: "a"))
+            self.add("\(number)", to: NotificationSender(systemID: "\(number % 16)", application: "a"))
         }
+        try self.routing.checkRoom(for: Self.local, link: nil)
         #expect(throws: NotificationError.self) {
-            try self.routing.checkRoom(for: NotificationSender(systemID: "new", application: "a"))
+            try self.routing.checkRoom(for: NotificationSender(systemID: "new", application: "a"), link: nil)
         }
-        try self.routing.checkRoom(for: Self.local)
     }
 
     @Test mutating func `a response waits for its sender for 30 days`() {

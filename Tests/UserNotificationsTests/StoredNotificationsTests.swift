@@ -193,20 +193,16 @@ import ValueSets
     func tooManyResponses() async throws {
         try await DiscoveryStage.with { stage in
             let daemon = try await Daemon(stage, StepStore())
-            for number in 0...64 {
-                _ = try await daemon.receiver.schedule(Self.message("\(number)", after: 1), by: Self.sender)
-                try await stage.clock.advance(by: .seconds(2))
-                let key = try #require(await daemon.receiver.list().first?.key)
-                guard number == 64 else {
-                    try await daemon.receiver.respond(key, "yes", text: nil)
-                    continue
-                }
-                let error = await #expect(throws: NotificationError.self) {
-                    try await daemon.receiver.respond(key, "yes", text: nil)
-                }
-                #expect(error?.code == .limitExceeded)
-                #expect(await daemon.receiver.list().map(\.key) == [key])
+            for number in 0..<64 {
+                let key = try await daemon.show("\(number)", stage)
+                try await daemon.receiver.respond(key, "yes", text: nil)
             }
+            let key = try await daemon.show("last", stage)
+            let error = await #expect(throws: NotificationError.self) {
+                try await daemon.receiver.respond(key, "yes", text: nil)
+            }
+            #expect(error?.code == .limitExceeded)
+            #expect(await daemon.receiver.list().map(\.key) == [key])
             daemon.crash()
         }
     }

@@ -48,4 +48,37 @@ import Testing
         self.unsaved.failed(second, isKept: false)
         #expect(self.unsaved.begin([]).changes == [.remove(.received, key: "a")])
     }
+
+    @Test mutating func `what was on its way counts again if its successor is not to be stored`() {
+        let first = self.unsaved.begin([.remove(.pending, key: "a")])
+        let second = self.unsaved.begin([Self.put("b", 1), .put(Self.pending("a"))])
+        self.unsaved.failed(first, isKept: true)
+        self.unsaved.failed(second, isKept: false)
+        #expect(self.unsaved.begin([]).changes == [.remove(.pending, key: "a")])
+    }
+
+    @Test mutating func `what was on its way and has arrived does not count again`() {
+        let first = self.unsaved.begin([.remove(.pending, key: "a")])
+        let second = self.unsaved.begin([.put(Self.pending("a"))])
+        self.unsaved.succeeded(first)
+        self.unsaved.failed(second, isKept: false)
+        #expect(!self.unsaved.hasFailed && self.unsaved.count == 0)
+    }
+
+    @Test mutating func `a store that fails for ever costs a bounded amount of memory, and no notification that waits`()
+    {
+        self.unsaved.failed(self.unsaved.begin([Self.put("waits", 1)]), isKept: true)
+        for number in 0..<(2 * UnsavedChanges.max) {
+            let record = NotificationRecord(.history, key: "\(number)", date: .distantPast, body: [0])
+            let batch = self.unsaved.begin([.remove(.received, key: "\(number)"), .put(record)])
+            self.unsaved.failed(batch, isKept: true)
+            guard number % 512 == 0 else { continue }
+            #expect(self.unsaved.count <= UnsavedChanges.max)
+        }
+        #expect(self.unsaved.begin([]).changes.contains(Self.put("waits", 1)))
+    }
+
+    private static func pending(_ key: String) -> NotificationRecord {
+        NotificationRecord(.pending, key: key, date: Date(timeIntervalSince1970: 0), body: [])
+    }
 }

@@ -46,18 +46,34 @@ package final class ApplicationTopic: Sendable {
     ///   long, with ``RemoteSystemError/Code/localResources`` if the application has too many records. Nothing is
     ///   changed then.
     package func put(_ key: String, _ record: ValueSet) throws(RemoteSystemError) {
-        guard (1...Self.maxKeyBytes).contains(key.utf8.count), !key.utf8.contains(UInt8(ascii: "/")) else {
-            throw .invalidArgument("A record's key has 1 to \(Self.maxKeyBytes) bytes and no slash.")
+        try self.update(putting: [key: record])
+    }
+
+    /// Adds, replaces and removes records. Peers receive all changes together.
+    ///
+    /// - Throws: as ``put(_:_:)``. Nothing is changed then.
+    package func update(
+        putting records: [String: ValueSet],
+        removing removed: Set<String> = []
+    ) throws(RemoteSystemError) {
+        guard !records.isEmpty || !removed.isEmpty else { return }
+        var lengths: [String: Int] = [:]
+        for (key, record) in records {
+            guard (1...Self.maxKeyBytes).contains(key.utf8.count), !key.utf8.contains(UInt8(ascii: "/")) else {
+                throw .invalidArgument("A record's key has 1 to \(Self.maxKeyBytes) bytes and no slash.")
+            }
+            let length = (try? record.encodedSize(limits: ValueSetLimits(depth: StateLimits.recordDepth))) ?? .max
+            guard length <= StateLimits.recordBytes else {
+                throw .invalidArgument("A published record has at most \(StateLimits.recordBytes) bytes.")
+            }
+            lengths[key] = length + key.utf8.count
         }
-        let length = (try? record.encodedSize(limits: ValueSetLimits(depth: StateLimits.recordDepth))) ?? .max
-        guard length <= StateLimits.recordBytes else {
-            throw .invalidArgument("A published record has at most \(StateLimits.recordBytes) bytes.")
-        }
-        let bytes = length + key.utf8.count
         try self.state.withLock { state throws(RemoteSystemError) in
-            let others = state.bytes.values.reduce(0, +) - (state.bytes[key] ?? 0)
-            guard others + bytes <= Self.maxBytes, state.records[key] != nil || state.records.count < Self.maxRecords
-            else {
+            var (all, bytes) = (state.records, state.bytes)
+            for key in removed { (all[key], bytes[key]) = (nil, nil) }
+            all.merge(records) { $1 }
+            bytes.merge(lengths) { $1 }
+            guard all.count <= Self.maxRecords, bytes.values.reduce(0, +) <= Self.maxBytes else {
                 throw RemoteSystemError(
                     .localResources,
                     """
@@ -67,9 +83,8 @@ package final class ApplicationTopic: Sendable {
                     side: .local
                 )
             }
-            state.records[key] = record
-            state.bytes[key] = bytes
-            state.publish?(state.records)
+            (state.records, state.bytes) = (all, bytes)
+            state.publish?(all)
         }
     }
 

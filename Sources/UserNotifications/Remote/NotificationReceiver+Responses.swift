@@ -12,6 +12,10 @@ extension NotificationReceiver {
         _ action: NotificationActionIdentifier,
         _ text: String?
     ) async {
+        let end: NotificationEnd = action == .dismiss ? .dismissed : .answered
+        guard !entry.notification.isOneWay else {
+            return await self.commitOrLog { () throws(NotificationError) in try self.changes(ending: [entry], end) }
+        }
         let response = NotificationResponse(
             id: UUID().uuidString.lowercased(),
             requestIdentifier: entry.notification.request.identifier,
@@ -23,7 +27,7 @@ extension NotificationReceiver {
         // Together, so that an answer is neither lost nor asked for again.
         await self.commitOrLog { () throws(NotificationError) in
             [.put(try NotificationRecord(response, to: entry.sender, date: date))]
-                + (try self.changes(ending: [entry], action == .dismiss ? .dismissed : .answered))
+                + (try self.changes(ending: [entry], end))
         }
         self.sendResponses()
     }

@@ -183,16 +183,16 @@ extension NotificationReceiver {
             self.unsaved.succeeded(batch)
         } catch {
             self.unsaved.failed(batch, isKept: false)
+            if self.unsaved.hasFailed { self.saveLater() }
             throw error
         }
     }
 
     /// Stores changes whose failure is not the caller's concern. They are stored later then.
     func commitOrLog(_ changes: () throws(NotificationError) -> [NotificationStoreChange]) async {
-        guard let store else { return }
         do throws(NotificationError) {
             let changes = try changes()
-            guard !changes.isEmpty || self.unsaved.hasFailed else { return }
+            guard let store, !changes.isEmpty || self.unsaved.hasFailed else { return }
             let batch = self.unsaved.begin(changes)
             do throws(NotificationError) {
                 try await store.commit(batch.changes)

@@ -122,7 +122,7 @@ extension NotificationReceiver {
             self.setAlarm()
             self.report(NotificationEnd.dismissed.rawValue, entry)
             let isReported = entry.notification.category?.options.contains(.customDismissAction) == true
-            guard isReported, (try? self.routing.checkRoom(for: entry.sender)) != nil else {
+            guard isReported, (try? self.routing.checkRoom(for: entry.sender, link: entry.link)) != nil else {
                 // It is gone from the screen, also if its sender does not learn that.
                 return await self.commitOrLog { () throws(NotificationError) in
                     try self.changes(ending: [entry], .dismissed)

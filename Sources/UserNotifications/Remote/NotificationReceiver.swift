@@ -221,7 +221,8 @@ package actor NotificationReceiver: Service {
         _ action: NotificationActionIdentifier,
         text: String?
     ) async throws(NotificationError) -> ReceivedNotifications.Entry {
-        if let sender = self.received[key]?.sender { try self.routing.checkRoom(for: sender) }
+        let checked = try self.received.check(key, action, text: text)
+        if !checked.notification.isOneWay { try self.routing.checkRoom(for: checked.sender, link: checked.link) }
         let entry = try self.received.respond(key, action, text: text)
         self.setAlarm()
         self.report(NotificationEnd.answered.rawValue, entry)
@@ -262,7 +263,11 @@ package actor NotificationReceiver: Service {
     func setAlarm() {
         self.alarm?.cancel()
         let date = self.pending.next.map { WallClockWatch.instant(of: $0, self.clock) }
-        guard let next = [self.received.nextExpiration, date].compactMap(\.self).min() else {
+        // It need not be exact, and the clock may be set.
+        let late = self.routing.nextExpiration.map { date in
+            self.clock.now + .seconds(min(max(date.timeIntervalSince(self.clock.date), 60), 86_400))
+        }
+        guard let next = [self.received.nextExpiration, date, late].compactMap(\.self).min() else {
             self.alarm = nil
             return
         }

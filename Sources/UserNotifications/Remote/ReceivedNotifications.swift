@@ -228,6 +228,19 @@ struct ReceivedNotifications {
         _ action: NotificationActionIdentifier,
         text: String?
     ) throws(NotificationError) -> Entry {
+        let entry = try self.check(key, action, text: text)
+        self.remove(key)
+        return entry
+    }
+
+    /// Checks what the user does with a notification.
+    ///
+    /// - Throws: ``NotificationError`` if it is gone, or does not have the action.
+    func check(
+        _ key: String,
+        _ action: NotificationActionIdentifier,
+        text: String?
+    ) throws(NotificationError) -> Entry {
         guard let entry = self.entries[key] else {
             throw NotificationError(
                 .requestUnknown,
@@ -250,7 +263,6 @@ struct ReceivedNotifications {
             }
             try FieldCheck.text(text, "text", max: NotificationLimits.userTextBytes)
         }
-        self.remove(key)
         return entry
     }
 }

@@ -14,14 +14,18 @@ public struct RemoteNotification: Sendable, Hashable {
     /// The sender's name as the user sees it; `nil` for its application id. Defaults to `nil`.
     public var applicationName: String?
     /// The time after which the receiving system withdraws the notification, in whole seconds. Defaults to `nil`: it
-    /// stays until the user responds or the sender withdraws it. Valid range: 1 s–30 days.
+    /// stays until the user responds or the sender withdraws it; with a ``deliveryID`` for at most 30 days.
+    /// Valid range: 1 s–30 days.
     public var expiration: Duration?
+    /// Whether the sender takes no responses, for example because it ends once it has sent the notification. A response
+    /// of the user then only ends the notification. Defaults to `false`.
+    public var isOneWay: Bool
     /// Identifies the notification on all systems of the user that receive it. When the user responds to it on one of
     /// them, dismisses it, or the sender withdraws it there, it disappears from the others, also from those that are
     /// away at that time. Defaults to a new id; `nil` for a notification that ends on each system by itself.
     ///
-    /// A notification that has ended is withheld when it is sent again with the same id. To remind the user, send it
-    /// with a new one. The system then withdraws it by itself after 30 days at the latest.
+    /// A notification that has ended is withheld when it is sent again with the same id. To remind the user, or to send
+    /// another one, use a new id. With an id, each system withdraws the notification after 30 days at the latest.
     public var deliveryID: UUID?
     /// Whether the receiving application may change the content before it is shown. Defaults to `false`.
     public var isMutable: Bool
@@ -38,6 +42,7 @@ public struct RemoteNotification: Sendable, Hashable {
         self.category = category
         self.applicationName = nil
         self.expiration = nil
+        self.isOneWay = false
         self.deliveryID = UUID()
         self.isMutable = false
         self.isContentAvailable = false
@@ -112,6 +117,7 @@ extension RemoteNotification {
         if let category { set["Category"] = .dictionary(category.valueSet) }
         set.put(self.applicationName, "Name")
         if let expiration { set["ExpiresIn"] = .integer(expiration.components.seconds) }
+        if self.isOneWay { set["OneWay"] = true }
         if let deliveryID { set["Delivery"] = .uuid(deliveryID) }
         if self.isMutable { set["Mutable"] = true }
         if self.isContentAvailable { set["ContentAvailable"] = true }
@@ -181,6 +187,7 @@ extension RemoteNotification {
         }
         self.applicationName = try reader.string("Name")
         self.expiration = try reader.int("ExpiresIn").map { .seconds($0) }
+        self.isOneWay = try reader.bool("OneWay") ?? false
         self.deliveryID = try reader.uuid("Delivery")
         self.isMutable = try reader.bool("Mutable") ?? payload?.isMutable ?? false
         self.isContentAvailable = try reader.bool("ContentAvailable") ?? payload?.isContentAvailable ?? false

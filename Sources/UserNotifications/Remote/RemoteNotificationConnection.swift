@@ -15,7 +15,8 @@ internal import ValueSets
 /// ```
 ///
 /// The system is authenticated and has authorised this system before it reads a notification. Notifications stay on it
-/// after the connection has ended; a later connection of the same application receives their responses.
+/// after the connection has ended; a later connection of the same application receives their responses after
+/// ``resume(_:)``.
 public final class RemoteNotificationConnection: Sendable {
     /// The name of the service that receives notifications, for grants to linked accounts.
     public static let service = NotificationMessage.service
@@ -105,7 +106,8 @@ public final class RemoteNotificationConnection: Sendable {
 
     /// Receives the responses to notifications that an earlier connection has sent.
     ///
-    /// - Parameter identifiers: The identifiers of the requests to ask for. At most 64. Defaults to none.
+    /// - Parameter identifiers: The identifiers of the requests to ask for. At most 64. Defaults to none: from now on,
+    ///   the connection receives all responses of the application that no other connection waits for.
     /// - Returns: Which of them still wait for the user, and how many responses follow.
     /// - Throws: `RemoteSystemError` if the system did not respond; `CancellationError`.
     @discardableResult

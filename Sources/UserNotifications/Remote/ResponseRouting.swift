@@ -32,9 +32,9 @@ struct ResponseRouting {
         var date: Date
         /// The connection over which its notification came.
         var link: Link?
+        /// The connection over which it is being sent.
+        var sending: Link?
         var isPostponed = false
-        /// How often its application was started for it.
-        var startCount = 0
     }
 
     private struct State {
@@ -56,15 +56,21 @@ struct ResponseRouting {
     private var links: [Link: State] = [:]
     /// The connection of each sender that receives all its responses.
     private var general: [NotificationSender: Link] = [:]
+    /// The applications that are being started, and how often each was since the last response came or was taken.
+    private var starting: Set<NotificationSender> = []
+    private var starts: [NotificationSender: Int] = [:]
 
+    /// - Parameter link: the connection over which the notification came; `nil` if it has ended. A response that a
+    ///   connection receives at once needs no room.
     /// - Throws: ``NotificationError`` with `limitExceeded` if too many responses wait for their senders.
-    func checkRoom(for sender: NotificationSender) throws(NotificationError) {
+    func checkRoom(for sender: NotificationSender, link: Link?) throws(NotificationError) {
+        guard self.link(link, of: sender) == nil else { return }
         let holder = self.waiting.count { $0.sender.quotaHolder == sender.quotaHolder }
         let all = self.waiting.count { $0.sender.isLocal == sender.isLocal }
         guard holder < Self.maxPerHolder, all < Self.max else {
             throw NotificationError(
                 .limitExceeded,
-                "Too many responses wait for the sender, which is away. Respond when it is back."
+                "Too many responses wait for the sender, which is away. Respond when it is back, or dismiss it."
             )
         }
     }
@@ -72,6 +78,16 @@ struct ResponseRouting {
     /// - Parameter link: the connection over which the notification came; `nil` if it has ended.
     mutating func add(_ response: NotificationResponse, to sender: NotificationSender, at date: Date, link: Link?) {
         self.waiting.append(Waiting(response: response, sender: sender, date: date, link: link))
+        // One that did not connect is started again for its next response.
+        self.starting.remove(sender)
+        self.starts[sender] = nil
+    }
+
+    /// The connection that receives a response.
+    private func link(_ link: Link?, of sender: NotificationSender) -> Link? {
+        // An identifier may have become that of a connection of another sender.
+        if let link, self.links[link]?.sender == sender { return link }
+        return self.general[sender]
     }
 
     /// A sender has sent something over a connection.
@@ -82,6 +98,7 @@ struct ResponseRouting {
         if self.links[link] == nil { self.links[link] = State(sender: sender) }
         guard receivesAll else { return }
         self.general[sender] = link
+        self.starting.remove(sender)
         self.retry(sender)
     }
 
@@ -105,27 +122,34 @@ struct ResponseRouting {
     }
 
     mutating func ended(_ link: Link) {
+        // Another connection may get the same identifier.
+        for index in self.waiting.indices {
+            if self.waiting[index].link == link { self.waiting[index].link = nil }
+            if self.waiting[index].sending == link { self.waiting[index].sending = nil }
+        }
         guard let state = self.links.removeValue(forKey: link) else { return }
         if self.general[state.sender] == link { self.general[state.sender] = nil }
-        // Another connection may get the same identifier.
-        for index in self.waiting.indices where self.waiting[index].link == link { self.waiting[index].link = nil }
+        self.starting.remove(state.sender)
+        self.retry(state.sender)
     }
 
     /// What to do next. Each connection carries one response at a time, in their order.
     mutating func next() -> Step? {
-        for index in self.waiting.indices where !self.waiting[index].isPostponed {
+        for index in self.waiting.indices {
             let item = self.waiting[index]
-            if let link = item.link ?? self.general[item.sender] {
+            guard !item.isPostponed, item.sending == nil else { continue }
+            if let link = self.link(item.link, of: item.sender) {
                 guard self.links[link]?.isSending == false else { continue }
                 self.links[link]?.isSending = true
+                self.waiting[index].sending = link
                 return .send(item.response, over: link)
             }
-            guard item.sender.isLocal, item.startCount < Self.maxStarts else { continue }
+            let count = self.starts[item.sender, default: 0]
             // It connects when it runs. Its other responses go along.
-            for other in self.waiting.indices where self.waiting[other].sender == item.sender {
-                self.waiting[other].isPostponed = true
+            guard item.sender.isLocal, count < Self.maxStarts, self.starting.insert(item.sender).inserted else {
+                continue
             }
-            self.waiting[index].startCount += 1
+            self.starts[item.sender] = count + 1
             return .start(application: item.sender.application)
         }
         return nil
@@ -134,12 +158,13 @@ struct ResponseRouting {
     /// A response was sent.
     mutating func sent(_ id: String, over link: Link, _ outcome: Outcome) {
         self.links[link]?.isSending = false
+        guard let index = self.waiting.firstIndex(where: { $0.response.id == id }) else { return }
+        self.waiting[index].sending = nil
         switch outcome {
-        case .taken, .refused: self.waiting.removeAll { $0.response.id == id }
-        case .postponed:
-            for index in self.waiting.indices where self.waiting[index].response.id == id {
-                self.waiting[index].isPostponed = true
-            }
+        case .taken, .refused:
+            let sender = self.waiting.remove(at: index).sender
+            self.starts[sender] = nil
+        case .postponed: self.waiting[index].isPostponed = true
         case .lost: self.ended(link)
         }
     }
@@ -157,6 +182,9 @@ struct ResponseRouting {
         self.retry(sender)
     }
 
+    /// The date at which the next response has waited too long.
+    var nextExpiration: Date? { self.waiting.lazy.map { $0.date + Self.life }.min() }
+
     /// Removes the responses whose sender did not come back in time.
     ///
     /// - Returns: their ids.
@@ -172,6 +200,8 @@ struct ResponseRouting {
     private mutating func remove(_ isOver: (Waiting) -> Bool) -> [String] {
         let ids = self.waiting.filter(isOver).map(\.response.id)
         self.waiting.removeAll(where: isOver)
+        let senders = Set(self.waiting.map(\.sender))
+        self.starts = self.starts.filter { senders.contains($0.key) }
         return ids
     }
 }

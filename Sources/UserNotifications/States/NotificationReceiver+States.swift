@@ -15,6 +15,8 @@ extension NotificationReceiver {
         _ status: NotificationState.Status
     ) throws(NotificationError) -> [NotificationStoreChange] {
         let date = self.clock.date
+        // A linked account could fill the table with what it withdraws.
+        let entries = entries.filter { status != .withdrawn || $0.sender.linkedAccountID == nil }
         let ended = entries.compactMap(\.stateKey).map { ($0, NotificationState(status: status, date: date)) }
         return try self.take(Dictionary(ended) { first, _ in first })
     }
@@ -45,43 +47,38 @@ extension NotificationReceiver {
     /// Why a notification is not shown that has ended already; `nil` if it has not.
     func end(of notification: RemoteNotification, from sender: NotificationSender) -> NotificationDelivery? {
         guard let id = notification.deliveryID,
-            let state = self.states[NotificationState.Key(systemID: sender.systemID, deliveryID: id)]
+            self.states[NotificationState.Key(systemID: sender.systemID, deliveryID: id)] != nil
         else { return nil }
-        return NotificationDelivery(.withheld, reason: state.status.reason)
+        // A sender learns what the user has done from responses only.
+        return NotificationDelivery(.withheld, reason: "It has ended on one of the user's systems.")
     }
 
     /// Publishes what an earlier process has stored.
-    func publishRestoredStates() {
-        for (key, state) in self.states.all { self.publish(state, key) }
-    }
+    func publishRestoredStates() { self.publish(self.states.all, removing: []) }
 
     /// - Returns: what is to be stored.
     private func take(
         _ incoming: [NotificationState.Key: NotificationState]
     ) throws(NotificationError) -> [NotificationStoreChange] {
         let change = self.states.merge(incoming, at: self.clock.date)
-        for key in change.dropped { self.stateTopic.remove(key.text) }
-        for (key, state) in change.put { self.publish(state, key) }
+        self.publish(change.put, removing: change.dropped)
         var changes = change.dropped.map { NotificationStoreChange.remove(.state, key: $0.text) }
         for (key, state) in change.put { changes.append(.put(try NotificationRecord(state, of: key))) }
         return changes
     }
 
-    private func publish(_ state: NotificationState, _ key: NotificationState.Key) {
+    private func publish(
+        _ states: [NotificationState.Key: NotificationState],
+        removing dropped: Set<NotificationState.Key>
+    ) {
+        let records = states.map { ($0.key.text, $0.value.valueSet) }
         do throws(RemoteSystemError) {
-            try self.stateTopic.put(key.text, state.valueSet)
+            try self.stateTopic.update(
+                putting: Dictionary(records) { first, _ in first },
+                removing: Set(dropped.map(\.text))
+            )
         } catch {
-            self.logger.warning("The end of a notification is not published", metadata: ["reason": "\(error)"])
-        }
-    }
-}
-
-extension NotificationState.Status {
-    fileprivate var reason: String {
-        switch self {
-        case .withdrawn: "It was withdrawn or replaced before."
-        case .dismissed: "The user has dismissed it."
-        case .activated: "The user has responded to it."
+            self.logger.warning("The ends of notifications are not published", metadata: ["reason": "\(error)"])
         }
     }
 }

@@ -31,11 +31,9 @@ struct NotificationState: Sendable, Hashable {
     /// The date at which it ended, by the clock of the system on which it ended.
     var date: Date
 
-    /// The state that counts of this one and another. Neither the order nor the number of merges matters.
-    func merged(with other: Self) -> Self {
-        if self.status != other.status { return self.status > other.status ? self : other }
-        return self.date <= other.date ? self : other
-    }
+    /// The state that counts of this one, which is known here, and another. Neither the order nor the number of merges
+    /// matters for the status. Clocks differ, so the date stays as it is known here.
+    func merged(with other: Self) -> Self { other.status > self.status ? other : self }
 }
 
 // MARK: The published form

@@ -10,7 +10,8 @@ internal import FoundationEssentials
 struct NotificationStates {
     typealias Key = NotificationState.Key
 
-    /// The maximum number of states. The oldest are forgotten first.
+    /// The maximum number of states. What senders have withdrawn is forgotten first, because they may do that as often
+    /// as they want, and then the oldest.
     static let max = 1024
     /// A state is known for longer than a notification waits, so that none comes back.
     static let life: TimeInterval = 31 * 86_400
@@ -59,7 +60,10 @@ struct NotificationStates {
         let tooMany = self.states.count - old.count - Self.max
         guard tooMany > 0 else { return old }
         let young = self.states.filter { now.timeIntervalSince($0.value.date) < Self.life }
-        return old
-            + young.sorted { ($0.value.date, $0.key.text) < ($1.value.date, $1.key.text) }.prefix(tooMany).map(\.key)
+        let order = young.sorted { first, second in
+            if first.value.status != second.value.status { return first.value.status < second.value.status }
+            return (first.value.date, first.key.text) < (second.value.date, second.key.text)
+        }
+        return old + order.prefix(tooMany).map(\.key)
     }
 }

@@ -19,67 +19,111 @@ struct UnsavedChanges {
         }
     }
 
-    private struct Unsaved {
+    private struct Change {
         var change: NotificationStoreChange
-        /// The commit that it is on its way with.
+        /// The commit that it is on its way with, or has failed with.
         var batch: UInt64
-        var isOnItsWay = true
+        var hasFailed = false
+    }
+
+    private struct Unsaved {
+        var last: Change
+        /// The one before, while it is not in the store. It counts again if the last one is not to be stored.
+        var previous: Change?
     }
 
     /// Changes that are stored together.
     struct Batch {
         fileprivate var number: UInt64
-        fileprivate var own: [Record: NotificationStoreChange] = [:]
-        /// What failed earlier, for records that this batch changes.
-        fileprivate var replaced: [Record: NotificationStoreChange] = [:]
+        /// The records that its caller changes.
+        fileprivate var own: Set<Record>
         /// The changes, with those that failed earlier.
         fileprivate(set) var changes: [NotificationStoreChange] = []
     }
+
+    /// The maximum number of changes that are kept for later. Beyond it the history is given up, and then how
+    /// notifications have ended.
+    static let max = 4096
 
     private var unsaved: [Record: Unsaved] = [:]
     private var lastNumber: UInt64 = 0
 
     /// Whether a change waits to be stored again.
-    var hasFailed: Bool { self.unsaved.values.contains { !$0.isOnItsWay } }
+    var hasFailed: Bool { self.unsaved.values.contains { $0.last.hasFailed } }
+
+    /// The number of changes that are not in the store.
+    var count: Int { self.unsaved.count }
 
     /// Begins to store changes, and those that failed earlier.
     mutating func begin(_ changes: [NotificationStoreChange]) -> Batch {
         self.lastNumber += 1
-        var batch = Batch(number: self.lastNumber)
+        var batch = Batch(number: self.lastNumber, own: Set(changes.map { Record($0) }))
         for change in changes {
-            let record = Record(change)
-            if let earlier = self.unsaved[record], !earlier.isOnItsWay { batch.replaced[record] = earlier.change }
-            batch.own[record] = change
-            self.unsaved[record] = Unsaved(change: change, batch: batch.number)
+            let (record, new) = (Record(change), Change(change: change, batch: batch.number))
+            let last = self.unsaved[record]?.last
+            // Of two changes of one record in one batch the later one counts.
+            let previous = last?.batch == batch.number ? self.unsaved[record]?.previous : last
+            self.unsaved[record] = Unsaved(last: new, previous: previous)
         }
-        for (record, earlier) in self.unsaved where !earlier.isOnItsWay {
-            self.unsaved[record] = Unsaved(change: earlier.change, batch: batch.number)
+        for (record, unsaved) in self.unsaved where unsaved.last.hasFailed {
+            self.unsaved[record]?.last = Change(change: unsaved.last.change, batch: batch.number)
         }
-        batch.changes = self.unsaved.values.filter { $0.batch == batch.number }.map(\.change)
+        batch.changes = self.unsaved.values.map(\.last).filter { $0.batch == batch.number }.map(\.change)
         // After what they may remove.
         batch.changes.sort { !$0.isPruning && $1.isPruning }
         return batch
     }
 
     mutating func succeeded(_ batch: Batch) {
-        for (record, unsaved) in self.unsaved where unsaved.batch == batch.number { self.unsaved[record] = nil }
+        for (record, unsaved) in self.unsaved {
+            if unsaved.last.batch == batch.number { self.unsaved[record] = nil }
+            if unsaved.previous?.batch == batch.number { self.unsaved[record]?.previous = nil }
+        }
     }
 
-    /// - Parameter isKept: whether the batch's own changes are stored later. Otherwise its caller reports the failure.
+    /// - Parameter isKept: whether the changes are stored later. Otherwise the caller reports the failure of its own,
+    ///   and only those that failed earlier are kept.
     mutating func failed(_ batch: Batch, isKept: Bool) {
-        for (record, unsaved) in self.unsaved where unsaved.batch == batch.number {
-            self.unsaved[record]?.isOnItsWay = false
-            guard !isKept, batch.own[record] != nil else { continue }
-            self.unsaved[record] = batch.replaced[record].map {
-                Unsaved(change: $0, batch: batch.number, isOnItsWay: false)
+        for (record, unsaved) in self.unsaved {
+            let isKept = isKept || !batch.own.contains(record)
+            if unsaved.last.batch == batch.number {
+                if isKept {
+                    self.unsaved[record]?.last.hasFailed = true
+                } else {
+                    self.unsaved[record] = unsaved.previous.map { Unsaved(last: $0) }
+                }
+            }
+            if unsaved.previous?.batch == batch.number {
+                if isKept {
+                    self.unsaved[record]?.previous?.hasFailed = true
+                } else {
+                    self.unsaved[record]?.previous = nil
+                }
             }
         }
+        self.giveUpSome()
+    }
+
+    private mutating func giveUpSome() {
+        for kind in [NotificationRecord.Kind.history, .state] where self.unsaved.count > Self.max {
+            self.unsaved = self.unsaved.filter { $0.key.kind != kind || !$0.value.last.hasFailed }
+        }
+        // What was answered may be shown once more after a restart.
+        let excess = self.unsaved.count - Self.max
+        guard excess > 0 else { return }
+        let failed = self.unsaved.filter { $0.value.last.hasFailed && $0.value.last.change.isRemoval }
+        for record in failed.keys.prefix(excess) { self.unsaved[record] = nil }
     }
 }
 
 extension NotificationStoreChange {
     fileprivate var isPruning: Bool {
         guard case .prune = self else { return false }
+        return true
+    }
+
+    fileprivate var isRemoval: Bool {
+        guard case .remove = self else { return false }
         return true
     }
 }

@@ -78,7 +78,9 @@ struct NotifyCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let notification = try self.content.notification(reportsDismissal: self.wait != nil)
+        var notification = try self.content.notification(reportsDismissal: self.wait != nil)
+        // The command has ended when the user responds.
+        notification.isOneWay = self.wait == nil
         let configuration = RemoteSystemsConfiguration(
             "notify",
             self.network,

@@ -122,6 +122,11 @@ extension Topic {
                                  pending        repeats
           cancelled              notifications  count
                                  cancel
+          history                notifications  key id title subtitle body
+                                 history        application sender systemID system end
+                                                ended arrived
+          deleted                notifications
+                                 history
           permission             notifications  permission system application
                                  permit
           topic                  topic          topic text
