@@ -63,7 +63,7 @@ extension SystemTests {
                 ]
                 for application in offering { try await application.reached("offering") }
                 let data = "\(b.host.directory)/data"
-                let reader = Application(file: "\(b.host.directory)/test.reader")
+                let reader = ProbedApplication(file: "\(b.host.directory)/test.reader")
                 try b.install(
                     "test.reader",
                     [
@@ -164,7 +164,7 @@ extension SystemTests {
             try await SimulatedNetwork.with { network in
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
-                var pairs: [String: (origin: Application, receiver: Application)] = [:]
+                var pairs: [String: (origin: ProbedApplication, receiver: ProbedApplication)] = [:]
                 for step in ["waiting", "save", "received", "stream"] {
                     let isReceivers = step == "received"
                     pairs[step] = (
@@ -389,146 +389,5 @@ extension SystemTests {
                 try await receiving.reached(Self.restored)
             }
         }
-    }
-}
-
-/// A running `activity-probe`, and the steps that it has recorded.
-private struct Application {
-    let file: String
-    var process: ChildProcess?
-
-    var steps: [String] {
-        ((try? String(contentsOfFile: self.file, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
-    }
-
-    /// Waits until the application has recorded a step.
-    func reached(_ step: String) async throws {
-        do {
-            _ = try await eventually("the step '\(step)'", within: .seconds(60), every: .milliseconds(20)) {
-                self.steps.contains { $0.hasPrefix(step) } ? true : nil
-            }
-        } catch {
-            throw IntegrationError("\(error); recorded: \(self.steps)")
-        }
-    }
-
-    /// Waits until the command that lets this application continue an activity has failed. What the application waits
-    /// for is reported if it does not fail.
-    func letsFail(_ command: ChildProcess) async throws {
-        do {
-            let code = try await eventually("the end of the command", within: .seconds(60)) { command.exitCode }
-            #expect(code == 2, "\(command.lines)")
-        } catch {
-            Issue.record(
-                """
-                \(error); recorded: \(self.steps)
-                The command: \(await command.lastWords())
-                The application: \(await self.process?.lastWords() ?? "")
-                """
-            )
-        }
-    }
-
-    /// Lets an application go on that waits at a step.
-    func release() { _ = FileManager.default.createFile(atPath: "\(self.file).go", contents: nil) }
-
-    func kill() {
-        if let process { Glibc.kill(process.id, SIGKILL) }
-    }
-}
-
-extension Machine {
-    /// Starts an application that offers or continues activities.
-    fileprivate func application(
-        _ id: String,
-        offering type: String? = nil,
-        continuing types: String = "-",
-        stop step: String = "",
-        hold heldStep: String = "",
-        dead seconds: Int? = nil,
-        crowd count: Int? = nil,
-        around: [String] = []
-    ) throws -> Application {
-        let file = "\(self.host.directory)/\(id)"
-        var arguments = [
-            "env", "REMOTE_SYSTEMS_STATE=\(self.state)", try builtProgram("activity-probe"), id, file, "eth0", types,
-        ]
-        if let type { arguments.append("offer=\(type)") }
-        if !step.isEmpty { arguments.append("stop=\(step)") }
-        if !heldStep.isEmpty { arguments.append("hold=\(heldStep)") }
-        if let seconds { arguments.append("dead=\(seconds)") }
-        if let count { arguments.append("crowd=\(count)") }
-        return Application(file: file, process: try self.host.start(around + arguments, readsErrors: true))
-    }
-
-    /// Continues an activity with the command, once this machine lists an application for it.
-    fileprivate func continueActivity(
-        _ type: String,
-        _ options: String...
-    ) async throws -> (code: Int32, lines: [String]) {
-        let command = try self.command(["activities", "continue", type] + options)
-        let code = try await command.exit(within: .seconds(60))
-        return (code, try await command.allLines())
-    }
-
-    /// The output of `activities why-not`.
-    fileprivate func whyNot(_ type: String) async throws -> String {
-        let command = try self.command(["activities", "why-not", type])
-        _ = try await command.exit(within: .seconds(60))
-        return try await command.allLines().joined(separator: "\n")
-    }
-
-    /// Runs `remotesystems app`, which must succeed.
-    fileprivate func app(_ arguments: String..., data: String = "/nowhere") async throws {
-        let command = try self.host.start(
-            ["env", "XDG_DATA_HOME=\(data)", try builtProgram("remotesystems"), "app"] + arguments,
-            readsErrors: true
-        )
-        guard try await command.exit(within: .seconds(60)) == 0 else {
-            throw IntegrationError("app \(arguments) failed: \(await command.lastWords())")
-        }
-    }
-
-    /// Registers an application whose program is `activity-probe`.
-    ///
-    /// - Parameters:
-    ///   - key: the publisher's key; `nil` for an unsigned manifest.
-    ///   - program: the program that the manifest names. Defaults to `activity-probe`.
-    fileprivate func register(_ id: String, key: String?, program: String? = nil, in data: String) async throws {
-        let directory = "\(self.host.directory)/manifests"
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        let manifest = "\(directory)/\(id).json"
-        try? FileManager.default.removeItem(atPath: manifest)
-        try await self.app(
-            "init",
-            id,
-            "--exec",
-            try program ?? builtProgram("activity-probe"),
-            "--directory",
-            directory
-        )
-        if let key { try await self.app("sign", manifest, "--key", key) }
-        try await self.app("register", manifest, "--replace", data: data)
-    }
-
-    /// Starts the host daemon, and waits until it is ready.
-    fileprivate func startDaemon(data: String) async throws -> ChildProcess {
-        let daemon = try self.host.start(
-            [
-                "env", "XDG_DATA_HOME=\(data)", try builtProgram("remotesystems"), "host", "run", "--json",
-                "--state-directory", self.state,
-            ],
-            readsErrors: true
-        )
-        try await daemon.reported("ready", within: .seconds(15))
-        return daemon
-    }
-
-    fileprivate func install(_ id: String, _ program: [String], _ more: String, in data: String) throws {
-        let place = "\(data)/remote-systems/applications"
-        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
-        let exec = String(decoding: try JSONEncoder().encode(program), as: UTF8.self)
-        try #"{"id": "\#(id)", \#(more), "start": {"exec": \#(exec)}}"#
-            .write(toFile: "\(place)/\(id).json", atomically: true, encoding: .utf8)
     }
 }

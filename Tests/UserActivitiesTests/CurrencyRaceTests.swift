@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import RemoteSystems
+import RemoteSystemsTesting
 import Synchronization
 import Testing
 
@@ -76,5 +78,29 @@ import Testing
         #expect(activity.isCurrent)
         activity.resignCurrent()
         #expect(second.offered.withLock { $0.isEmpty })
+    }
+
+    @Test func `whatever happens at once, the record that is left is that of the current activity (H-20)`() async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let origin = ActivityOrigin(stage.configuration, UserActivityHost.Options())
+            origin.begin()
+            let activities = (0..<2).map { _ in UserActivity(type: "com.example.editing") }
+            for _ in 0..<500 {
+                await withTaskGroup { group in
+                    for activity in activities + activities {
+                        group.addTask { try? await origin.makeCurrent(activity) }
+                        group.addTask { origin.withdraw(activity) }
+                        group.addTask { origin.update(activity) }
+                    }
+                }
+                let left = Set(origin.topic.records.keys)
+                // It publishes the current activity, if there is one.
+                origin.permissionsChanged()
+                #expect(Set(origin.topic.records.keys) == left && left.count <= 1)
+            }
+            origin.end()
+            #expect(origin.topic.records.isEmpty)
+        }
     }
 }

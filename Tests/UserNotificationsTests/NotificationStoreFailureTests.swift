@@ -101,6 +101,27 @@ import ValueSets
         }
     }
 
+    @Test func `a receiver that has ended is released, and stores nothing more`() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            weak var receiver: NotificationReceiver?
+            do {
+                let daemon = try await Daemon(stage, store)
+                let key = try await daemon.show("tea", stage)
+                store.fail(NotificationError(.storeFailed, "The disk is full."))
+                try await daemon.receiver.respond(key, "yes", text: nil)
+                receiver = daemon.receiver
+                daemon.crash()
+            }
+            try await stage.clock.advance(by: .seconds(1))
+            try await stage.eventually("it is released") { receiver == nil }
+            store.fail(nil)
+            let steps = store.steps.count
+            try await stage.clock.advance(by: .seconds(120))
+            #expect(store.steps.count == steps)
+        }
+    }
+
     @Test func `a damaged permission denies, because the user had restricted the sender`() async throws {
         try await DiscoveryStage.with { stage in
             let store = StepStore()

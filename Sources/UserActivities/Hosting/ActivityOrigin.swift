@@ -38,6 +38,9 @@ final class ActivityOrigin: Sendable {
     private let clock: FeatureClock
     private let logger: Logger
     private let state = Mutex(State())
+    /// Held while a record is put or removed. Each change of the current activity is followed by that, so that the last
+    /// one leaves what is true.
+    private let publishing = Mutex(())
 
     init(
         _ configuration: RemoteSystemsConfiguration,
@@ -61,18 +64,26 @@ final class ActivityOrigin: Sendable {
         }
         timer?.cancel()
         current?.lostCurrency(at: self)
-        if let current { self.topic.remove(Self.key(current.id)) }
+        if let current { self.withdrawRecord(of: current) }
     }
 
     private static func key(_ id: UUID) -> String { id.uuidString.lowercased() }
 
     // MARK: The current activity
 
+    /// Removes the record of an activity that is not current any more.
+    private func withdrawRecord(of activity: UserActivity) {
+        self.publishing.withLock { _ in
+            // It may have become current again meanwhile.
+            if !self.isCurrent(activity) { self.topic.remove(Self.key(activity.id)) }
+        }
+    }
+
     /// Publishes the descriptor, and schedules its refresh or its end.
     private func publish(_ activity: UserActivity) throws(RemoteSystemError) {
         guard self.permissions.now.sending else {
             // It stays the application's current activity, and is offered when the user permits it.
-            self.topic.remove(Self.key(activity.id))
+            self.publishing.withLock { _ in self.topic.remove(Self.key(activity.id)) }
             return
         }
         let now = Date()
@@ -85,9 +96,13 @@ final class ActivityOrigin: Sendable {
         let seconds = min(own ?? .infinity, TimeInterval(self.lifetime))
         let (end, left) = (now + seconds, Int(seconds.rounded(.up)))
         let descriptor = ActivityDescriptor(activity, expirationDate: end, lifetime: .seconds(left))
-        try self.topic.put(Self.key(activity.id), descriptor.record)
-        // The offer may have ended since the caller looked; its record was removed before this one was put then.
-        guard self.isCurrent(activity) else { return self.topic.remove(Self.key(activity.id)) }
+        let isPublished = try self.publishing.withLock { _ throws(RemoteSystemError) in
+            // The offer may have ended since the caller looked.
+            guard self.isCurrent(activity) else { return false }
+            try self.topic.put(Self.key(activity.id), descriptor.record)
+            return true
+        }
+        guard isPublished else { return }
         let isFinal = own.map { $0 <= seconds } ?? false
         // A current activity without a date of its own is offered as long as it is current.
         let pause = isFinal ? Duration.seconds(left) : .seconds(max(left / 2, 1))
@@ -100,6 +115,7 @@ final class ActivityOrigin: Sendable {
             isFinal ? self.withdraw(activity) : try? self.publish(activity)
         }
         self.state.withLock { state in
+            guard state.current === activity else { return timer.cancel() }
             state.timer?.cancel()
             state.timer = timer
         }
@@ -204,7 +220,7 @@ final class ActivityOrigin: Sendable {
             return activity
         }
         guard let activity else { return }
-        self.topic.remove(Self.key(activity.id))
+        self.withdrawRecord(of: activity)
         activity.lostCurrency(at: self)
         activity.continued(by: receiver, clock: self.clock)
     }
@@ -282,7 +298,7 @@ extension ActivityOrigin: ActivityPublisher {
             throw error
         }
         if let former, !self.isCurrent(former) {
-            self.topic.remove(Self.key(former.id))
+            self.withdrawRecord(of: former)
             former.lostCurrency(at: self)
         }
     }
@@ -297,7 +313,7 @@ extension ActivityOrigin: ActivityPublisher {
             return state.releaseActivities()
         }
         guard released != nil else { return }
-        self.topic.remove(Self.key(activity.id))
+        self.withdrawRecord(of: activity)
         activity.lostCurrency(at: self)
     }
 
