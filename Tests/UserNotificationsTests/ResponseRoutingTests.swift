@@ -129,6 +129,20 @@ import Testing
         #expect(self.routing.next() == .send(Self.response("2", to: "2"), over: self.two.link))
     }
 
+    @Test mutating func `when one of two processes of an application ends, the other one receives its responses`() {
+        self.routing.connected(self.one.link, of: Self.local, receivesAll: true)
+        self.routing.connected(self.two.link, of: Self.local, receivesAll: true)
+        self.add("1", to: Self.local)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
+        self.routing.ended(self.two.link)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
+        // The lost connection's own report comes late.
+        self.routing.sent("1", over: self.two.link, .lost)
+        let three = Connection()
+        self.routing.connected(three.link, of: Self.local, receivesAll: true)
+        #expect(self.routing.next() == nil)
+    }
+
     @Test mutating func `a postponed response goes over the next connection at once`() {
         self.routing.connected(self.one.link, of: Self.local, receivesAll: true)
         self.add("1", to: Self.local)

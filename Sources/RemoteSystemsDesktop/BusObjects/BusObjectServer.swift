@@ -101,6 +101,9 @@ final class BusObjectServer: Sendable {
         if hasLeft { self.events.yield(.left(sender)) }
     }
 
+    /// Whether a program has left the bus while one of its calls is handled. It is so before that is reported.
+    func hasLeft(_ sender: String) -> Bool { self.calls.withLock { $0[sender]?.hasLeft ?? false } }
+
     private func left(_ sender: String) {
         self.calls.withLock { $0[sender]?.hasLeft = true }
         self.events.yield(.left(sender))

@@ -7,6 +7,9 @@ internal import ValueSets
 
 /// A call of a program on the bus.
 enum NotificationBusCall: Sendable, Equatable {
+    /// The beginning of the ids of questions, by which their responses are known when their callers have gone.
+    static let questionPrefix = "org.remotesystems.ask."
+
     case register(application: String, name: String)
     case add(NotificationRequest, NotificationCategory?)
     case remove([String])
@@ -35,7 +38,7 @@ extension NotificationBusCall {
         case "Acknowledge": self = .acknowledge(response: texts[0])
         case "Ask":
             var parts = NotificationParts(
-                id: UUID().uuidString.lowercased(),
+                id: Self.questionPrefix + UUID().uuidString.lowercased(),
                 title: texts[1],
                 body: texts[2],
                 actions: arguments.pairs(at: 3),

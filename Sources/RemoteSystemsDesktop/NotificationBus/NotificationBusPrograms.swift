@@ -12,6 +12,8 @@ actor NotificationBusPrograms: BusPrograms {
     private struct Program {
         var application: String
         var center: UserNotificationCenter
+        /// Whether it is registered only for its questions.
+        var isAsking: Bool
         /// The questions that wait for the user, by the identifiers of their notifications.
         var questions: [String: AsyncStream<NotificationResponse>.Continuation] = [:]
         /// The last notification that is being added. Each sets its category before.
@@ -24,8 +26,8 @@ actor NotificationBusPrograms: BusPrograms {
     private let configuration: RemoteSystemsConfiguration
     private let server: BusObjectServer
     private var programs: [String: Program] = [:]
-    /// The applications of the programs that are being registered.
-    private var registering: [String: String] = [:]
+    /// The programs that are being registered.
+    private var registering: [String: (application: String, task: Task<Void, any Error>)] = [:]
     /// The responses that programs were sent and have not acknowledged, by program and response. A program may be sent
     /// one before it is registered.
     private var unacknowledged: [String: [String: AsyncStream<Void>.Continuation]] = [:]
@@ -62,7 +64,9 @@ actor NotificationBusPrograms: BusPrograms {
             try await self.add(request, category, of: sender)
             return []
         case .remove(let identifiers):
-            try await self.program(sender).center.removeDeliveredNotifications(withIdentifiers: identifiers)
+            let program = try self.program(sender)
+            try await program.center.removeDeliveredNotifications(withIdentifiers: identifiers)
+            for identifier in identifiers { program.questions[identifier]?.finish() }
             return []
         case .list:
             return [.dictionaries(try await self.program(sender).center.deliveredNotifications.map(Self.description))]
@@ -84,13 +88,18 @@ actor NotificationBusPrograms: BusPrograms {
 
     // MARK: Programs
 
-    private func register(_ application: String, _ name: String, _ sender: String) async throws {
+    private func register(
+        _ application: String,
+        _ name: String,
+        _ sender: String,
+        isAsking: Bool = false
+    ) async throws {
         guard self.programs[sender] == nil, self.registering[sender] == nil else {
             throw BusCallError(code: "misuse", message: "This program is registered already.")
         }
         // Responses of the user go to one program.
         guard !self.programs.values.contains(where: { $0.application == application }),
-            !self.registering.values.contains(application)
+            !self.registering.values.contains(where: { $0.application == application })
         else { throw BusCallError(code: "misuse", message: "Another program is registered as \(application).") }
         guard self.programs.count + self.registering.count < Self.max else {
             throw BusCallError(
@@ -98,8 +107,17 @@ actor NotificationBusPrograms: BusPrograms {
                 message: "\(Self.max) programs use notifications over the bus. Another one has to end first."
             )
         }
-        self.registering[sender] = application
+        let task = Task { try await self.connect(application, name, sender, isAsking: isAsking) }
+        self.registering[sender] = (application, task)
         defer { self.registering[sender] = nil }
+        try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            task.cancel()
+        }
+    }
+
+    private func connect(_ application: String, _ name: String, _ sender: String, isAsking: Bool) async throws {
         _ = try await self.server.process(of: sender, registeringAs: application)
         var configuration = self.configuration
         configuration.applicationID = application
@@ -111,7 +129,12 @@ actor NotificationBusPrograms: BusPrograms {
         ) { [weak self] response in
             await self?.responded(response, to: sender)
         }
-        self.programs[sender] = Program(application: application, center: center)
+        // Nothing would end it: its leaving was reported before.
+        guard !self.server.hasLeft(sender), !Task.isCancelled else {
+            await center.close()
+            throw BusCallError(code: "failed", message: "The program has left the bus.")
+        }
+        self.programs[sender] = Program(application: application, center: center, isAsking: isAsking)
     }
 
     /// A program has left the bus. Its notifications stay, its questions do not.
@@ -176,8 +199,11 @@ actor NotificationBusPrograms: BusPrograms {
         _ category: NotificationCategory,
         _ sender: String
     ) async throws -> NotificationResponse {
-        let isRegistered = self.programs[sender] != nil
-        if !isRegistered { try await self.register(application, "", sender) }
+        if let task = self.registering[sender]?.task {
+            try await task.value
+        } else if self.programs[sender] == nil {
+            try await self.register(application, "", sender, isAsking: true)
+        }
         let program = try self.program(sender)
         guard application.isEmpty || program.application == application else {
             throw BusCallError(code: "misuse", message: "This program is registered as \(program.application).")
@@ -187,12 +213,14 @@ actor NotificationBusPrograms: BusPrograms {
         let result: Result<NotificationResponse, any Error>
         do {
             try await self.add(request, category, of: sender)
+            let watch = Task { await Self.finish(feed, whenGone: request.identifier, program.center) }
+            defer { watch.cancel() }
             var response: NotificationResponse?
             for await first in responses {
                 response = first
                 break
             }
-            // The program has left the bus, or the daemon stops.
+            // The program has left the bus or has removed it, the user has denied the application, or the daemon stops.
             guard let response else { throw BusCallError(code: "failed", message: "The question was given up.") }
             result = .success(response)
         } catch {
@@ -204,8 +232,24 @@ actor NotificationBusPrograms: BusPrograms {
             await Task { try? await program.center.removeDeliveredNotifications(withIdentifiers: [request.identifier]) }
                 .value
         }
-        if !isRegistered { self.left(sender) }
+        if let program = self.programs[sender], program.isAsking, program.questions.isEmpty { self.left(sender) }
         return try result.get()
+    }
+
+    /// Ends a question whose notification is gone without a response, for example because the user has denied the
+    /// application meanwhile.
+    private static func finish(
+        _ question: AsyncStream<NotificationResponse>.Continuation,
+        whenGone identifier: String,
+        _ center: UserNotificationCenter
+    ) async {
+        // A response may be on its way: it is gone when it is gone twice.
+        var absences = 0
+        while absences < 2, (try? await Task.sleep(for: .seconds(30))) != nil {
+            guard let present = try? await center.deliveredNotifications else { continue }
+            absences = present.contains { $0.request.identifier == identifier } ? 0 : absences + 1
+        }
+        question.finish()
     }
 
     /// The user has responded. Returns when the program has acknowledged that. If it leaves the bus before, its centre
@@ -216,6 +260,8 @@ actor NotificationBusPrograms: BusPrograms {
             question.finish()
             return
         }
+        // No caller waits for it any more, and none will.
+        guard !response.requestIdentifier.hasPrefix(NotificationBusCall.questionPrefix) else { return }
         let (acknowledgements, feed) = AsyncStream.makeStream(of: Void.self)
         defer { self.unacknowledged[sender]?[response.id] = nil }
         self.unacknowledged[sender, default: [:]][response.id] = feed

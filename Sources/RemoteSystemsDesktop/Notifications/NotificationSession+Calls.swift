@@ -32,8 +32,9 @@ extension NotificationSession {
 
     private func nextErrand() -> Errand? {
         self.state.withLock { state in
-            guard state.waiting == nil, state.server != nil, state.knowsLock || state.isStopping,
-                state.pause.map({ $0 <= .now }) ?? true, let step = state.table.nextStep
+            guard state.waiting == nil, state.server != nil,
+                (state.knowsLock && !state.isOutdated) || state.isStopping, state.pause.map({ $0 <= .now }) ?? true,
+                let step = state.table.nextStep
             else { return nil }
             state.pause = nil
             guard case .notify = step, state.abilities == nil else { return .step(step) }

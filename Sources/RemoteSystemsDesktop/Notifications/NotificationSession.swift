@@ -30,6 +30,8 @@ final class NotificationSession: Sendable {
         var locks = ScreenLocks()
         /// Whether it is known whether the session is locked. Nothing is shown before.
         var knowsLock = false
+        /// Whether the session was locked or unlocked since notifications were last wanted. Their texts may be wrong.
+        var isOutdated = false
         var isStopping = false
     }
 
@@ -62,6 +64,7 @@ final class NotificationSession: Sendable {
     func present(_ notifications: [DesktopNotification]) {
         self.state.withLock { state in
             state.table.want(notifications)
+            state.isOutdated = false
             // The bus starts it.
             if state.server == nil { state.server = Self.name }
         }
@@ -163,7 +166,7 @@ final class NotificationSession: Sendable {
 
     /// Asks all locks if that is due. None blocks the others.
     private func askLocks(_ connection: OpaquePointer) {
-        guard let round = self.state.withLock({ $0.locks.isDue ? $0.locks.ask() : nil }) else { return }
+        guard let round = self.state.withLock({ $0.locks.canAsk ? $0.locks.ask() : nil }) else { return }
         for (name, path) in ScreenLocks.interfaces {
             let call = MessageBus.Call(
                 destination: name,
@@ -196,7 +199,10 @@ final class NotificationSession: Sendable {
     }
 
     private func report(isLocked: Bool) {
-        self.state.withLock { $0.knowsLock = true }
+        self.state.withLock { state in
+            state.knowsLock = true
+            state.isOutdated = true
+        }
         self.events.yield(.locked(isLocked))
     }
 }

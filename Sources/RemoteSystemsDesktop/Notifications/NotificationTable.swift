@@ -100,6 +100,8 @@ struct NotificationTable {
     mutating func reportedClosed(_ id: UInt32) -> DesktopNotification? {
         guard let (key, present) = self.shown.first(where: { $0.value.id == id }) else { return nil }
         self.shown[key] = nil
+        // The number is that of a content that was used; the report may concern it, though it has been replaced since.
+        guard !self.used.contains(id) else { return nil }
         // A newer one with the same key is shown next.
         guard let content = present.content, self.wanted.contains(content) else { return nil }
         self.dismissed[key] = content

@@ -39,15 +39,22 @@ struct ScreenLocks {
     ]
 
     private var round = 0
+    /// The questions that wait for their responses, also those of earlier rounds.
+    private var waiting = 0
     private var states: [String: State] = [:]
     /// Whether the locks are to be asked.
     private(set) var isDue = true
+
+    /// Whether the locks are to be asked now. Any program can cause a question: the next one waits for the responses to
+    /// the last.
+    var canAsk: Bool { self.isDue && self.waiting == 0 }
 
     /// Begins to ask all locks. Responses of earlier rounds do not count any more.
     ///
     /// - Returns: the number of the round.
     mutating func ask() -> Int {
         self.round += 1
+        self.waiting += Self.interfaces.count
         self.states = [:]
         self.isDue = false
         return self.round
@@ -58,6 +65,7 @@ struct ScreenLocks {
     /// - Returns: what the locks of the round state together; `nil` before all have responded, and for an earlier
     ///   round.
     mutating func responded(_ name: String, _ state: State, in round: Int) -> State? {
+        self.waiting = max(self.waiting - 1, 0)
         guard round == self.round else { return nil }
         self.states[name] = state
         guard self.states.count == Self.interfaces.count else { return nil }

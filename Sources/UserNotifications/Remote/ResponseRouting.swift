@@ -54,8 +54,8 @@ struct ResponseRouting {
 
     private var waiting: [Waiting] = []
     private var links: [Link: State] = [:]
-    /// The connection of each sender that receives all its responses.
-    private var general: [NotificationSender: Link] = [:]
+    /// The connections of each sender that receive all its responses. The last one does, until it ends.
+    private var general: [NotificationSender: [Link]] = [:]
     /// The applications that are being started, and how often each was since the last response came or was taken.
     private var starting: Set<NotificationSender> = []
     private var starts: [NotificationSender: Int] = [:]
@@ -87,7 +87,7 @@ struct ResponseRouting {
     private func link(_ link: Link?, of sender: NotificationSender) -> Link? {
         // An identifier may have become that of a connection of another sender.
         if let link, self.links[link]?.sender == sender { return link }
-        return self.general[sender]
+        return self.general[sender]?.last
     }
 
     /// A sender has sent something over a connection.
@@ -97,7 +97,8 @@ struct ResponseRouting {
     mutating func connected(_ link: Link, of sender: NotificationSender, receivesAll: Bool) {
         if self.links[link] == nil { self.links[link] = State(sender: sender) }
         guard receivesAll else { return }
-        self.general[sender] = link
+        self.general[sender, default: []].removeAll { $0 == link }
+        self.general[sender, default: []].append(link)
         self.starting.remove(sender)
         self.retry(sender)
     }
@@ -128,7 +129,8 @@ struct ResponseRouting {
             if self.waiting[index].sending == link { self.waiting[index].sending = nil }
         }
         guard let state = self.links.removeValue(forKey: link) else { return }
-        if self.general[state.sender] == link { self.general[state.sender] = nil }
+        self.general[state.sender]?.removeAll { $0 == link }
+        if self.general[state.sender]?.isEmpty == true { self.general[state.sender] = nil }
         self.starting.remove(state.sender)
         self.retry(state.sender)
     }
@@ -159,12 +161,14 @@ struct ResponseRouting {
     mutating func sent(_ id: String, over link: Link, _ outcome: Outcome) {
         self.links[link]?.isSending = false
         guard let index = self.waiting.firstIndex(where: { $0.response.id == id }) else { return }
-        self.waiting[index].sending = nil
+        // It may be on its way over the next connection already.
+        let isCurrent = self.waiting[index].sending == link
+        if isCurrent { self.waiting[index].sending = nil }
         switch outcome {
         case .taken, .refused:
             let sender = self.waiting.remove(at: index).sender
             self.starts[sender] = nil
-        case .postponed: self.waiting[index].isPostponed = true
+        case .postponed: if isCurrent { self.waiting[index].isPostponed = true }
         case .lost: self.ended(link)
         }
     }

@@ -104,6 +104,8 @@ struct NotificationsScheduleCommand: Subcommand {
             )
         )
         notification.applicationName = self.sender
+        // No command receives the response.
+        notification.isOneWay = true
         let date = try await untilInterrupted { [notification] in
             let notifications = try await self.options.open(self.common)
             let date: Date
