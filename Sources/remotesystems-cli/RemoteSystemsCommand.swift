@@ -37,6 +37,10 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
         }
         // Both subcommands trap signals as soon as they have parsed their arguments.
         if words.first == "serve" || words.starts(with: ["host", "run"]) { SignalMask.blockTermination() }
-        await Self.main(words)
+        do {
+            await Self.main(try NotifyCommand.separatingWait(words))
+        } catch {
+            Self.exit(withError: error)
+        }
     }
 }

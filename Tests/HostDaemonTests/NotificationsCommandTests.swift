@@ -26,6 +26,42 @@ extension HostDaemonTests {
             return String(try #require(list.firstMatch(of: /"key":"([0-9]+)"/)).output.1)
         }
 
+        @Test func `what has ended is listed with its key, and deleted one by one or as a whole`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    #expect(try await Self.run(daemon, "history").0 == 1)
+                    for answer in ["yes", "dismiss", "default"] {
+                        #expect(try await Self.run(daemon, "answer", try await Self.ask(daemon), answer).0 == 0)
+                    }
+                    let (_, history) = try await Self.run(daemon, "history")
+                    let ends = history.split(separator: "\n").map { $0.split(separator: " ") }
+                    // A date, a time, the key, the end, the texts.
+                    #expect(ends.map { $0.dropFirst(3).first } == ["answered", "dismissed", "answered"], "\(history)")
+                    let key = String(try #require(ends.dropFirst().first?.dropFirst(2).first))
+                    #expect(try await Self.run(daemon, "history", "--delete", "--limit", "1").0 == 64)
+                    #expect(try await Self.run(daemon, "history", "--delete", "--key", key).0 == 0)
+                    let (_, rest) = try await Self.run(daemon, "history", "--limit", "10", "--json")
+                    let lines = rest.split(separator: "\n")
+                    #expect(lines.count == 2 && lines.allSatisfy { $0.contains(#""end":"answered""#) }, "\(rest)")
+                    #expect(try await Self.run(daemon, "history", "--limit", "1").1.split(separator: "\n").count == 1)
+                    #expect(try await Self.run(daemon, "history", "--delete").0 == 0)
+                    #expect(try await Self.run(daemon, "history").0 == 1)
+                }
+            }
+        }
+
+        @Test(arguments: [
+            ["notifications", "permit", "denied", "--application", ""], ["notifications", "permit", "--system", "x"],
+            ["notifications", "history", "--limit", "0"], ["notifications", "history", "--key", "1"],
+            ["notify", "--all", "--title", "T", "--wait=abc"], ["notify", "--all", "--title", "T", "--wait=0"],
+        ])
+        func `arguments that would concern more than is meant are refused`(arguments: [String]) async throws {
+            try await Daemon.with { daemon in
+                let (status, lines) = try await daemon.finish(arguments + ["--loopback"])
+                #expect(status == 64, "\(lines)")
+            }
+        }
+
         @Test func `an answer is reported, and one that is not valid is refused with a hint`() async throws {
             try await Daemon.with { daemon in
                 try await daemon.whileRunning { _, _ in

@@ -322,6 +322,20 @@ import ValueSets
         }
     }
 
+    @Test("A program that gives up its question does not withdraw a later one with the same identifier")
+    func laterQuestion() async throws {
+        try await Self.with { receiving in
+            let broadcasts = [NotificationBroadcast(Self.question()), NotificationBroadcast(Self.question())]
+            for broadcast in broadcasts {
+                _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request)
+            }
+            await broadcasts[0].withdraw()
+            #expect(await receiving.receiver.list().count == 1)
+            await broadcasts[1].withdraw()
+            #expect(await receiving.receiver.list().isEmpty)
+        }
+    }
+
     @Test("A response to a notification of a sender that takes none ends it, and does not wait")
     func oneWay() async throws {
         try await Self.with { receiving in

@@ -90,7 +90,7 @@ package actor NotificationBroadcast {
         self.recipients[system]?.outcome = outcome
         if self.isOver {
             // It was answered meanwhile.
-            await Self.end(connection, self.notification.request.identifier)
+            await Self.end(connection, self.notification)
             return outcome
         }
         if case .delivered(let delivery) = outcome, delivery.status != .withheld {
@@ -151,10 +151,9 @@ package actor NotificationBroadcast {
     /// Withdraws the notification from all systems, and ends the connections.
     package func withdraw() async {
         self.isOver = true
-        let identifier = self.notification.request.identifier
         await withDiscardingTaskGroup { group in
             for connection in self.recipients.values.compactMap(\.connection) {
-                group.addTask { await Self.end(connection, identifier) }
+                group.addTask { [notification] in await Self.end(connection, notification) }
             }
         }
         self.finish()
@@ -173,9 +172,9 @@ package actor NotificationBroadcast {
         self.lossFeed.finish()
     }
 
-    private static func end(_ connection: RemoteNotificationConnection, _ identifier: String) async {
+    private static func end(_ connection: RemoteNotificationConnection, _ notification: RemoteNotification) async {
         // A system that has gone withdraws it when its time is over.
-        _ = try? await connection.withdraw([identifier])
+        try? await connection.withdraw(notification)
         await connection.close()
     }
 }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import RemoteSystems
 internal import ValueSets
 
@@ -41,8 +42,11 @@ enum NotificationMessage {
         return message
     }
 
-    static func withdraw(_ identifiers: [String]) -> ValueSet {
-        ["Type": .string(Self.withdraw), "Ids": .array(identifiers.map { .string($0) })]
+    /// - Parameter deliveryID: the only delivery that it concerns; `nil` for any.
+    static func withdraw(_ identifiers: [String], deliveryID: UUID? = nil) -> ValueSet {
+        var message: ValueSet = ["Type": .string(Self.withdraw), "Ids": .array(identifiers.map { .string($0) })]
+        if let deliveryID { message["Delivery"] = .uuid(deliveryID) }
+        return message
     }
 
     /// - Parameter isForeground: whether the sender decides how its notifications are shown.

@@ -197,8 +197,15 @@ package actor NotificationReceiver: Service {
         return link
     }
 
-    func withdraw(_ identifiers: [String], by caller: AppServiceCaller) async -> Int {
-        let withdrawn = self.received.withdraw(identifiers, of: Self.sender(caller))
+    /// - Parameter deliveryID: the only delivery that is withdrawn; `nil` for any. A later one with the same identifier
+    ///   may have come from another program.
+    func withdraw(_ identifiers: [String], deliveryID: UUID?, by caller: AppServiceCaller) async -> Int {
+        let sender = Self.sender(caller)
+        let own = identifiers.filter { identifier in
+            let present = self.received.entry(identifier, of: sender)?.notification.deliveryID
+            return deliveryID == nil || present == deliveryID
+        }
+        let withdrawn = self.received.withdraw(own, of: sender)
         await self.end(withdrawn, .withdrawn)
         return withdrawn.count
     }

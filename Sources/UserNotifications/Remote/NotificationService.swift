@@ -30,7 +30,9 @@ struct NotificationService: AppServiceProvider {
             return try await self.receiver.deliver(message, from: request.caller, over: request.connection).valueSet
         case NotificationMessage.withdraw:
             let identifiers = try reader.strings("Ids", max: ReceivedNotifications.maxPerSystem)
-            return ["Count": .integer(Int64(await self.receiver.withdraw(identifiers, by: request.caller)))]
+            let delivery = try reader.uuid("Delivery")
+            let count = await self.receiver.withdraw(identifiers, deliveryID: delivery, by: request.caller)
+            return ["Count": .integer(Int64(count))]
         case NotificationMessage.resume:
             let identifiers = try reader.strings("Ids", max: ReceivedNotifications.maxPerSystem)
             let isForeground = try reader.bool("Foreground") ?? false

@@ -115,6 +115,12 @@ public final class RemoteNotificationConnection: Sendable {
         try NotificationResumption(try await self.send(NotificationMessage.resume(identifiers)))
     }
 
+    /// Removes one notification, unless a later one has taken its place.
+    func withdraw(_ notification: RemoteNotification) async throws {
+        let identifiers = [notification.request.identifier]
+        _ = try await self.send(NotificationMessage.withdraw(identifiers, deliveryID: notification.deliveryID))
+    }
+
     /// Closes the connection. The notifications stay.
     public func close() async { await self.connection.close() }
 

@@ -20,8 +20,8 @@ struct NotificationsHistoryCommand: Subcommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The maximum number. Range: 1 to 10000.", valueName: "number"))
-    var limit = 20
+    @Option(help: ArgumentHelp("The maximum number. Defaults to 20. Range: 1 to 10000.", valueName: "number"))
+    var limit: Int?
 
     @Flag(help: "Delete the history, or one notification of it.")
     var delete = false
@@ -33,7 +33,10 @@ struct NotificationsHistoryCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard (1...10_000).contains(self.limit) else { throw ValidationError("--limit takes 1 to 10000.") }
+        guard (1...10_000).contains(self.limit ?? 1) else { throw ValidationError("--limit takes 1 to 10000.") }
+        guard self.limit == nil || !self.delete else {
+            throw ValidationError("--delete deletes the whole history, or with --key one notification of it.")
+        }
         guard self.key == nil || self.delete else { throw ValidationError("--key is used with --delete.") }
     }
 
@@ -42,13 +45,14 @@ struct NotificationsHistoryCommand: Subcommand {
             let notifications = try await self.options.open(self.common)
             let isDeleted = self.delete
             if isDeleted { try await notifications.forget(self.key) }
-            let list = isDeleted ? [] : try await notifications.history(limit: self.limit)
+            let list = isDeleted ? [] : try await notifications.history(limit: self.limit ?? 20)
             await notifications.close()
             return list
         }
         guard let list else { throw CancellationError() }
         guard !self.delete else {
             try output.json(MarkOutput(event: "deleted"))
+            try output.line(self.key.map { "deleted: \($0)" } ?? "deleted: the history of this system")
             return true
         }
         guard !list.isEmpty else {
@@ -62,7 +66,9 @@ struct NotificationsHistoryCommand: Subcommand {
                 .joined(separator: " – ")
             let sender = listed.notification.applicationName ?? listed.application
             let source = "\(sender) on \(listed.systemName ?? "this system")"
-            try output.line("\(LocalTime.text(ended.date)) \(ended.event)  \(texts)  (\(source))".printable)
+            try output.line(
+                "\(LocalTime.text(ended.date)) \(listed.key)  \(ended.event)  \(texts)  (\(source))".printable
+            )
         }
         return true
     }

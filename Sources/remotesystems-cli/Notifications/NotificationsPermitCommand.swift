@@ -18,7 +18,8 @@ struct NotificationsPermitCommand: Subcommand {
 
               remotesystems notifications permit denied --application com.example.build
 
-            Without --system and --application the permission concerns everything.
+            Without --system and --application the permission concerns everything. 'allowed' removes a permission \
+            with the same options; others stay, and the strictest one counts.
 
             'remotesystems account systems --json' prints whole ids.
 
@@ -49,6 +50,9 @@ struct NotificationsPermitCommand: Subcommand {
     func validate() throws {
         guard self.permission != nil || (self.system == nil && self.application == nil) else {
             throw ValidationError("Give a permission, or neither --system nor --application to list all.")
+        }
+        guard self.system?.isEmpty != true, self.application?.isEmpty != true else {
+            throw ValidationError("An id is empty. Omit --system or --application to concern all.")
         }
         // A part of an id would match no sender. What is stored already can be removed.
         if let system, self.permission != .allowed, SystemID(system) == nil, AccountID(system) == nil {

@@ -60,6 +60,21 @@ struct NotifyCommand: Subcommand {
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
 
+    /// The arguments with `--wait=10` as two words. The parser ignores what follows the equals sign of an option whose
+    /// value may be missing.
+    static func separatingWait(_ words: [String]) throws -> [String] {
+        guard words.first == Self.configuration.commandName else { return words }
+        let end = words.firstIndex(of: "--") ?? words.endIndex
+        return try words[..<end].flatMap { word in
+            guard word.hasPrefix("--wait=") else { return [word] }
+            let value = String(word.dropFirst("--wait=".count))
+            guard Double(value) != nil else { throw ValidationError(Self.waitRange) }
+            return ["--wait", value]
+        } + words[end...]
+    }
+
+    private static let waitRange = "--wait takes 1 to 2592000 seconds."
+
     func validate() throws {
         guard (self.system == nil) == self.all else {
             throw ValidationError("Name a system, or give --all.")
@@ -70,7 +85,7 @@ struct NotifyCommand: Subcommand {
         }
         try self.names.validate(system: self.system)
         guard (1...2_592_000).contains(self.wait ?? 1) else {
-            throw ValidationError("--wait takes 1 to 2592000 seconds.")
+            throw ValidationError(Self.waitRange)
         }
         guard (0.1...3600).contains(self.searchTime) else {
             throw ValidationError("--search-time takes 0.1 to 3600 seconds.")
