@@ -34,6 +34,8 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1] not in ("invite", "list", "remove", "receive"):
         sys.exit(__doc__)
     command, words = sys.argv[1], sys.argv[2:]
+    if len(words) != {"invite": 2, "remove": 1}.get(command, 0):
+        sys.exit(__doc__)
     notifications = Gio.DBusProxy.new_for_bus_sync(
         Gio.BusType.SESSION, Gio.DBusProxyFlags.NONE, None, NAME, PATH, NAME
     )

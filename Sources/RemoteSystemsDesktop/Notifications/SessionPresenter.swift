@@ -261,7 +261,12 @@ extension DesktopNotification {
         }
         self.actions.append(.init(key: Action.click, label: "Open"))
         guard !actions.isEmpty else { return }
-        self.fallback = "Respond with: remotesystems notifications answer \(notification.identifier)"
+        let names = actions.map { action in
+            Self.line(action.identifier.rawValue, max: 40) + (action.textInput == nil ? "" : " --text TEXT")
+        }
+        self.fallback =
+            "Respond with: remotesystems notifications answer \(notification.identifier) ACTION "
+            + "(\(names.joined(separator: ", ")))"
     }
 
     /// A notification on a locked screen: what its category permits, and the system's name.

@@ -9,7 +9,8 @@ extension NotificationReceiver {
     /// - Throws: ``NotificationError`` with `notAuthorized` if the user has denied the sender's notifications.
     func checkPermission(of sender: NotificationSender) throws(NotificationError) {
         guard self.permissions.permission(of: sender) == .denied else { return }
-        throw NotificationError(.notAuthorized, "The user of that system does not permit these notifications.")
+        let user = sender.isLocal ? "The user" : "The user of that system"
+        throw NotificationError(.notAuthorized, "\(user) does not permit these notifications.")
     }
 
     /// Changes a permission. It has been stored.

@@ -43,6 +43,11 @@ extension String {
         String(String.UnicodeScalarView(self.unicodeScalars.map { $0.isPrintable ? $0 : "\u{FFFD}" }))
     }
 
+    /// The text in one line: line breaks and tabs are spaces.
+    var inOneLine: String {
+        self.split { $0.isNewline || $0 == "\t" }.joined(separator: " ")
+    }
+
     /// The JSON text with the characters escaped that ``printable`` replaces: a parser reads the same text, and a
     /// terminal gets no control characters.
     var printableJSON: String {

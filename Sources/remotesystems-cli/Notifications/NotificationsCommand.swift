@@ -186,7 +186,7 @@ struct NotificationsAnswerCommand: Subcommand {
         let title = answered.action(self.action)?.title
         let answer = [self.action, title.map { "(\($0))" }].compactMap(\.self).joined(separator: " ")
         try output.line(
-            "answered: \(answered.texts) – \(answer)\(self.text.map { ": \($0)" } ?? "")".printable
+            "answered: \(answered.texts) – \(answer)\(self.text.map { ": \($0.inOneLine)" } ?? "")".printable
         )
         return true
     }
@@ -237,9 +237,10 @@ extension ListedNotification {
     }
 
     /// The texts of the notification in one line.
-    fileprivate var texts: String {
+    var texts: String {
         let content = self.notification.request.content
-        return [content.title, content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: " – ")
+        return [content.title, content.subtitle, content.body].filter { !$0.isEmpty }.map(\.inOneLine)
+            .joined(separator: " – ")
     }
 
     fileprivate func report(_ event: String, _ prefix: String, _ output: Output) throws {

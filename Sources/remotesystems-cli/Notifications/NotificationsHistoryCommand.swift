@@ -60,14 +60,12 @@ struct NotificationsHistoryCommand: Subcommand {
             return false
         }
         for ended in list {
-            let (listed, content) = (ended.notification, ended.notification.notification.request.content)
+            let listed = ended.notification
             try output.json(EndedNotificationOutput(ended))
-            let texts = [content.title, content.subtitle, content.body].filter { !$0.isEmpty }
-                .joined(separator: " – ")
             let sender = listed.notification.applicationName ?? listed.application
             let source = "\(sender) on \(listed.systemName ?? "this system")"
             try output.line(
-                "\(LocalTime.text(ended.date)) \(listed.key)  \(ended.event)  \(texts)  (\(source))".printable
+                "\(LocalTime.text(ended.date)) \(listed.key)  \(ended.event)  \(listed.texts)  (\(source))".printable
             )
         }
         return true
