@@ -28,7 +28,8 @@ extension RemoteSystemError {
         case let error as ValueSetError:
             self.init(.invalidMessage, "The message is not allowed: \(error)", side: .local, cause: error)
         default:
-            self.init(.localResources, "An unexpected error occurred on this machine.", side: .local, cause: error)
+            let message = "An unexpected error occurred on this machine: \(error)"
+            self.init(.localResources, message, side: .local, cause: error)
         }
     }
 

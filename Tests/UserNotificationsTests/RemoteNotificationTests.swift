@@ -3,6 +3,7 @@
 
 import RemoteSystems
 import RemoteSystemsTesting
+import Synchronization
 import Testing
 import ValueSets
 
@@ -319,6 +320,31 @@ import ValueSets
             var responses = later.responses.makeAsyncIterator()
             #expect(await responses.next()?.requestIdentifier == "earlier")
             await later.close()
+        }
+    }
+
+    @Test("The list shows the name of a sender that became known after its notification")
+    func lateName() async throws {
+        try await DiscoveryStage.with { stage in
+            let name = Mutex<String?>(nil)
+            let receiver = NotificationReceiver(stage.configuration, presenter: nil) { _ in name.withLock { $0 } }
+            let host = try stage.system("Laptop", services: [receiver.service])
+            try await stage.appears(host)
+            let connection = RemoteNotificationConnection(
+                RemoteSystemConnectionRequest(
+                    host: host.address,
+                    port: try await host.port(),
+                    systemID: host.id,
+                    configuration: stage.configuration
+                )
+            )
+            try await connection.open()
+            _ = try await connection.deliver(Self.question())
+            let id = try #require(await receiver.list().first?.sender.systemID)
+            #expect(await receiver.list().first?.systemName.map { id.hasPrefix($0) } == true)
+            name.withLock { $0 = "Server" }
+            #expect(await receiver.list().first?.systemName == "Server")
+            await connection.close()
         }
     }
 

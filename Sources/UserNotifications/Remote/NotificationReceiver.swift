@@ -134,7 +134,7 @@ package actor NotificationReceiver: Service {
             return NotificationDelivery(.withheld, reason: "The notification has no text.")
         }
         if let end = self.end(of: notification, from: sender) { return end }
-        let name = caller.isLocal ? nil : self.name(caller.systemID) ?? "\(caller.systemID.short)"
+        let name = caller.isLocal ? nil : self.name(caller.systemID) ?? caller.systemID.short
         let (date, now) = (self.clock.date, self.clock.now)
         let link = self.connect(connection, of: sender, receivesAll: false)
         let earlier = self.received.entry(notification.request.identifier, of: sender)
@@ -211,7 +211,15 @@ package actor NotificationReceiver: Service {
     }
 
     /// The notifications that wait for the user.
-    func list() -> [ReceivedNotifications.Entry] { self.received.all }
+    func list() -> [ReceivedNotifications.Entry] {
+        // The name of a system may become known only after its first notification has come.
+        for entry in self.received.all {
+            guard let id = SystemID(entry.sender.systemID), entry.systemName == id.short, let name = self.name(id)
+            else { continue }
+            self.received.set(entry.key, systemName: name)
+        }
+        return self.received.all
+    }
 
     /// The user has responded.
     ///

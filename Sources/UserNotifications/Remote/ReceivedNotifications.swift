@@ -151,6 +151,8 @@ struct ReceivedNotifications {
 
     mutating func set(_ key: String, isShown: Bool) { self.entries[key]?.isShown = isShown }
 
+    mutating func set(_ key: String, systemName: String) { self.entries[key]?.systemName = systemName }
+
     /// The time of a notification on the screen is over.
     ///
     /// - Returns: the entry, if there is one.
