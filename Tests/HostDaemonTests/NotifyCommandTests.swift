@@ -153,6 +153,27 @@ extension HostDaemonTests {
             }
         }
 
+        @Test(arguments: ["denied", "replaced"])
+        func `a command that waits learns that its question is gone`(how: String) async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let question = Self.question + ["--id", "deploy", "--wait", "600", "--json"]
+                    let asking = try daemon.command(question)
+                    _ = try await asking.event("delivery")
+                    if how == "denied" {
+                        let permit = ["notifications", "permit", "denied", "--loopback", "--application"]
+                        #expect(try await daemon.finish(permit + ["remote-systems.command.notify"]).0 == 0)
+                    } else {
+                        #expect(try await daemon.finish(Self.question + ["--id", "deploy"]).0 == 0)
+                    }
+                    #expect(try await asking.exit(within: .seconds(60)) == 1)
+                    #expect(asking.lines.last?.contains(#""reason":"notKept""#) == true, "\(asking.lines)")
+                    let (_, list) = try await daemon.finish(["notifications", "list", "--loopback"])
+                    #expect(list.contains { $0.contains("Deploy?") } == (how == "replaced"), "\(list)")
+                }
+            }
+        }
+
         @Test func `a notification without a text is refused before it is sent`() async throws {
             try await Daemon.with { daemon in
                 let (status, lines) = try await daemon.finish(["notify", "--all", "--title", "", "--loopback"])

@@ -19,6 +19,8 @@ package actor NotificationBroadcast {
         var connection: RemoteNotificationConnection?
         /// Whether it is to be sent again: the connection was lost, or the attempt failed and may succeed later.
         var isLost = false
+        /// Whether the system has reported that it does not keep the notification any more.
+        var hasEnded = false
         /// When the system withdraws the notification; `nil` if never, or if it has not received it.
         var expires: ContinuousClock.Instant?
     }
@@ -55,6 +57,22 @@ package actor NotificationBroadcast {
         let recipients = self.recipients.values
         guard !recipients.contains(where: { $0.outcome == nil || ($0.isLost && $0.expires != nil) }) else { return nil }
         return recipients.compactMap(\.expires).max()
+    }
+
+    /// Whether every system that had the notification has reported that it does not keep it any more: it was replaced,
+    /// or the user has denied it.
+    package var hasEnded: Bool {
+        let recipients = self.recipients.values
+        guard !recipients.contains(where: { $0.outcome == nil || $0.isLost }) else { return false }
+        let received = recipients.filter { recipient in
+            if case .delivered(let delivery)? = recipient.outcome { delivery.status != .withheld } else { false }
+        }
+        return !received.isEmpty && received.allSatisfy(\.hasEnded)
+    }
+
+    private func ended(_ delivery: UUID, on system: SystemID) {
+        guard delivery == self.notification.deliveryID else { return }
+        self.recipients[system]?.hasEnded = true
     }
 
     /// Sends the notification to a system. One that has it already is left as it is.
@@ -94,6 +112,11 @@ package actor NotificationBroadcast {
             return outcome
         }
         if case .delivered(let delivery) = outcome, delivery.status != .withheld {
+            self.readers.append(
+                Task { [weak self] in
+                    for await delivery in connection.ends { await self?.ended(delivery, on: system) }
+                }
+            )
             self.readers.append(
                 Task { [feed, weak self, identifier = self.notification.request.identifier] in
                     // The system also sends what its user has responded to an earlier notification of this program.

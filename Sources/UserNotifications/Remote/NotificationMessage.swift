@@ -35,6 +35,7 @@ enum NotificationMessage {
     static let response = "response"
     static let event = "event"
     static let present = "present"
+    static let ended = "ended"
 
     static func deliver(_ notification: RemoteNotification) -> ValueSet {
         var message = notification.localValueSet
@@ -64,6 +65,13 @@ enum NotificationMessage {
 
     static func response(_ response: NotificationResponse) -> ValueSet {
         ["Type": .string(Self.response), "Response": .dictionary(response.valueSet)]
+    }
+
+    /// A notification has ended without a response.
+    static func ended(_ notification: RemoteNotification) -> ValueSet {
+        var message: ValueSet = ["Type": .string(Self.ended), "Id": .string(notification.request.identifier)]
+        if let deliveryID = notification.deliveryID { message["Delivery"] = .uuid(deliveryID) }
+        return message
     }
 
     static func event(_ event: String, _ entry: ReceivedNotifications.Entry) -> ValueSet {

@@ -37,6 +37,7 @@ extension NotificationReceiver {
         await self.commitOrLog {
             responses.map { .remove(.response, key: $0) } + entries.map { .remove(.received, key: $0.key) }
         }
+        self.reportEnd(entries)
         for entry in entries { await self.close(entry) }
     }
 }

@@ -32,6 +32,17 @@ extension NotificationReceiver {
         self.sendResponses()
     }
 
+    /// Reports to the senders that wait for a response that none comes from here any more. One that does not understand
+    /// that waits for its time.
+    func reportEnd(_ entries: [ReceivedNotifications.Entry]) {
+        for entry in entries where !entry.notification.isOneWay {
+            guard let connection = entry.link.flatMap({ self.connections[$0] }) else { continue }
+            _ = self.clock.task {
+                _ = try? await connection.send(NotificationMessage.ended(entry.notification), timeout: .seconds(10))
+            }
+        }
+    }
+
     /// Sends what can be sent, and starts the applications of this system that do not run.
     func sendResponses() {
         while let step = self.routing.next() {

@@ -140,6 +140,7 @@ package actor NotificationReceiver: Service {
         let earlier = self.received.entry(notification.request.identifier, of: sender)
         let entry = try self.received.add(notification, from: sender, name: name, link: link, at: date, now)
         if entry.stateKey != nil { self.watchStates() }
+        if let earlier, earlier.stateKey != entry.stateKey, earlier.link != link { self.reportEnd([earlier]) }
         self.setAlarm()
         self.report("delivered", entry)
         // A later one with the same identifier waited for its trigger.

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 public import RemoteSystems
 internal import Synchronization
 internal import ValueSets
@@ -24,9 +25,12 @@ public final class RemoteNotificationConnection: Sendable {
     /// The responses of the user, each once. Ends with the connection. For one reader.
     public let responses: AsyncStream<NotificationResponse>
 
+    /// The deliveries that have ended without a response to this connection. For one reader.
+    let ends: AsyncStream<UUID>
     private let request: RemoteSystemConnectionRequest
     private let connection: AppServiceConnection
     private let feed: AsyncStream<NotificationResponse>.Continuation
+    private let endFeed: AsyncStream<UUID>.Continuation
 
     /// Creates a connection, which ``open()`` then opens.
     ///
@@ -39,12 +43,19 @@ public final class RemoteNotificationConnection: Sendable {
             bufferingPolicy: .bufferingOldest(64)
         )
         let handled = Mutex(HandledResponses())
+        let (ends, endFeed) = AsyncStream.makeStream(of: UUID.self, bufferingPolicy: .bufferingNewest(64))
+        self.ends = ends
+        self.endFeed = endFeed
         self.responses = responses
         self.feed = feed
         self.request = request
         self.connection = AppServiceConnection(
             to: NotificationMessage.description,
             onRequest: { request in
+                if request.message["Type"]?.string == NotificationMessage.ended {
+                    if let delivery = request.message["Delivery"]?.uuid { endFeed.yield(delivery) }
+                    return [:]
+                }
                 guard request.message["Type"]?.string == NotificationMessage.response,
                     let set = request.message["Response"]?.dictionary
                 else { throw AppServiceFailure("The request is unknown to this version.") }
@@ -80,7 +91,10 @@ public final class RemoteNotificationConnection: Sendable {
             throw self.connection.openError
                 ?? RemoteSystemError(.unreachable, "The system does not receive notifications.", side: .remote)
         }
-        self.connection.onClosed { [feed] _ in feed.finish() }
+        self.connection.onClosed { [feed, endFeed] _ in
+            feed.finish()
+            endFeed.finish()
+        }
     }
 
     /// Sends a notification. The system shows it in place of an earlier one with the same identifier.

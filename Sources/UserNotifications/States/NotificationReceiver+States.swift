@@ -41,6 +41,7 @@ extension NotificationReceiver {
             self.setAlarm()
             return all
         }
+        self.reportEnd(ended)
         for entry in ended { await self.close(entry) }
     }
 

@@ -142,13 +142,15 @@ struct NotifyCommand: Subcommand {
                     : "The command was interrupted before an answer came. The notification was withdrawn.",
                 canRetry: true
             )
-        case .sent, .timedOut, .expired: break
+        case .sent, .timedOut, .expired, .notKept: break
         }
         guard result.reached > 0 else { throw self.failure(of: result) }
         guard self.wait != nil else { return result.kept > 0 }
         let (reason, text) =
             if result.kept == 0 {
                 ("notKept", "No system keeps it.")
+            } else if case .notKept = result.ending {
+                ("notKept", "No system keeps it any more: it was replaced, or the user does not permit it.")
             } else if case .expired = result.ending {
                 ("expired", "The notification expired before an answer came.")
             } else {

@@ -27,6 +27,8 @@ struct NotifyRun: Sendable {
         case timedOut
         /// Every system has withdrawn the notification because its expiration passed.
         case expired
+        /// No system keeps the notification any more: it was replaced, or the user has denied it.
+        case notKept
         /// A signal ended the command.
         case interrupted
     }
@@ -178,6 +180,7 @@ struct NotifyRun: Sendable {
                     return nil
                 }
                 group.addTask { await self.expired() ? .expired : nil }
+                group.addTask { await self.notKept() ? .notKept : nil }
             }
             defer { group.cancelAll() }
             while let next = await group.next() {
@@ -189,6 +192,19 @@ struct NotifyRun: Sendable {
             return nil
         }
         return count.result(ending ?? .interrupted)
+    }
+
+    /// Waits until no system that had the notification keeps it.
+    ///
+    /// - Returns: `false` if the task was cancelled before.
+    private func notKept() async -> Bool {
+        while (try? await Task.sleep(for: .milliseconds(200))) != nil {
+            guard await self.broadcast.hasEnded else { continue }
+            // An answer may be on its way from another system.
+            try? await Task.sleep(for: Self.answerTime)
+            if await self.broadcast.hasEnded { return !Task.isCancelled }
+        }
+        return false
     }
 
     /// Waits until every system that had the notification has withdrawn it because its expiration passed.
