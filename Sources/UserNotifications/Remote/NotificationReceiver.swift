@@ -241,7 +241,8 @@ package actor NotificationReceiver: Service {
         if !checked.notification.isOneWay { try self.routing.checkRoom(for: checked.sender, link: checked.link) }
         let entry = try self.received.respond(key, action, text: text)
         self.setAlarm()
-        self.report(NotificationEnd.answered.rawValue, entry)
+        let end: NotificationEnd = action == .dismiss ? .dismissed : .answered
+        self.report(end.rawValue, entry)
         await self.responded(entry, action, text)
         return entry
     }
