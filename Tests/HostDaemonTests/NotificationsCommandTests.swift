@@ -35,9 +35,9 @@ extension HostDaemonTests {
                     }
                     let (_, history) = try await Self.run(daemon, "history")
                     let ends = history.split(separator: "\n").map { $0.split(separator: " ") }
-                    // A date, a time, the key, the end, the texts.
-                    #expect(ends.map { $0.dropFirst(3).first } == ["answered", "dismissed", "answered"], "\(history)")
-                    let key = String(try #require(ends.dropFirst().first?.dropFirst(2).first))
+                    // A date, a time, the end, the key, the texts.
+                    #expect(ends.map { $0.dropFirst(2).first } == ["answered", "dismissed", "answered"], "\(history)")
+                    let key = String(try #require(ends.dropFirst().first?.dropFirst(3).first))
                     #expect(try await Self.run(daemon, "history", "--delete", "--limit", "1").0 == 64)
                     #expect(try await Self.run(daemon, "history", "--delete", "--key", key).0 == 0)
                     let (_, rest) = try await Self.run(daemon, "history", "--limit", "10", "--json")

@@ -79,12 +79,12 @@ import Testing
         _ = try Self.add("b", to: &received, expires: 5)
         _ = try Self.add("c", to: &received)
         #expect(received.nextExpiration == Self.start + .seconds(5))
-        #expect(received.expire(Self.start + .milliseconds(4999)).isEmpty)
-        #expect(received.expire(Self.start + .seconds(5)).map(\.notification.request.identifier) == ["b"])
-        #expect(received.expire(Self.start + .seconds(20)).map(\.notification.request.identifier) == ["a"])
+        #expect(received.removeExpired(Self.start + .milliseconds(4999)).isEmpty)
+        #expect(received.removeExpired(Self.start + .seconds(5)).map(\.notification.request.identifier) == ["b"])
+        #expect(received.removeExpired(Self.start + .seconds(20)).map(\.notification.request.identifier) == ["a"])
         // What ends on all systems together is forgotten before its end would be.
         #expect(received.nextExpiration == Self.start + .seconds(RemoteNotification.maxExpiration))
-        #expect(received.expire(Self.start + .seconds(RemoteNotification.maxExpiration)).count == 1)
+        #expect(received.removeExpired(Self.start + .seconds(RemoteNotification.maxExpiration)).count == 1)
         var local = Self.notification("local")
         local.deliveryID = nil
         _ = try received.add(local, from: Self.sender, name: nil, Self.start)

@@ -11,72 +11,13 @@ import ValueSets
 
 /// Notifications between staged systems.
 @Suite struct RemoteNotificationTests {
-    private static func question(_ id: String = "q", expires: Int? = nil) -> RemoteNotification {
-        var notification = RemoteNotification(
-            NotificationRequest(
-                identifier: id,
-                content: NotificationContent(title: "Deploy?", body: "<b>1284</b>", categoryIdentifier: "c")
-            ),
-            category: NotificationCategory(
-                identifier: "c",
-                actions: [
-                    NotificationAction(identifier: "yes", title: "Deploy"),
-                    NotificationAction(TextInputNotificationAction(identifier: "comment", title: "Comment")),
-                ],
-                options: .customDismissAction
-            )
-        )
-        notification.applicationName = "Build server"
-        notification.expiration = expires.map { .seconds($0) }
-        return notification
-    }
-
-    private struct Receiving {
-        let stage: DiscoveryStage
-        let host: StagedSystem
-        let screen: StagedNotificationPresenter
-        let receiver: NotificationReceiver
-
-        var request: RemoteSystemConnectionRequest {
-            get async throws {
-                RemoteSystemConnectionRequest(
-                    host: self.host.address,
-                    port: try await self.host.port(),
-                    systemID: self.host.id,
-                    configuration: self.stage.configuration
-                )
-            }
-        }
-
-        func connect() async throws -> RemoteNotificationConnection {
-            let connection = RemoteNotificationConnection(try await self.request, systemName: "Laptop")
-            try await connection.open()
-            return connection
-        }
-    }
-
-    private static func with(
-        presents: Bool = true,
-        _ body: (Receiving) async throws -> Void
-    ) async throws {
-        try await DiscoveryStage.with { stage in
-            let screen = StagedNotificationPresenter()
-            let receiver = NotificationReceiver(stage.configuration, presenter: presents ? screen : nil) { _ in
-                "Server"
-            }
-            let host = try stage.system("Laptop", services: [receiver.service])
-            try await stage.appears(host)
-            let running = Task { try await receiver.run() }
-            defer { running.cancel() }
-            try await body(Receiving(stage: stage, host: host, screen: screen, receiver: receiver))
-        }
-    }
+    private typealias Receiving = ReceivingSystem
 
     @Test("A question is shown with its sender, the answer comes back once, and the question is gone (N-11, N-12)")
     func answered() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             let connection = try await receiving.connect()
-            #expect(try await connection.deliver(Self.question()) == NotificationDelivery(.shown))
+            #expect(try await connection.deliver(Receiving.question()) == NotificationDelivery(.shown))
             let shown = try #require(receiving.screen.shown.first)
             #expect(shown.content.title == "Deploy?" && shown.applicationName == "Build server")
             #expect(shown.systemName == "Server" && shown.category?.actions.count == 2)
@@ -97,10 +38,10 @@ import ValueSets
 
     @Test("The same identifier replaces, and the sender withdraws (X-55)")
     func replacedAndWithdrawn() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             let connection = try await receiving.connect()
-            _ = try await connection.deliver(Self.question())
-            var second = Self.question()
+            _ = try await connection.deliver(Receiving.question())
+            var second = Receiving.question()
             second.request.content.title = "Deploy now?"
             _ = try await connection.deliver(second)
             #expect(receiving.screen.shown.map(\.content.title) == ["Deploy now?"])
@@ -112,9 +53,9 @@ import ValueSets
 
     @Test("A dismissal reaches a sender that asked for it (N-43)")
     func dismissed() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             let connection = try await receiving.connect()
-            _ = try await connection.deliver(Self.question())
+            _ = try await connection.deliver(Receiving.question())
             let key = try #require(receiving.screen.shown.first?.identifier)
             receiving.screen.end(key)
             var responses = connection.responses.makeAsyncIterator()
@@ -125,9 +66,9 @@ import ValueSets
 
     @Test("An expired notification is closed, one whose banner has ended stays in the list (N-06)")
     func expires() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             let connection = try await receiving.connect()
-            _ = try await connection.deliver(Self.question(expires: 60))
+            _ = try await connection.deliver(Receiving.question(expires: 60))
             let key = try #require(receiving.screen.shown.first?.identifier)
             receiving.screen.end(key, .expired)
             try await receiving.stage.eventually("it is no longer shown") {
@@ -141,9 +82,9 @@ import ValueSets
 
     @Test("Without a desktop, a notification is kept, answered with a command, and the sender receives the answer")
     func headless() async throws {
-        try await Self.with(presents: false) { receiving in
+        try await Receiving.with(presents: false) { receiving in
             let connection = try await receiving.connect()
-            #expect(try await connection.deliver(Self.question()).status == .kept)
+            #expect(try await connection.deliver(Receiving.question()).status == .kept)
             let key = try #require(await receiving.receiver.list().first?.key)
             try await receiving.receiver.respond(key, "yes", text: nil)
             var responses = connection.responses.makeAsyncIterator()
@@ -154,9 +95,9 @@ import ValueSets
 
     @Test("A response to a sender that has gone reaches its next connection, once")
     func later() async throws {
-        try await Self.with(presents: false) { receiving in
+        try await Receiving.with(presents: false) { receiving in
             let first = try await receiving.connect()
-            _ = try await first.deliver(Self.question())
+            _ = try await first.deliver(Receiving.question())
             await first.close()
             let key = try #require(await receiving.receiver.list().first?.key)
             try await receiving.receiver.respond(key, "yes", text: nil)
@@ -172,10 +113,10 @@ import ValueSets
 
     @Test("A server that fails leaves the notification in the list, and the sender learns it")
     func failingServer() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             receiving.screen.fail(NotificationError(.notShown, "There is no server."))
             let connection = try await receiving.connect()
-            let delivery = try await connection.deliver(Self.question())
+            let delivery = try await connection.deliver(Receiving.question())
             #expect(delivery.status == .kept && delivery.reason == "There is no server.")
             #expect(await receiving.receiver.list().count == 1)
             await connection.close()
@@ -184,7 +125,7 @@ import ValueSets
 
     @Test("Content without text is not shown, and the sender learns it (N-08)")
     func silent() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             let connection = try await receiving.connect()
             let empty = RemoteNotification(NotificationRequest(identifier: "s", content: NotificationContent()))
             #expect(try await connection.deliver(empty).status == .withheld)
@@ -195,9 +136,9 @@ import ValueSets
 
     @Test("More than 4096 bytes are refused by both sides (X-62)")
     func tooLarge() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             let connection = try await receiving.connect()
-            var large = Self.question()
+            var large = Receiving.question()
             large.request.content.body = String(repeating: "a", count: 4096)
             let error = await #expect(throws: NotificationError.self) { try await connection.deliver(large) }
             #expect(error?.code == .payloadTooLarge)
@@ -213,7 +154,7 @@ import ValueSets
 
     @Test("Only programs of the same system list, watch and answer")
     func localOnly() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             let raw = try await receiving.stage.connect(to: receiving.host, service: NotificationMessage.service)
             for message in [
                 ["Type": "list"], ["Type": "watch"], ["Type": "respond", "Key": "1", "Action": "yes"],
@@ -229,22 +170,22 @@ import ValueSets
 
     @Test("A sender that floods is refused, and may retry later")
     func flood() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             let connection = try await receiving.connect()
-            for _ in 0..<SenderQuota.burst { _ = try await connection.deliver(Self.question()) }
+            for _ in 0..<SenderQuota.burst { _ = try await connection.deliver(Receiving.question()) }
             let error = await #expect(throws: RemoteSystemError.self) {
-                try await connection.deliver(Self.question())
+                try await connection.deliver(Receiving.question())
             }
             #expect(error?.canRetry == true)
             try await receiving.stage.advance(by: .seconds(2))
-            _ = try await connection.deliver(Self.question())
+            _ = try await connection.deliver(Receiving.question())
             await connection.close()
         }
     }
 
     @Test("A payload in Apple's form is accepted on the wire (N-16)")
     func applePayload() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             let raw = try await receiving.stage.connect(to: receiving.host, service: NotificationMessage.service)
             let response = try await raw.send([
                 "Type": "deliver", "Id": "p", "Payload": ["aps": ["alert": ["title": "T"]], "k": 1],
@@ -252,74 +193,6 @@ import ValueSets
             #expect(response.message["Status"]?.string == "shown")
             #expect(receiving.screen.shown.first?.content.userInfo["k"]?.int == 1)
             await raw.close()
-        }
-    }
-
-    @Test("A broadcast is answered on one system and disappears from all")
-    func broadcast() async throws {
-        try await DiscoveryStage.with { stage in
-            let screens = [StagedNotificationPresenter(), StagedNotificationPresenter(), StagedNotificationPresenter()]
-            let broadcast = NotificationBroadcast(Self.question())
-            var running: [Task<Void, any Error>] = []
-            defer { for task in running { task.cancel() } }
-            for (index, screen) in screens.enumerated() {
-                let receiver = NotificationReceiver(stage.configuration, presenter: screen) { _ in nil }
-                let host = try stage.system("System \(index)", services: [receiver.service])
-                try await stage.appears(host)
-                running.append(Task { try await receiver.run() })
-                let request = RemoteSystemConnectionRequest(
-                    host: host.address,
-                    port: try await host.port(),
-                    systemID: host.id,
-                    configuration: stage.configuration
-                )
-                _ = await broadcast.send(to: host.id, named: host.displayName, request)
-            }
-            #expect(screens.allSatisfy { $0.shown.count == 1 })
-            screens[1].choose("yes", on: screens[1].shown[0].identifier)
-            var responses = broadcast.responses.makeAsyncIterator()
-            #expect(await responses.next()?.systemName == "System 1")
-            await broadcast.withdraw()
-            try await stage.eventually("it is gone everywhere") { screens.allSatisfy(\.shown.isEmpty) }
-        }
-    }
-
-    @Test("Two questions of one program to one system each receive their own answer")
-    func twoQuestions() async throws {
-        try await Self.with { receiving in
-            let earlier = try await receiving.connect()
-            _ = try await earlier.deliver(Self.question("earlier"))
-            await earlier.close()
-            try await receiving.stage.eventually("the connection has ended") {
-                await receiving.receiver.connections.isEmpty
-            }
-            func choose(_ action: NotificationActionIdentifier, _ text: String? = nil, of identifier: String)
-                async throws
-            {
-                let entry = await receiving.receiver.list().first { $0.notification.request.identifier == identifier }
-                receiving.screen.choose(action, on: try #require(entry).key, text: text)
-            }
-            try await choose("yes", of: "earlier")
-            let broadcasts = ["one", "two"].map { NotificationBroadcast(Self.question($0)) }
-            for broadcast in broadcasts {
-                _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request)
-            }
-            try await choose("yes", of: "one")
-            try await choose("comment", "No", of: "two")
-            for (broadcast, (identifier, action)) in zip(broadcasts, [("one", "yes"), ("two", "comment")]) {
-                var responses = broadcast.responses.makeAsyncIterator()
-                let response = try #require(await responses.next())
-                #expect(response.requestIdentifier == identifier)
-                #expect(response.actionIdentifier == NotificationActionIdentifier(action))
-                await broadcast.withdraw()
-            }
-            // The response to the earlier notification still waits for who asks for it.
-            let later = try await receiving.connect()
-            #expect(try await later.resume(["one"]).responseCount == 0)
-            #expect(try await later.resume().responseCount == 1)
-            var responses = later.responses.makeAsyncIterator()
-            #expect(await responses.next()?.requestIdentifier == "earlier")
-            await later.close()
         }
     }
 
@@ -339,7 +212,7 @@ import ValueSets
                 )
             )
             try await connection.open()
-            _ = try await connection.deliver(Self.question())
+            _ = try await connection.deliver(Receiving.question())
             let id = try #require(await receiver.list().first?.sender.systemID)
             #expect(await receiver.list().first?.systemName.map { id.hasPrefix($0) } == true)
             name.withLock { $0 = "Server" }
@@ -348,25 +221,11 @@ import ValueSets
         }
     }
 
-    @Test("A program that gives up its question does not withdraw a later one with the same identifier")
-    func laterQuestion() async throws {
-        try await Self.with { receiving in
-            let broadcasts = [NotificationBroadcast(Self.question()), NotificationBroadcast(Self.question())]
-            for broadcast in broadcasts {
-                _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request)
-            }
-            await broadcasts[0].withdraw()
-            #expect(await receiving.receiver.list().count == 1)
-            await broadcasts[1].withdraw()
-            #expect(await receiving.receiver.list().isEmpty)
-        }
-    }
-
     @Test("A response to a notification of a sender that takes none ends it, and does not wait")
     func oneWay() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             let connection = try await receiving.connect()
-            var notification = Self.question()
+            var notification = Receiving.question()
             notification.isOneWay = true
             _ = try await connection.deliver(notification)
             receiving.screen.choose("yes", on: try #require(receiving.screen.shown.first).identifier)
@@ -378,10 +237,10 @@ import ValueSets
 
     @Test("A list of notifications that are larger than a message is complete, and has no user info of others")
     func pages() async throws {
-        try await Self.with { receiving in
+        try await Receiving.with { receiving in
             for system in 0..<8 {
                 for number in 0..<64 {
-                    var notification = Self.question("\(number)")
+                    var notification = Receiving.question("\(number)")
                     notification.request.content.body = String(repeating: "x", count: 3000)
                     notification.request.content.userInfo = ["Secret": "s"]
                     try await receiving.receiver.add(notification, ofSystem: "\(system)")
@@ -410,7 +269,7 @@ import ValueSets
         func nested(_ depth: Int) -> ValueSet {
             (1..<depth).reduce(["Leaf": 1]) { inner, _ in ["Inner": .dictionary(inner)] }
         }
-        var notification = Self.question()
+        var notification = Receiving.question()
         notification.request.content.userInfo = nested(NotificationLimits.userInfoDepth)
         try notification.validate()
         notification.request.content.userInfo = nested(NotificationLimits.userInfoDepth + 1)
@@ -434,7 +293,7 @@ import ValueSets
             let connection = RemoteNotificationConnection(RemoteSystemConnectionRequest(application: application))
             if isGranted {
                 try await connection.open()
-                #expect(try await connection.deliver(Self.question()).status == .shown)
+                #expect(try await connection.deliver(Receiving.question()).status == .shown)
                 #expect(screen.shown.first?.systemName != nil)
             } else {
                 await #expect(throws: RemoteSystemError.self) { try await connection.open() }
@@ -443,97 +302,6 @@ import ValueSets
             await connection.close()
             _ = recorder
             await watcher.stop()
-        }
-    }
-
-    @Test("After a cut link, a question is not shown twice, and an answer from meanwhile arrives once")
-    func cutLink() async throws {
-        try await Self.with { receiving in
-            let broadcast = NotificationBroadcast(Self.question())
-            var losses = broadcast.losses.makeAsyncIterator()
-            func send(isAgain: Bool) async throws -> NotificationBroadcast.Outcome? {
-                await broadcast.send(
-                    to: receiving.host.id,
-                    named: "Laptop",
-                    try await receiving.request,
-                    isAgain: isAgain
-                )
-            }
-            _ = try await send(isAgain: false)
-            receiving.host.link.cut()
-            #expect(await losses.next() == receiving.host.id)
-            guard case .delivered? = try await send(isAgain: true) else {
-                Issue.record("It was not sent again.")
-                return
-            }
-            #expect(receiving.screen.history.count == 1)
-            receiving.host.link.cut()
-            #expect(await losses.next() == receiving.host.id)
-            let key = try #require(await receiving.receiver.list().first?.key)
-            try await receiving.receiver.respond(key, "yes", text: nil)
-            _ = try await send(isAgain: true)
-            var responses = broadcast.responses.makeAsyncIterator()
-            #expect(await responses.next()?.actionIdentifier == "yes")
-            #expect(receiving.screen.history.count == 1)
-            await broadcast.withdraw()
-            #expect(await responses.next() == nil)
-        }
-    }
-
-    @Test func `a broadcast that a system refused for its rate is sent there again`() async throws {
-        try await Self.with { receiving in
-            let connection = try await receiving.connect()
-            for _ in 0..<SenderQuota.burst { _ = try await connection.deliver(Self.question("earlier")) }
-            let broadcast = NotificationBroadcast(Self.question())
-            guard
-                case .failed(let error as NotificationError)? = await broadcast.send(
-                    to: receiving.host.id,
-                    named: "Laptop",
-                    try await receiving.request
-                )
-            else {
-                Issue.record("It was not refused.")
-                return
-            }
-            #expect(error.code == .rateLimited)
-            var losses = broadcast.losses.makeAsyncIterator()
-            #expect(await losses.next() == receiving.host.id)
-            try await receiving.stage.advance(by: .seconds(2))
-            guard
-                case .delivered(let delivery)? = await broadcast.send(
-                    to: receiving.host.id,
-                    named: "Laptop",
-                    try await receiving.request,
-                    isAgain: true
-                )
-            else {
-                Issue.record("It was not sent again.")
-                return
-            }
-            #expect(delivery.status == .shown)
-            await broadcast.withdraw()
-            await connection.close()
-        }
-    }
-
-    @Test func `a question that expired while its link was lost is not asked again`() async throws {
-        try await Self.with { receiving in
-            let broadcast = NotificationBroadcast(Self.question(expires: 1))
-            #expect(await broadcast.expiration == nil)
-            _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request)
-            let end = try #require(await broadcast.expiration)
-            try await receiving.stage.advance(by: .seconds(1))
-            try await receiving.stage.eventually("it has expired there") { receiving.screen.shown.isEmpty }
-            var losses = broadcast.losses.makeAsyncIterator()
-            receiving.host.link.cut()
-            #expect(await losses.next() == receiving.host.id)
-            // An answer may have been given before.
-            #expect(await broadcast.expiration == nil)
-            try await Task.sleep(until: end, clock: .continuous)
-            _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request, isAgain: true)
-            #expect(receiving.screen.history.count == 1)
-            #expect(await broadcast.expiration == end)
-            await broadcast.withdraw()
         }
     }
 }

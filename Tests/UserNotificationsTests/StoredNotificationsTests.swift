@@ -118,7 +118,9 @@ import ValueSets
             let first = try await Daemon(stage, store)
             _ = try await first.receiver.schedule(Self.message("tea", after: 600), by: Self.sender)
             stage.clock.date += 86_400
+            let steps = store.steps.count
             try await stage.clock.advance(by: .seconds(61))
+            try await stage.eventually("the change is stored") { store.steps.count > steps }
             first.crash()
             // Not late: an interval keeps its remaining time.
             let second = try await Daemon(stage, store)

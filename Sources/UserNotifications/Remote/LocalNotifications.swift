@@ -102,14 +102,16 @@ package final class LocalNotifications: Sendable {
     }
 
     package func list() async throws -> [ListedNotification] {
-        try await NotificationPage.all(["Type": .string(NotificationMessage.list)], self.send)
-            .map { set in try ListedNotification(set) }
+        try await self.list(NotificationMessage.list)
     }
 
     /// Lists the notifications, and reports every change in ``changes`` from then on.
     package func watch() async throws -> [ListedNotification] {
-        _ = try await self.send(["Type": .string(NotificationMessage.watch)])
-        return try await self.list()
+        try await self.list(NotificationMessage.watch)
+    }
+
+    private func list(_ type: String) async throws -> [ListedNotification] {
+        try await NotificationPage.all(["Type": .string(type)], self.send).map { set in try ListedNotification(set) }
     }
 
     /// Lists the notifications that have ended in the last 30 days, the newest first.

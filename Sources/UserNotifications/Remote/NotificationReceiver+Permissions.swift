@@ -30,7 +30,7 @@ extension NotificationReceiver {
         // What the denied senders have shown goes too, and they learn nothing more.
         let isDenied = { [permissions = self.permissions] in permissions.permission(of: $0) == .denied }
         let responses = self.routing.removeAll(to: isDenied)
-        let entries = self.received.removeAll(of: isDenied)
+        let entries = self.received.removeAll { isDenied($0.sender) }
         self.setAlarm()
         for entry in entries { self.report(NotificationEnd.withdrawn.rawValue, entry) }
         // Neither in the history, nor gone from other systems: there the user may permit them.

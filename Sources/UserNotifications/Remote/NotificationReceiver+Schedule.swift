@@ -176,34 +176,32 @@ extension NotificationReceiver {
     ///
     /// - Throws: ``NotificationError``, and the changes are not stored.
     func commit(_ changes: [NotificationStoreChange]) async throws(NotificationError) {
-        guard let store, !changes.isEmpty else { return }
-        let batch = self.unsaved.begin(changes)
-        do throws(NotificationError) {
-            try await store.commit(batch.changes)
-            self.unsaved.succeeded(batch)
-        } catch {
-            self.unsaved.failed(batch, isKept: false)
-            if self.unsaved.hasFailed { self.saveLater() }
-            throw error
-        }
+        guard !changes.isEmpty else { return }
+        try await self.commit(changes, isKept: false)
     }
 
     /// Stores changes whose failure is not the caller's concern. They are stored later then.
     func commitOrLog(_ changes: () throws(NotificationError) -> [NotificationStoreChange]) async {
         do throws(NotificationError) {
             let changes = try changes()
-            guard let store, !changes.isEmpty || self.unsaved.hasFailed else { return }
-            let batch = self.unsaved.begin(changes)
-            do throws(NotificationError) {
-                try await store.commit(batch.changes)
-                self.unsaved.succeeded(batch)
-            } catch {
-                self.unsaved.failed(batch, isKept: true)
-                self.saveLater()
-                throw error
-            }
+            guard !changes.isEmpty || self.unsaved.hasFailed else { return }
+            try await self.commit(changes, isKept: true)
         } catch {
             self.logger.warning("A change of the notifications was not stored", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    /// - Parameter isKept: whether the changes are stored later if that fails now.
+    private func commit(_ changes: [NotificationStoreChange], isKept: Bool) async throws(NotificationError) {
+        guard let store else { return }
+        let batch = self.unsaved.begin(changes)
+        do throws(NotificationError) {
+            try await store.commit(batch.changes)
+            self.unsaved.succeeded(batch)
+        } catch {
+            self.unsaved.failed(batch, isKept: isKept)
+            if self.unsaved.hasFailed { self.saveLater() }
+            throw error
         }
     }
 

@@ -172,7 +172,8 @@ package actor NotificationReceiver: Service {
     ) -> NotificationResumption {
         let sender = Self.sender(caller)
         let link = self.connect(connection, of: sender, receivesAll: identifiers.isEmpty)
-        self.foreground[sender] = isForeground ? link : nil
+        // Another connection of the sender may be in the foreground.
+        if isForeground || self.foreground[sender] == link { self.foreground[sender] = isForeground ? link : nil }
         var count = self.routing.responses(for: sender).count
         if let link, !identifiers.isEmpty {
             self.received.set(link, for: identifiers, of: sender)
@@ -247,7 +248,8 @@ package actor NotificationReceiver: Service {
         return entry
     }
 
-    func watch(_ connection: AppServiceConnection) throws(NotificationError) -> [ReceivedNotifications.Entry] {
+    /// A program of this system receives every change from now on.
+    func watch(_ connection: AppServiceConnection) throws(NotificationError) {
         let id = ObjectIdentifier(connection)
         guard self.watchers[id] != nil || self.watchers.count < Self.maxWatchers else {
             throw NotificationError(.limitExceeded, "\(Self.maxWatchers) programs watch already. End one of them.")
@@ -255,7 +257,6 @@ package actor NotificationReceiver: Service {
         if self.watchers[id] == nil, connection.info != nil {
             self.watchers[id] = NotificationWatcher(connection, self.clock)
         }
-        return self.received.all
     }
 
     func ended(_ connection: ObjectIdentifier) {
@@ -297,7 +298,7 @@ package actor NotificationReceiver: Service {
     private func wake() async {
         // The alarm runs this. A later alarm must not cancel it.
         self.alarm = nil
-        await self.end(self.received.expire(self.clock.now), .expired)
+        await self.end(self.received.removeExpired(self.clock.now), .expired)
         let late = self.routing.expire(at: self.clock.date)
         await self.commitOrLog { late.map { .remove(.response, key: $0) } }
         await self.deliverDue()

@@ -49,7 +49,8 @@ struct NotificationService: AppServiceProvider {
                 .valueSet
         case NotificationMessage.watch:
             try Self.checkIsLocal(request.caller)
-            return try NotificationPage(try await self.receiver.watch(request.connection), own: nil, after: nil)
+            try await self.receiver.watch(request.connection)
+            return try NotificationPage(await self.receiver.list(), own: nil, after: try reader.string("After"))
                 .valueSet
         case NotificationMessage.schedule:
             try Self.checkIsLocal(request.caller)

@@ -173,14 +173,8 @@ struct ReceivedNotifications {
         for (key, entry) in self.entries where entry.link == link { self.entries[key]?.link = nil }
     }
 
-    /// Removes the notifications that have ended.
-    mutating func removeAll(_ isOver: (NotificationState.Key) -> Bool) -> [Entry] {
-        self.entries.values.filter { $0.stateKey.map(isOver) ?? false }.map(\.key).compactMap { self.remove($0) }
-    }
-
-    /// Removes the notifications of senders from which the user wants nothing any more.
-    mutating func removeAll(of isUnwanted: (NotificationSender) -> Bool) -> [Entry] {
-        self.entries.values.filter { isUnwanted($0.sender) }.map(\.key).compactMap { self.remove($0) }
+    mutating func removeAll(where isOver: (Entry) -> Bool) -> [Entry] {
+        self.entries.values.filter(isOver).map(\.key).compactMap { self.remove($0) }
     }
 
     /// The entry is given to the presenter.
@@ -216,8 +210,8 @@ struct ReceivedNotifications {
     }
 
     /// Removes the notifications whose time is over.
-    mutating func expire(_ now: ContinuousClock.Instant) -> [Entry] {
-        self.entries.values.filter { $0.expires.map { $0 <= now } ?? false }.map(\.key).compactMap { self.remove($0) }
+    mutating func removeExpired(_ now: ContinuousClock.Instant) -> [Entry] {
+        self.removeAll { $0.expires.map { $0 <= now } ?? false }
     }
 
     var nextExpiration: ContinuousClock.Instant? { self.entries.values.compactMap(\.expires).min() }

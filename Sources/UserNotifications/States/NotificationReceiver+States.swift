@@ -31,7 +31,9 @@ extension NotificationReceiver {
         var ended: [ReceivedNotifications.Entry] = []
         await self.commitOrLog { () throws(NotificationError) in
             let changes = try self.take(incoming)
-            ended = self.received.removeAll { incoming[$0] != nil && self.states[$0] != nil }
+            ended = self.received.removeAll { entry in
+                entry.stateKey.map { incoming[$0] != nil && self.states[$0] != nil } ?? false
+            }
             var all = changes
             for entry in ended {
                 let end = NotificationEnd(entry.stateKey.flatMap { self.states[$0]?.status } ?? .withdrawn)

@@ -243,29 +243,15 @@ extension ListedNotification {
             .joined(separator: " – ")
     }
 
+    /// The key, the texts and the sender.
+    var line: String {
+        let sender = self.notification.applicationName ?? self.application
+        return "\(self.key)  \(self.texts)  (\(sender) on \(self.systemName ?? "this system"))"
+    }
+
     fileprivate func report(_ event: String, _ prefix: String, _ output: Output) throws {
-        let content = self.notification.request.content
-        try output.json(
-            ListedNotificationOutput(
-                event: event,
-                key: self.key,
-                id: self.notification.request.identifier,
-                title: content.title,
-                subtitle: content.subtitle,
-                body: content.body,
-                application: self.application,
-                sender: self.notification.applicationName,
-                systemID: self.systemID,
-                system: self.systemName,
-                isShown: self.isShown,
-                actions: self.actions.map {
-                    .init(id: $0.identifier.rawValue, title: $0.title, takesText: $0.textInput != nil)
-                }
-            )
-        )
-        let source =
-            "\(self.notification.applicationName ?? self.application) on \(self.systemName ?? "this system")"
-        try output.line("\(prefix)\(self.key)  \(self.texts)  (\(source))".printable)
+        try output.json(ListedNotificationOutput(event, self))
+        try output.line("\(prefix)\(self.line)".printable)
         for action in self.actions {
             let text = action.textInput == nil ? "" : " (takes --text)"
             try output.line("    \(action.identifier): \(action.title)\(text)".printable)
@@ -273,25 +259,50 @@ extension ListedNotification {
     }
 }
 
-/// The output of `notifications list --json` and `notifications watch --json`.
-private struct ListedNotificationOutput: Encodable {
+/// The output of `notifications list`, `watch` and `history` with `--json`.
+struct ListedNotificationOutput: Encodable {
     struct Action: Encodable {
         var id: String
         var title: String
         var takesText: Bool
     }
 
-    var event: String
+    let event: String
     let time = Date.now
-    var key: String
-    var id: String
-    var title: String
-    var subtitle: String
-    var body: String
-    var application: String
-    var sender: String?
-    var systemID: String
-    var system: String?
-    var isShown: Bool
-    var actions: [Action]
+    let key: String
+    let id: String
+    let title: String
+    let subtitle: String
+    let body: String
+    let application: String
+    let sender: String?
+    let systemID: String
+    let system: String?
+    let isShown: Bool
+    let actions: [Action]
+    let arrived: Date
+    /// How and when it has ended.
+    let end: String?
+    let ended: Date?
+
+    init(_ event: String, _ listed: ListedNotification, _ ended: EndedNotification? = nil) {
+        let request = listed.notification.request
+        self.event = event
+        self.key = listed.key
+        self.id = request.identifier
+        self.title = request.content.title
+        self.subtitle = request.content.subtitle
+        self.body = request.content.body
+        self.application = listed.application
+        self.sender = listed.notification.applicationName
+        self.systemID = listed.systemID
+        self.system = listed.systemName
+        self.isShown = listed.isShown
+        self.actions = listed.actions.map {
+            Action(id: $0.identifier.rawValue, title: $0.title, takesText: $0.textInput != nil)
+        }
+        self.arrived = listed.date
+        self.end = ended?.event
+        self.ended = ended?.date
+    }
 }

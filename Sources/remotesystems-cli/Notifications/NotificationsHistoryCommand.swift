@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import FoundationEssentials
 import RemoteSystems
 import UserNotifications
 
@@ -60,50 +59,10 @@ struct NotificationsHistoryCommand: Subcommand {
             return false
         }
         for ended in list {
-            let listed = ended.notification
-            try output.json(EndedNotificationOutput(ended))
-            let sender = listed.notification.applicationName ?? listed.application
-            let source = "\(sender) on \(listed.systemName ?? "this system")"
-            try output.line(
-                "\(LocalTime.text(ended.date)) \(listed.key)  \(ended.event)  \(listed.texts)  (\(source))".printable
-            )
+            try output.json(ListedNotificationOutput("history", ended.notification, ended))
+            let prefix = "\(LocalTime.text(ended.date)) \(ended.event)  "
+            try output.line("\(prefix)\(ended.notification.line)".printable)
         }
         return true
-    }
-}
-
-/// The output of `notifications history --json`.
-private struct EndedNotificationOutput: Encodable {
-    let event = "history"
-    let time: Date
-    var end: String
-    var ended: Date
-    var arrived: Date
-    var key: String
-    var id: String
-    var title: String
-    var subtitle: String
-    var body: String
-    var application: String
-    var sender: String?
-    var systemID: String
-    var system: String?
-
-    init(_ notification: EndedNotification) {
-        let listed = notification.notification
-        let request = listed.notification.request
-        self.time = .now
-        self.end = notification.event
-        self.ended = notification.date
-        self.arrived = listed.date
-        self.key = listed.key
-        self.id = request.identifier
-        self.title = request.content.title
-        self.subtitle = request.content.subtitle
-        self.body = request.content.body
-        self.application = listed.application
-        self.sender = listed.notification.applicationName
-        self.systemID = listed.systemID
-        self.system = listed.systemName
     }
 }

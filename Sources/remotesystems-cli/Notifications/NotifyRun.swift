@@ -198,6 +198,7 @@ struct NotifyRun: Sendable {
     ///
     /// - Returns: `false` if the task was cancelled before.
     private func notKept() async -> Bool {
+        // Each system reports for itself, and others may be receiving it: all of them together are looked at.
         while (try? await Task.sleep(for: .milliseconds(200))) != nil {
             guard await self.broadcast.hasEnded else { continue }
             // An answer may be on its way from another system.

@@ -122,9 +122,8 @@ extension Topic {
                                  pending        repeats
           cancelled              notifications  count
                                  cancel
-          history                notifications  key id title subtitle body
-                                 history        application sender systemID system end
-                                                ended arrived
+          history                notifications  a notification, below; end ended
+                                 history
           deleted                notifications
                                  history
           permission             notifications  permission system application
