@@ -57,12 +57,13 @@ import Testing
     }
 
     @Test func `a test that waits for a thread on a busy machine does not fail`() async throws {
-        try await DiscoveryStage.with(patience: .milliseconds(100)) { stage in
+        try await DiscoveryStage.with(patience: .milliseconds(200)) { stage in
             try await stage.appears(try stage.system("Box", services: [Self.echo]))
-            // More tasks than threads, so that some must wait.
-            let others = (0..<2 * ProcessInfo.processInfo.activeProcessorCount).map { _ in
+            // Many more tasks than threads, so that most must wait, longer than the patience. Each alone is short: the
+            // pool has more threads than processors where others of its threads have blocked.
+            let others = (0..<32 * ProcessInfo.processInfo.activeProcessorCount).map { _ in
                 Task.detached {
-                    let end = ContinuousClock.now + .milliseconds(300)
+                    let end = ContinuousClock.now + .milliseconds(20)
                     while ContinuousClock.now < end {}
                 }
             }

@@ -14,7 +14,7 @@ final class HostRegistration: Sendable {
         var advertisements: [UInt64: Bool] = [:]
         var lastAnnouncement: UInt64 = 0
         var reported = RemoteSystemRegistrationState.unregistered
-        var observers = ListenerTable<AsyncStream<RemoteSystemRegistrationState>.Continuation>()
+        var observers = StreamReaders<RemoteSystemRegistrationState>()
         var hasEnded = false
     }
 
@@ -34,7 +34,7 @@ final class HostRegistration: Sendable {
     }
 
     deinit {
-        for observer in self.state.withLock({ $0.observers.removeAll() }) { observer.finish() }
+        self.state.withLock { $0.observers.finish() }
     }
 
     /// The state at this moment.
@@ -94,11 +94,10 @@ final class HostRegistration: Sendable {
             state.isListening = false
             state.advertisements = [:]
         }
-        let observers = self.state.withLock { state in
+        self.state.withLock { state in
             state.hasEnded = true
-            return state.observers.removeAll()
+            state.observers.finish()
         }
-        for observer in observers { observer.finish() }
     }
 
     private func change(_ change: (inout State) -> Void) {
@@ -107,8 +106,7 @@ final class HostRegistration: Sendable {
             let new = self.evaluate(state)
             guard new != state.reported else { return }
             state.reported = new
-            // Inside the lock, so that observers receive the states in order.
-            for observer in state.observers.all { observer.yield(new) }
+            state.observers.yield(new)
         }
     }
 
@@ -125,25 +123,15 @@ final class HostRegistration: Sendable {
     var states: AsyncStream<RemoteSystemRegistrationState> { self.observe().states }
 
     func observe() -> (states: AsyncStream<RemoteSystemRegistrationState>, id: ListenerID) {
-        let (states, observer) = AsyncStream.makeStream(
-            of: RemoteSystemRegistrationState.self,
-            bufferingPolicy: .bufferingNewest(1)
-        )
-        let id = self.state.withLock { state -> ListenerID in
+        self.state.withLock { state in
             state.reported = self.evaluate(state)
-            observer.yield(state.reported)
-            guard !state.hasEnded else {
-                observer.finish()
-                return 0
-            }
-            return state.observers.add(observer)
+            let (states, id) = state.observers.add(state.reported)
+            if state.hasEnded { state.observers.finish(id) }
+            return (states, id)
         }
-        observer.onTermination = { [weak self] _ in self?.remove(id) }
-        return (states, id)
     }
 
     func remove(_ id: ListenerID) {
-        let observer = self.state.withLock { $0.observers.remove(id) }
-        observer?.finish()
+        self.state.withLock { $0.observers.finish(id) }
     }
 }

@@ -38,11 +38,13 @@ package struct CoalescingEvents<Event: CoalescingEvent>: AsyncSequence, Sendable
 
         package mutating func next(isolation actor: isolated (any Actor)?) async -> Event? {
             let storage = listener.storage
-            return await withTaskCancellationHandler {
+            let event = await withTaskCancellationHandler {
                 await withCheckedContinuation(isolation: actor) { storage.wait($0) }
             } onCancel: {
-                storage.end()
+                storage.cancel()
             }
+            if event == nil { storage.callOnEnd() }
+            return event
         }
     }
 
@@ -61,7 +63,7 @@ package struct CoalescingEvents<Event: CoalescingEvent>: AsyncSequence, Sendable
         package func end() { storage.end() }
 
         /// Sets an action to be called once when the sequence has no listener any more. Called at once if that is
-        /// already so.
+        /// already so. The action may take a lock under which events are emitted.
         package func onEnd(_ action: @escaping @Sendable () -> Void) { storage.setOnEnd(action) }
     }
 }
@@ -118,13 +120,29 @@ extension CoalescingEvents {
         }
 
         func end() {
-            let (waiter, action) = state.withLock { state in
+            cancel()
+            callOnEnd()
+        }
+
+        /// Ends the sequence without its action, for a cancellation handler. The runtime calls that with a lock of the
+        /// task, which resuming the task takes too: the action could wait for a lock under which the task is resumed.
+        func cancel() {
+            let waiter = state.withLock { state in
                 state.ended = true
                 state.buffer = CoalescingBuffer(limit: 0)
-                defer { (state.waiter, state.onEnd) = (nil, nil) }
-                return (state.waiter, state.onEnd)
+                defer { state.waiter = nil }
+                return state.waiter
             }
             waiter?.resume(returning: nil)
+        }
+
+        /// Calls the action if the sequence has ended and it was not called before.
+        func callOnEnd() {
+            let action = state.withLock { state in
+                guard state.ended else { return nil as (@Sendable () -> Void)? }
+                defer { state.onEnd = nil }
+                return state.onEnd
+            }
             action?()
         }
 

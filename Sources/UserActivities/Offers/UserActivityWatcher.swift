@@ -18,7 +18,7 @@ internal import Synchronization
 public final class UserActivityWatcher: Sendable {
     private struct State {
         var table = OfferTable()
-        var readers: [UUID: AsyncStream<[UserActivityOffer]>.Continuation] = [:]
+        var readers = StreamReaders<[UserActivityOffer]>()
         var expiry: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
         var reading: Task<Void, Never>?
         /// Whether the systems that were present at the start were found.
@@ -60,10 +60,12 @@ public final class UserActivityWatcher: Sendable {
     }
 
     deinit {
-        let state = self.state.withLock { ($0.readers.values, $0.expiry?.task, $0.reading) }
-        state.1?.cancel()
-        state.2?.cancel()
-        for reader in state.0 { reader.finish() }
+        let (expiry, reading) = self.state.withLock { state in
+            state.readers.finish()
+            return (state.expiry?.task, state.reading)
+        }
+        expiry?.cancel()
+        reading?.cancel()
     }
 
     /// Starts watching.
@@ -81,13 +83,13 @@ public final class UserActivityWatcher: Sendable {
     /// Stops watching. The sequences of ``changes`` end.
     public func stop() async {
         await self.watcher.stop()
-        let (readers, expiry, reading) = self.state.withLock { state in
+        let (expiry, reading) = self.state.withLock { state in
+            state.readers.finish()
             defer { state = State() }
-            return (Array(state.readers.values), state.expiry?.task, state.reading)
+            return (state.expiry?.task, state.reading)
         }
         reading?.cancel()
         expiry?.cancel()
-        for reader in readers { reader.finish() }
     }
 
     /// The present offers, ordered by system and application. Empty while the watcher is stopped.
@@ -200,19 +202,8 @@ public final class UserActivityWatcher: Sendable {
     /// The present offers, and again after each change. Each access returns a new sequence, which keeps the newest list
     /// only: a slow reader misses intermediate lists. It ends when the watcher stops or the reading task is cancelled.
     public var changes: AsyncStream<[UserActivityOffer]> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: [UserActivityOffer].self,
-            bufferingPolicy: .bufferingNewest(1)
-        )
-        let id = UUID()
         let now = self.clock.now
-        self.state.withLock { state in
-            state.readers[id] = continuation
-            continuation.yield(state.table.offers(now: now))
-        }
-        continuation.onTermination = { [weak self] _ in self?.state.withLock { _ = $0.readers.removeValue(forKey: id) }
-        }
-        return stream
+        return self.state.withLock { $0.readers.add($0.table.offers(now: now)).stream }
     }
 
     private func take(_ event: RemoteSystemEvent) {
@@ -233,10 +224,7 @@ public final class UserActivityWatcher: Sendable {
         self.state.withLock { state in
             change(&state.table, now)
             state.table.expire(now: now)
-            if !state.readers.isEmpty {
-                let offers = state.table.offers(now: now)
-                for reader in state.readers.values { reader.yield(offers) }
-            }
+            if !state.readers.isEmpty { state.readers.yield(state.table.offers(now: now)) }
             guard let next = state.table.nextEnd, next != state.expiry?.time else { return }
             state.expiry?.task.cancel()
             let task = clock.task { [weak self] in
