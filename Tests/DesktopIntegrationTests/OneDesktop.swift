@@ -41,9 +41,9 @@ struct OneDesktop {
         try await Desktop.with { desktop in
             try await desktop.withBus { bus in
                 let environment = desktop.environment.merging(bus) { $1 }
-                try await Self.withScript("notification_server", kind, environment) { server in
+                try await Self.withScript("notification_server", [kind], environment) { server in
                     guard let lock else { return try await Self.run(desktop, environment, server, body) }
-                    try await Self.withScript("screen_lock", lock, environment) { lock in
+                    try await Self.withScript("screen_lock", [lock], environment) { lock in
                         try await Self.run(desktop, environment, server, lock: lock, body)
                     }
                 }
@@ -51,15 +51,16 @@ struct OneDesktop {
         }
     }
 
-    private static func withScript(
+    /// Runs `body` beside a program of `Scripts` that is ready.
+    static func withScript(
         _ name: String,
-        _ kind: String,
+        _ arguments: [String],
         _ environment: [String: String],
         _ body: (ChildProcess) async throws -> Void
     ) async throws {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Scripts/\(name).py").path
         let process = try ChildProcess(
-            ["/usr/bin/python3", "-u", script, kind],
+            ["/usr/bin/python3", "-u", script] + arguments,
             environment: environment,
             readsErrors: true
         )

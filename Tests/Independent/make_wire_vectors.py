@@ -1002,7 +1002,7 @@ def notifications():
               Content={"Title": "Deploy?", "Subtitle": "main", "Body": "1284 has passed", "Sound": "default", "Badge": 3,
                        "UserInfo": {"Build": 1284}, "Thread": "builds", "Category": "question",
                        "Level": "time-sensitive", "Relevance": 0.5, "Target": "window-2", "Filter": "work"},
-              Category=category, Name="Build server", ExpiresIn=600, Mutable=True, ContentAvailable=True,
+              Category=category, Name="Build server", ExpiresIn=600, Shared=True, Mutable=True, ContentAvailable=True,
               Delivery=uuid.UUID("6f9619ff-8b86-d011-b42d-00cf4fc964ff")),
         valid("Apple's form", {"body": "1284"}, Content=None,
               Payload={"aps": {"alert": {"title": "Deploy?", "body": "1284"}}, "build": 1284}),

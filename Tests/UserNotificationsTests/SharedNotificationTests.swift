@@ -12,93 +12,6 @@ import ValueSets
 
 /// One notification on several systems of a user.
 @Suite struct SharedNotificationTests {
-    /// The daemon of a desk, from its start to its end.
-    private struct Daemon: Sendable {
-        let configuration: RemoteSystemsConfiguration
-        let receiver: NotificationReceiver
-        let screen: StagedNotificationPresenter
-        let running: Task<Void, any Error>
-    }
-
-    /// A system of the user with a screen. What its daemon stores survives the daemon.
-    private final class Desk: Sendable {
-        private let name: String
-        private let store = StepStore()
-        private let last = Mutex<Daemon?>(nil)
-        private let staged = Mutex<StagedSystem?>(nil)
-
-        private init(_ name: String) { self.name = name }
-
-        static func appearing(_ name: String, on stage: DiscoveryStage) async throws -> Desk {
-            let desk = Desk(name)
-            var application = StagedApplication(RemoteSystemHost.machineApplicationID)
-            application.features = { [weak desk] in
-                (desk?.start($0, stage)).map { [$0] } ?? []
-            }
-            let system = try stage.system(name, applications: [application])
-            desk.staged.withLock { $0 = system }
-            try await stage.appears(system)
-            return desk
-        }
-
-        private func start(_ configuration: RemoteSystemsConfiguration, _ stage: DiscoveryStage) -> HostFeature {
-            let screen = StagedNotificationPresenter()
-            let receiver = NotificationReceiver(configuration, presenter: screen, store: self.store) { _ in "Server" }
-            let running = Task(executorPreference: stage.clock.taskExecutor) { [store] in
-                await receiver.restore(try await store.load())
-                try await receiver.run()
-            }
-            self.last.withLock { last in
-                last = Daemon(configuration: configuration, receiver: receiver, screen: screen, running: running)
-            }
-            return receiver.feature
-        }
-
-        var system: StagedSystem { get throws { try #require(self.staged.withLock { $0 }) } }
-        var daemon: Daemon { get throws { try #require(self.last.withLock { $0 }) } }
-        var titles: [String] { get throws { try self.daemon.screen.shown.map(\.content.title) } }
-
-        func connect(_ stage: DiscoveryStage) async throws -> RemoteNotificationConnection {
-            let connection = RemoteNotificationConnection(
-                RemoteSystemConnectionRequest(
-                    host: try self.system.address,
-                    port: try await self.system.port(),
-                    systemID: try self.system.id,
-                    configuration: stage.configuration
-                ),
-                systemName: self.name
-            )
-            try await connection.open()
-            return connection
-        }
-
-        /// Sends a notification whose sender then goes away.
-        @discardableResult
-        func receive(_ notification: RemoteNotification, _ stage: DiscoveryStage) async throws -> NotificationDelivery {
-            let connection = try await self.connect(stage)
-            let delivery = try await connection.deliver(notification)
-            await connection.close()
-            return delivery
-        }
-
-        func choose(_ action: NotificationActionIdentifier) throws {
-            let screen = try self.daemon.screen
-            screen.choose(action, on: try #require(screen.shown.first).identifier)
-        }
-
-        func dismiss() throws {
-            let screen = try self.daemon.screen
-            screen.end(try #require(screen.shown.first).identifier)
-        }
-
-        func leaves(_ stage: DiscoveryStage) async throws {
-            try await stage.vanishes(self.system, .crash)
-            try self.daemon.running.cancel()
-        }
-
-        func returns(_ stage: DiscoveryStage) async throws { try await stage.appears(self.system) }
-    }
-
     private static func question(_ title: String = "Deploy?") -> RemoteNotification {
         RemoteNotification(
             NotificationRequest(
@@ -114,17 +27,17 @@ import ValueSets
 
     private static func with(
         _ names: [String] = ["Kitchen", "Attic", "Office"],
-        _ body: (DiscoveryStage, [Desk]) async throws -> Void
+        _ body: (DiscoveryStage, [StagedDesk]) async throws -> Void
     ) async throws {
         try await DiscoveryStage.with { stage in
-            var desks: [Desk] = []
-            for name in names { desks.append(try await Desk.appearing(name, on: stage)) }
+            var desks: [StagedDesk] = []
+            for name in names { desks.append(try await StagedDesk.appearing(name, on: stage)) }
             try await body(stage, desks)
             for desk in desks { try desk.daemon.running.cancel() }
         }
     }
 
-    private static func gone(_ desks: [Desk], _ stage: DiscoveryStage) async throws {
+    private static func gone(_ desks: [StagedDesk], _ stage: DiscoveryStage) async throws {
         try await stage.eventually("it is gone everywhere") {
             for desk in desks {
                 guard try desk.titles.isEmpty, try await desk.daemon.receiver.list().isEmpty else { return false }
@@ -218,7 +131,7 @@ import ValueSets
     func others() async throws {
         try await DiscoveryStage.with { stage in
             stage.link(granting: Grants(), receiving: Grants(topics: [NotificationState.topic]))
-            let desk = try await Desk.appearing("Kitchen", on: stage)
+            let desk = try await StagedDesk.appearing("Kitchen", on: stage)
             let question = Self.question()
             try await desk.receive(question, stage)
             let key = try #require(await desk.daemon.receiver.list().first?.stateKey)

@@ -46,6 +46,11 @@ struct BusSignal {
         unsafe Self.first(of: tuple, "u") { unsafe g_variant_get_uint32($0) }
     }
 
+    /// The first value, if it is a `t`.
+    static func longNumber(of tuple: OpaquePointer) -> UInt64? {
+        unsafe Self.first(of: tuple, "t") { unsafe UInt64(g_variant_get_uint64($0)) }
+    }
+
     static func texts(of tuple: OpaquePointer) -> [String] {
         unsafe Self.values(of: tuple, "s") { value in
             guard let text = unsafe g_variant_get_string(value, nil) else { return nil }

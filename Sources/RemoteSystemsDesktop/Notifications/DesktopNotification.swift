@@ -47,6 +47,8 @@ package struct DesktopNotification: Sendable, Hashable {
     package var urgency: Urgency
     /// Whether it makes no sound.
     package var isSilent: Bool
+    /// The sound of the freedesktop sound theme; `nil` for the server's own choice.
+    package var soundName: String?
     /// Whether it stays until it is closed, also after an action.
     package var isResident: Bool
     /// The text field of the action that takes a text; `nil` if none does.

@@ -15,6 +15,8 @@ struct NotificationServerAbilities: Hashable {
     /// Whether it shows a body, and reads it as markup.
     var showsBody: Bool { self.capabilities?.contains("body") ?? true }
     var readsMarkup: Bool { self.capabilities?.contains("body-markup") ?? true }
+    /// Whether it plays sounds.
+    var playsSounds: Bool { self.capabilities?.contains("sound") ?? false }
     /// Whether it shows a text field. Not part of the specification: Plasma has it, and some others.
     var showsTextField: Bool { self.capabilities?.contains("inline-reply") ?? false }
 }
@@ -49,7 +51,11 @@ extension DesktopNotification {
         var hints: [(String, MessageBus.Hint)] = [
             ("category", .string("device")), ("urgency", .byte(self.urgency.rawValue)),
         ]
-        if self.isSilent { hints.append(("suppress-sound", .bool(true))) }
+        if self.isSilent {
+            hints.append(("suppress-sound", .bool(true)))
+        } else if let soundName, abilities.playsSounds {
+            hints.append(("sound-name", .string(soundName)))
+        }
         if self.isResident { hints.append(("resident", .bool(true))) }
         if let textField, abilities.showsTextField {
             hints.append(("x-kde-reply-placeholder-text", .string(textField.placeholder)))

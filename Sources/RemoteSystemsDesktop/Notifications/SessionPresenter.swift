@@ -239,6 +239,7 @@ extension DesktopNotification {
             isSilent: content.sound == nil || notification.isSilenced,
             isResident: !actions.isEmpty || content.interruptionLevel == .critical
         )
+        self.soundName = Self.soundName(content.sound)
         // Always the last line, so that no text can pretend to be from another system.
         let application = Self.line(notification.applicationName, max: 60)
         self.source = [application, system].compactMap(\.self).joined(separator: " on ")
@@ -267,6 +268,16 @@ extension DesktopNotification {
         self.fallback =
             "Respond with: remotesystems notifications answer \(notification.identifier) ACTION "
             + "(\(names.joined(separator: ", ")))"
+    }
+
+    /// The name of a sound in the freedesktop sound theme; `nil` if it can be none, for example the name of a file.
+    private static func soundName(_ sound: NotificationSound?) -> String? {
+        switch sound {
+        case nil: nil
+        case .standard: "message-new-instant"
+        case .named(let name):
+            name.utf8.allSatisfy { $0 == UInt8(ascii: "-") || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 } ? name : nil
+        }
     }
 
     /// A notification on a locked screen: what its category permits, and the system's name.

@@ -40,7 +40,9 @@ package actor NotificationBroadcast {
     package init(_ notification: RemoteNotification) {
         (self.responses, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(64))
         (self.losses, self.lossFeed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1024))
-        self.notification = notification
+        var shared = notification
+        shared.isShared = true
+        self.notification = shared
     }
 
     /// Whether the system has received the notification, or is receiving it.

@@ -31,6 +31,7 @@ enum NotificationMessage {
     static let permit = "permit"
     static let history = "history"
     static let forget = "forget"
+    static let use = "use"
     // Those of the requests that the service sends.
     static let response = "response"
     static let event = "event"
@@ -72,6 +73,11 @@ enum NotificationMessage {
         var message: ValueSet = ["Type": .string(Self.ended), "Id": .string(notification.request.identifier)]
         if let deliveryID = notification.deliveryID { message["Delivery"] = .uuid(deliveryID) }
         return message
+    }
+
+    /// Asks a system that may show the same notification since when it was not used.
+    static func use(_ key: NotificationState.Key) -> ValueSet {
+        ["Type": .string(Self.use), "Key": .string(key.text)]
     }
 
     static func event(_ event: String, _ entry: ReceivedNotifications.Entry) -> ValueSet {

@@ -12,7 +12,9 @@ extension NotificationReceiver {
             return NotificationDelivery(.kept, reason: "The system has no desktop that shows notifications.")
         }
         // Before its turn: others do not wait for a slow application.
+        async let isHeardElsewhere = isSilenced ? true : self.isHeardElsewhere(entry)
         let presentation = isSilenced ? .all : await self.presentation(of: entry)
+        let isSilenced = await isHeardElsewhere
         let failure = await self.inOrder {
             // A later notification may have replaced it, or the sender has withdrawn it.
             guard await self.isCurrent(entry) else { return nil as NotificationDelivery? }

@@ -16,6 +16,8 @@ package actor NotificationReceiver: Service {
     static let responseTime = UserNotificationCenter.responseTime + .seconds(5)
 
     let presenter: (any NotificationPresenter)?
+    /// The time since the user has used this system; `nil` if it is not known. `nil` on a system without a desktop.
+    let idleTime: (@Sendable () async -> Duration?)?
     private let name: @Sendable (SystemID) -> String?
     let store: (any NotificationStore)?
     let clock: FeatureClock
@@ -38,6 +40,8 @@ package actor NotificationReceiver: Service {
     /// The connections of the senders.
     var connections: [ObjectIdentifier: AppServiceConnection] = [:]
     var routing = ResponseRouting()
+    /// What waits for notifications that other systems ask about.
+    var arrivals: [UUID: AsyncStream<NotificationState.Key>.Continuation] = [:]
     /// The connections of the senders that decide how their notifications are shown.
     var foreground: [NotificationSender: ObjectIdentifier] = [:]
     /// Starts an application of this system that does not run; `nil` where that is not possible.
@@ -50,14 +54,18 @@ package actor NotificationReceiver: Service {
     /// - Parameters:
     ///   - presenter: shows the notifications. `nil` on a system without a desktop: they are kept in a list.
     ///   - store: keeps everything while the program does not run. `nil`: nothing is kept. Defaults to `nil`.
+    ///   - idleTime: reads the time since the user has used this system; `nil` if it is not known. Defaults to `nil`:
+    ///     it never is.
     ///   - name: the name of a system of the account, if it is known.
     package init(
         _ configuration: RemoteSystemsConfiguration,
         presenter: (any NotificationPresenter)?,
         store: (any NotificationStore)? = nil,
+        idleTime: (@Sendable () async -> Duration?)? = nil,
         name: @escaping @Sendable (SystemID) -> String?
     ) {
         self.presenter = presenter
+        self.idleTime = idleTime
         self.name = name
         self.store = store
         self.clock = FeatureClock(configuration)
@@ -96,7 +104,8 @@ package actor NotificationReceiver: Service {
     /// ``restore(_:)`` comes before it.
     package func run() async throws {
         self.publishRestoredStates()
-        if self.received.all.contains(where: { $0.stateKey != nil }) { self.watchStates() }
+        // The other systems have to be known when a notification arrives.
+        if self.idleTime != nil || self.received.all.contains(where: { $0.stateKey != nil }) { self.watchStates() }
         self.showRestored()
         self.sendResponses()
         // What the user does meanwhile is read at once: a server may take seconds for each notification.
@@ -116,6 +125,11 @@ package actor NotificationReceiver: Service {
     /// Learns from now on what ends on other systems.
     private func watchStates() {
         self.stateWatch.start { [weak self] records in await self?.merge(records) }
+    }
+
+    /// The other systems of the user that are available.
+    var otherSystems: [RemoteSystem] {
+        self.stateWatch.systems.filter { !$0.isLocal && $0.authorizationKind == .sameUser }
     }
 
     // MARK: Requests
@@ -139,7 +153,10 @@ package actor NotificationReceiver: Service {
         let link = self.connect(connection, of: sender, receivesAll: false)
         let earlier = self.received.entry(notification.request.identifier, of: sender)
         let entry = try self.received.add(notification, from: sender, name: name, link: link, at: date, now)
-        if entry.stateKey != nil { self.watchStates() }
+        if let key = entry.stateKey {
+            self.watchStates()
+            self.arrived(key)
+        }
         if let earlier, earlier.stateKey != entry.stateKey, earlier.link != link { self.reportEnd([earlier]) }
         self.setAlarm()
         self.report("delivered", entry)

@@ -88,6 +88,11 @@ struct NotificationService: AppServiceProvider {
             try Self.checkIsLocal(request.caller)
             try await self.receiver.forget(try reader.string("Key"))
             return [:]
+        case NotificationMessage.use:
+            guard let key = NotificationState.Key(try reader.requiredString("Key")) else {
+                throw NotificationError(.invalidContent, "The key of the notification is not valid.", field: "Key")
+            }
+            return try await self.receiver.use(key, by: request.caller)
         case NotificationMessage.respond:
             try Self.checkIsLocal(request.caller)
             try await self.receiver.respond(

@@ -67,6 +67,8 @@ struct ReceivedNotifications {
 
     subscript(key: String) -> Entry? { self.entries[key] }
 
+    func entry(of state: NotificationState.Key) -> Entry? { self.entries.values.first { $0.stateKey == state } }
+
     /// Takes one permit of a sender, before its notification is read.
     mutating func admit(_ sender: NotificationSender, _ now: ContinuousClock.Instant) throws(NotificationError) {
         guard self.quota.take(sender, now) else {

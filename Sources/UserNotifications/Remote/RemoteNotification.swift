@@ -27,6 +27,11 @@ public struct RemoteNotification: Sendable, Hashable {
     /// A notification that has ended is withheld when it is sent again with the same id. To remind the user, or to send
     /// another one, use a new id. With an id, each system withdraws the notification after 30 days at the latest.
     public var deliveryID: UUID?
+    /// Whether several systems of the user receive the notification, with the same ``deliveryID``. Then only the one
+    /// in use makes its sound: the one that the user has used last, within two minutes. If there is none, all do, and
+    /// also at the level ``NotificationInterruptionLevel/critical``. Defaults to `false`: every system that receives it
+    /// makes its sound.
+    public var isShared: Bool
     /// Whether the receiving application may change the content before it is shown. Defaults to `false`.
     public var isMutable: Bool
     /// Whether the receiving application is to update its content. Defaults to `false`.
@@ -44,6 +49,7 @@ public struct RemoteNotification: Sendable, Hashable {
         self.expiration = nil
         self.isOneWay = false
         self.deliveryID = UUID()
+        self.isShared = false
         self.isMutable = false
         self.isContentAvailable = false
     }
@@ -119,6 +125,7 @@ extension RemoteNotification {
         if let expiration { set["ExpiresIn"] = .integer(expiration.components.seconds) }
         if self.isOneWay { set["OneWay"] = true }
         if let deliveryID { set["Delivery"] = .uuid(deliveryID) }
+        if self.isShared { set["Shared"] = true }
         if self.isMutable { set["Mutable"] = true }
         if self.isContentAvailable { set["ContentAvailable"] = true }
         return set
@@ -189,6 +196,7 @@ extension RemoteNotification {
         self.expiration = try reader.int("ExpiresIn").map { .seconds($0) }
         self.isOneWay = try reader.bool("OneWay") ?? false
         self.deliveryID = try reader.uuid("Delivery")
+        self.isShared = try reader.bool("Shared") ?? false
         self.isMutable = try reader.bool("Mutable") ?? payload?.isMutable ?? false
         self.isContentAvailable = try reader.bool("ContentAvailable") ?? payload?.isContentAvailable ?? false
     }

@@ -33,19 +33,24 @@ final class NotificationStateWatch: Sendable {
     private let configuration: RemoteSystemsConfiguration
     private let clock: FeatureClock
     private let task = Mutex<Task<Void, Never>?>(nil)
+    private let watcher: RemoteSystemWatcher
+    private let inbox = Inbox()
 
     init(_ configuration: RemoteSystemsConfiguration) {
         self.configuration = configuration
         self.clock = FeatureClock(configuration)
+        self.watcher = RemoteSystemWatcher(configuration, topics: [NotificationState.topic]) { [inbox] in inbox.put($0)
+        }
     }
+
+    /// The systems that are listed now. Empty before the start.
+    var systems: [RemoteSystem] { self.watcher.systems }
 
     /// Begins to watch. Has no effect after the first time.
     func start(_ merge: @escaping @Sendable ([String: ValueSet]) async -> Void) {
         self.task.withLock { task in
             guard task == nil else { return }
-            task = self.clock.task { [configuration, clock] in
-                let inbox = Inbox()
-                let watcher = RemoteSystemWatcher(configuration, topics: [NotificationState.topic]) { inbox.put($0) }
+            task = self.clock.task { [configuration, clock, watcher, inbox] in
                 while !Task.isCancelled {
                     do throws(RemoteSystemError) {
                         try await watcher.start()

@@ -114,7 +114,13 @@ struct HostRunCommand: Subcommand {
         let presenter = DesktopNotifications.isPossible ? SessionPresenter(configuration) : nil
         let account = RemoteSystemsAccount(configuration)
         let (store, loaded) = await Self.notificationStore(try account.directory, configuration.logger)
-        let receiver = NotificationReceiver(configuration, presenter: presenter, store: store) { id in
+        let idleTime: @Sendable () async -> Duration? = { await SessionIdleTime.read() }
+        let receiver = NotificationReceiver(
+            configuration,
+            presenter: presenter,
+            store: store,
+            idleTime: presenter == nil ? nil : idleTime
+        ) { id in
             try? account.systems().first { $0.id == id }?.name
         }
         await receiver.restore(loaded)

@@ -10,6 +10,7 @@ notification: type a text where there is a field, or else choose the first actio
 
 KIND  reply  has text fields, as Plasma does
       bare   has no capabilities
+      sound  plays sounds
       zero   gives every notification the number 0
       same   gives every notification the number 1
       hang   never responds to Notify
@@ -39,7 +40,7 @@ XML = """
   <method name="CloseNotification"><arg type="u" direction="in"/></method>
 </interface></node>
 """
-CAPABILITIES = {"reply": ["actions", "body", "inline-reply"], "bare": []}
+CAPABILITIES = {"reply": ["actions", "body", "inline-reply"], "bare": [], "sound": ["actions", "body", "sound"]}
 
 kind = sys.argv[1]
 bus = Gio.bus_get_sync(Gio.BusType.SESSION)
@@ -58,7 +59,9 @@ def called(_bus, _sender, _path, _interface, method, parameters, invocation):
     elif method == "GetCapabilities":
         invocation.return_value(GLib.Variant("(as)", (CAPABILITIES.get(kind, ["actions", "body"]),)))
     elif method == "Notify":
-        print(json.dumps({"notify": values[3], "body": values[4], "actions": values[5]}), flush=True)
+        sound = None if values[6].get("suppress-sound") else values[6].get("sound-name", "unnamed")
+        call = {"notify": values[3], "body": values[4], "actions": values[5], "sound": sound}
+        print(json.dumps(call), flush=True)
         if kind == "crash":
             os._exit(1)
         if kind == "hang":

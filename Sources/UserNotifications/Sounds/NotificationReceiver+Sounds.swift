@@ -1,0 +1,88 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import RemoteSystems
+internal import ValueSets
+
+/// The sound of a notification that several systems of the user show: only the system in use makes it.
+extension NotificationReceiver {
+    /// The maximum time by which the questions to other systems delay a notification.
+    private static let askTime = Duration.milliseconds(150)
+    /// The time that a question waits for the notification, which may still be on its way to this system.
+    private static let arrivalTime = Duration.milliseconds(100)
+    /// The maximum number of systems that are asked, and of questions that wait.
+    private static let (maxAsked, maxWaiting) = (32, 64)
+
+    // MARK: Asking
+
+    /// Whether another system makes the sound of this notification.
+    func isHeardElsewhere(_ entry: ReceivedNotifications.Entry) async -> Bool {
+        let content = entry.notification.request.content
+        guard entry.notification.isShared, content.sound != nil, content.interruptionLevel != .critical,
+            let key = entry.stateKey, let choice = await self.soundChoice(), choice.dependsOnOthers
+        else { return false }
+        let systems = self.otherSystems.prefix(Self.maxAsked)
+        let isHeard = await self.clock.first(within: Self.askTime) {
+            await withTaskGroup(of: Bool.self) { group in
+                for system in systems {
+                    group.addTask { choice.leavesSound(to: await Self.idleTime(of: system, showing: key)) }
+                }
+                defer { group.cancelAll() }
+                return await group.first { $0 } ?? false
+            }
+        }
+        return isHeard ?? false
+    }
+
+    private func soundChoice() async -> SoundChoice? {
+        guard let idleTime = self.idleTime else { return nil }
+        return SoundChoice(own: await idleTime())
+    }
+
+    private static func idleTime(of system: RemoteSystem, showing key: NotificationState.Key) async -> Duration? {
+        guard let daemon = system.application(RemoteSystemHost.machineApplicationID) else { return nil }
+        let connection = AppServiceConnection(to: NotificationMessage.description)
+        let request = RemoteSystemConnectionRequest(application: daemon)
+        guard (try? await connection.open(request)) == .success else { return nil }
+        let response = try? await connection.send(NotificationMessage.use(key)).get()
+        await connection.close()
+        return response?["Idle"]?.int.flatMap { $0 >= 0 ? .milliseconds($0) : nil }
+    }
+
+    // MARK: Responding
+
+    /// Responds to another system of the user with the time since this one was used, if it shows the notification with
+    /// a sound, or leaves that to a third one.
+    func use(_ key: NotificationState.Key, by caller: AppServiceCaller) async throws(NotificationError) -> ValueSet {
+        guard caller.authorizationKind == .sameUser,
+            caller.claimedApplicationID == RemoteSystemHost.machineApplicationID
+        else {
+            throw NotificationError(.notAuthorized, "Only the daemons of the user's own systems ask for this.")
+        }
+        guard self.presenter != nil, let idleTime = self.idleTime, await self.hasArrived(key),
+            let entry = self.received.entry(of: key), entry.notification.request.content.sound != nil,
+            self.permissions.permission(of: entry.sender) == .allowed, let idle = await idleTime()
+        else { return [:] }
+        return ["Idle": .integer(Int64(max(idle, .zero) / .milliseconds(1)))]
+    }
+
+    /// Waits for a notification that was not received yet.
+    private func hasArrived(_ key: NotificationState.Key) async -> Bool {
+        if self.received.entry(of: key) != nil { return true }
+        guard self.arrivals.count < Self.maxWaiting else { return false }
+        let (arrivals, feed) = AsyncStream.makeStream(of: NotificationState.Key.self)
+        let id = UUID()
+        self.arrivals[id] = feed
+        defer { self.arrivals[id] = nil }
+        return await self.clock.first(within: Self.arrivalTime) {
+            for await arrived in arrivals where arrived == key { return true }
+            return false
+        } ?? false
+    }
+
+    /// A notification has arrived.
+    func arrived(_ key: NotificationState.Key) {
+        for waiting in self.arrivals.values { waiting.yield(key) }
+    }
+}

@@ -1,0 +1,209 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsTesting
+import Testing
+import ValueSets
+
+@testable import UserNotifications
+
+/// Which of the user's systems make the sound of a notification that all of them show.
+@Suite struct SoundTests {
+    private static func notification(_ change: (inout RemoteNotification) -> Void = { _ in }) -> RemoteNotification {
+        var notification = RemoteNotification(
+            NotificationRequest(identifier: "n", content: NotificationContent(title: "Tea", sound: .standard))
+        )
+        notification.isShared = true
+        change(&notification)
+        return notification
+    }
+
+    /// Runs `body` with desks that know each other.
+    private static func with(
+        _ idleTimes: [Duration?],
+        _ body: (DiscoveryStage, [StagedDesk]) async throws -> Void
+    ) async throws {
+        try await DiscoveryStage.with { stage in
+            var desks: [StagedDesk] = []
+            for (number, idleTime) in idleTimes.enumerated() {
+                desks.append(try await .appearing("Desk \(number)", idleFor: idleTime, on: stage))
+            }
+            try await stage.eventually("they know each other") {
+                for desk in desks {
+                    guard try await desk.daemon.receiver.otherSystems.count == desks.count - 1 else { return false }
+                }
+                return true
+            }
+            try await body(stage, desks)
+            for desk in desks { try desk.daemon.running.cancel() }
+        }
+    }
+
+    /// Sends the notification to all desks at the same time.
+    ///
+    /// - Returns: the numbers of those that make the sound.
+    private static func heard(
+        _ notification: RemoteNotification,
+        _ stage: DiscoveryStage,
+        _ desks: [StagedDesk]
+    ) async throws -> [Int] {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for desk in desks {
+                group.addTask {
+                    let delivery = try await desk.receive(notification, stage)
+                    #expect(delivery.status == .shown)
+                }
+            }
+            try await group.waitForAll()
+        }
+        return try desks.indices.filter { try desks[$0].isSilenced == false }
+    }
+
+    @Test(
+        arguments: [
+            ([.seconds(60), .seconds(5), .seconds(600)], [1]),
+            // Used at nearly the same time.
+            ([.seconds(1), .seconds(2), .seconds(600)], [0, 1]),
+            ([.seconds(5), .seconds(6), .seconds(600)], [0, 1]),
+            // Not used within two minutes.
+            ([.seconds(130), .seconds(600), .seconds(9000)], [0, 1, 2]),
+            // One does not know.
+            ([.seconds(60), nil, .seconds(5)], [1, 2]), ([nil, nil, nil], [0, 1, 2]),
+        ] as [([Duration?], [Int])]
+    )
+    func `only the system that was used last makes the sound, all if there is none (X-40)`(
+        idleTimes: [Duration?],
+        heard: [Int]
+    ) async throws {
+        try await Self.with(idleTimes) { stage, desks in
+            let loud = try await Self.heard(Self.notification(), stage, desks)
+            #expect(loud == heard)
+        }
+    }
+
+    @Test(arguments: 0..<3)
+    func `what is critical, sent to one system, or has no id is heard wherever it is shown (X-40)`(kind: Int)
+        async throws
+    {
+        try await Self.with([.seconds(60), .seconds(5)]) { stage, desks in
+            let notification = Self.notification {
+                switch kind {
+                case 0: $0.request.content.interruptionLevel = .critical
+                case 1: $0.isShared = false
+                default: $0.deliveryID = nil
+                }
+            }
+            let loud = try await Self.heard(notification, stage, desks)
+            #expect(loud == [0, 1])
+        }
+    }
+
+    @Test func `a system on which the user has denied or silenced the sender does not take the sound from others`()
+        async throws
+    {
+        for permission in [NotificationPermission.denied, .silent] {
+            try await Self.with([.seconds(60), .seconds(5)]) { stage, desks in
+                let subject = NotificationPermissions.Subject(application: stage.configuration.applicationID)
+                try await desks[1].daemon.receiver.set(permission, for: subject)
+                let notification = Self.notification()
+                async let silenced = try? desks[1].receive(notification, stage)
+                async let delivery = desks[0].receive(notification, stage)
+                if permission == .denied {
+                    try await stage.eventually("the question waits") {
+                        try await !desks[1].daemon.receiver.arrivals.isEmpty
+                    }
+                    try await stage.clock.advance(by: .milliseconds(100))
+                }
+                _ = await silenced
+                let status = try await delivery.status
+                #expect(status == .shown)
+                let isSilenced = try desks[0].isSilenced
+                #expect(isSilenced == false)
+            }
+        }
+    }
+
+    @Test func `the system in use is asked before it has received the notification, and waits for it`() async throws {
+        try await Self.with([.seconds(60), .seconds(5)]) { stage, desks in
+            let notification = Self.notification()
+            async let first = desks[0].receive(notification, stage)
+            try await stage.eventually("the question waits") {
+                try await !desks[1].daemon.receiver.arrivals.isEmpty
+            }
+            try await desks[1].receive(notification, stage)
+            let status = try await first.status
+            #expect(status == .shown)
+            #expect(try desks[0].isSilenced == true)
+            #expect(try desks[1].isSilenced == false)
+        }
+    }
+
+    @Test func `a system in use that does not receive it takes no sound from others, and delays them by 100 ms`()
+        async throws
+    {
+        try await Self.with([.seconds(60), .seconds(5)]) { stage, desks in
+            async let first = desks[0].receive(Self.notification(), stage)
+            try await stage.eventually("the question waits") {
+                try await !desks[1].daemon.receiver.arrivals.isEmpty
+            }
+            try await stage.clock.advance(by: .milliseconds(100))
+            let status = try await first.status
+            #expect(status == .shown)
+            let isSilenced = try desks[0].isSilenced
+            #expect(isSilenced == false)
+            let waiting = try await desks[1].daemon.receiver.arrivals.count
+            #expect(waiting == 0)
+        }
+    }
+
+    @Test func `a system that has become silent delays a notification by 150 ms`() async throws {
+        try await Self.with([.seconds(60), .seconds(5)]) { stage, desks in
+            try desks[1].system.link.drop()
+            async let first = desks[0].receive(Self.notification(), stage)
+            try await stage.eventually("it has arrived") {
+                try await !desks[0].daemon.receiver.list().isEmpty
+            }
+            try await stage.clock.advance(by: .milliseconds(150))
+            let status = try await first.status
+            #expect(status == .shown)
+            let isSilenced = try desks[0].isSilenced
+            #expect(isSilenced == false)
+        }
+    }
+
+    @Test func `only the daemons of the user's systems learn since when a system was not used`() async throws {
+        try await Self.with([.seconds(60)]) { stage, desks in
+            let notification = Self.notification()
+            try await desks[0].receive(notification, stage)
+            let key = try #require(await desks[0].daemon.receiver.list().first?.stateKey)
+            let connection = AppServiceConnection(to: NotificationMessage.description)
+            let request = RemoteSystemConnectionRequest(
+                host: try desks[0].system.address,
+                port: try await desks[0].system.port(),
+                systemID: try desks[0].system.id,
+                configuration: stage.configuration
+            )
+            #expect(try await connection.open(request) == .success)
+            let error = await #expect(throws: RemoteSystemError.self) {
+                _ = try await connection.send(NotificationMessage.use(key)).get()
+            }
+            #expect(error?.failureCode == NotificationMessage.failureCode(.notAuthorized))
+            await connection.close()
+        }
+    }
+
+    @Test func `two systems never leave the sound to each other, even if they read their times at other moments`() {
+        let times = (0..<130).map { Duration.seconds($0) } + [.seconds(9000)]
+        for first in times {
+            for second in times {
+                // What a system says of itself may be older or newer by less than a second than what it decides with.
+                for skew in [Duration.milliseconds(-990), .zero, .milliseconds(990)] {
+                    let (later, other) = (SoundChoice(own: first), SoundChoice(own: second + skew))
+                    #expect(!(later.leavesSound(to: second) && other.leavesSound(to: first + skew)))
+                }
+            }
+        }
+    }
+}
