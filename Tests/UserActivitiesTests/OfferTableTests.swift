@@ -89,6 +89,24 @@ import ValueSets
         try #require(SystemID(bytes: (0..<32).map { _ in UInt8.random(in: 0...255) }))
     }
 
+    @Test func `the list is complete when the last program of each system has sent its offers`() async throws {
+        try await self.with(1) { table, systems in
+            var table = table
+            let all = Self.applications(2, activities: 6)
+            let first = all.filter { $0.key == "com.example.a0" }
+            table.published(first, by: systems[0].id, isComplete: false, now: Self.now)
+            var publishing = systems[0]
+            publishing.applications[0].topics = [ActivityDescriptor.topic]
+            table.listed(publishing)
+            #expect(!table.isComplete && table.offers(now: Self.now).count == 4 && table.omittedCount == 2)
+            table.published(all, by: systems[0].id, now: Self.now)
+            #expect(table.isComplete && table.offers(now: Self.now).count == 8 && table.omittedCount == 4)
+            // Another program has started.
+            table.published(all, by: systems[0].id, isComplete: false, now: Self.now)
+            #expect(!table.isComplete && table.offers(now: Self.now).count == 8 && table.omittedCount == 4)
+        }
+    }
+
     @Test func `the first application that states an id keeps it`() async throws {
         try await self.with(2) { table, systems in
             var table = table

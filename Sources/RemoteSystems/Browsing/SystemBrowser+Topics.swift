@@ -14,21 +14,38 @@ extension SystemBrowser {
         var listed: Set<String> = []
         /// The topics that are followed now.
         var followed: Set<String> = []
+        /// The topics whose records have arrived, or will not.
+        var received: Set<String> = []
+
+        /// Whether the records of a topic are still to arrive.
+        func isAwaited(_ topic: String) -> Bool { self.listed.contains(topic) && !self.received.contains(topic) }
     }
 
     /// The records of one instance in each topic.
     struct InstanceRecords {
         let system: SystemID
         let isSameAccount: Bool
-        var topics: [String: [ApplicationRecordKey: ValueSet]] = [:]
+        /// The records of each topic, by application and their own keys.
+        var topics: [String: [String: [String: ValueSet]]] = [:]
     }
 
     /// Follows the wanted ones of the topics that a process lists.
     func described(_ topics: [String], attempt: Int, by connection: Connection) {
         // Peers of which only the key is known publish no topics.
         guard connection.peer.standing.kind.isAccountProved else { return }
+        let added = Set(topics).subtracting(self.processTopics[attempt]?.listed ?? [])
         self.processTopics[attempt, default: ProcessTopics(connection: connection)].listed = Set(topics)
+        // Watchers learn that the records are awaited before they learn of the process.
+        for topic in added { self.reportRecords(of: connection.peer.systemID, in: topic) }
         self.followWantedTopics(attempt)
+    }
+
+    /// Forgets what a process publishes: its connection has ended. Nothing that it did not send is awaited any more.
+    func forgetTopics(_ attempt: Int) {
+        guard let process = self.processTopics.removeValue(forKey: attempt) else { return }
+        for topic in process.listed where process.isAwaited(topic) {
+            self.reportRecords(of: process.connection.peer.systemID, in: topic)
+        }
     }
 
     /// Follows what a new watcher wants, and ends what no watcher wants.
@@ -65,7 +82,9 @@ extension SystemBrowser {
         self.processTopics[attempt]?.followed.remove(topic)
         switch end {
         // The records stay as long as the system is listed. It may reconnect.
-        case .connectionEnded, .unsubscribed: return
+        case .connectionEnded, .unsubscribed:
+            self.processTopics[attempt]?.received.remove(topic)
+            return
         case .publisher, .rulesBroken, nil: self.received([:], in: topic, attempt: attempt)
         }
         switch end {
@@ -90,18 +109,20 @@ extension SystemBrowser {
             while let time = self.descriptionBudget.delay(subscriber.bytes, of: system, now: self.time.now) {
                 try await self.time.sleep(until: time)
             }
-            let start = self.time.now
-            var records: [ApplicationRecordKey: ValueSet] = [:]
-            for (key, record) in subscriber.records {
-                if let key = ApplicationRecordKey(key) { records[key] = record }
+            self.charge(system, subscriber.bytes) {
+                var records: [String: [String: ValueSet]] = [:]
+                for (key, record) in subscriber.records {
+                    guard let key = ApplicationRecordKey(key) else { continue }
+                    records[key.application, default: [:]][key.key] = record
+                }
+                self.received(records, in: subscriber.schema.name, attempt: attempt)
             }
-            self.received(records, in: subscriber.schema.name, attempt: attempt)
-            self.descriptionBudget.took(self.time.now - start, subscriber.bytes, of: system, now: self.time.now)
             await Task.yield()
         }
     }
 
-    private func received(_ records: [ApplicationRecordKey: ValueSet], in topic: String, attempt: Int) {
+    private func received(_ records: [String: [String: ValueSet]], in topic: String, attempt: Int) {
+        self.processTopics[attempt]?.received.insert(topic)
         guard let instance = self.attempts.first(where: { $0.value.number == attempt })?.key,
             let peer = self.processTopics[attempt]?.connection.peer
         else { return }
@@ -129,12 +150,19 @@ extension SystemBrowser {
         var isSameAccount = true
         for instance in self.instanceRecords.values where instance.system == system {
             if !instance.isSameAccount { isSameAccount = false }
-            for (key, record) in instance.topics[topic] ?? [:] {
-                records[key.application, default: [:]][key.key] = record
-            }
+            records.merge(instance.topics[topic] ?? [:]) { $0.merging($1) { $1 } }
+        }
+        let isAwaited = self.processTopics.values.contains {
+            $0.connection.peer.systemID == system && $0.isAwaited(topic)
         }
         user.changed(
-            TopicChange(topic: topic, system: system, isSameAccount: isSameAccount, records: records)
+            TopicChange(
+                topic: topic,
+                system: system,
+                isSameAccount: isSameAccount,
+                records: records,
+                isComplete: !isAwaited
+            )
         )
     }
 
@@ -142,7 +170,10 @@ extension SystemBrowser {
     func reportRecords(to user: FollowedTopics) {
         for topic in user.names {
             let systems = self.instanceRecords.values.filter { $0.topics[topic] != nil }.map(\.system)
-            for system in Set(systems) { self.reportRecords(of: system, in: topic, to: user) }
+            // A topic without records has been received, too.
+            let publishing = self.processTopics.values.filter { $0.listed.contains(topic) }
+                .map(\.connection.peer.systemID)
+            for system in Set(systems + publishing) { self.reportRecords(of: system, in: topic, to: user) }
         }
     }
 }

@@ -225,13 +225,13 @@ actor SystemBrowser {
                 self.nextAttempt += 1
                 if let old = self.attempts.updateValue((self.nextAttempt, nil), forKey: instance) {
                     self.attemptQueue.cancel(old.number)
-                    self.processTopics[old.number] = nil
+                    self.forgetTopics(old.number)
                 }
                 self.start(attempt: self.nextAttempt, to: instance, endpoints)
             case .disconnect(let instance):
                 if let attempt = self.attempts.removeValue(forKey: instance) {
                     self.attemptQueue.cancel(attempt.number)
-                    self.processTopics[attempt.number] = nil
+                    self.forgetTopics(attempt.number)
                     attempt.connection?.abort()
                 }
                 self.forgetIfGone(instance)
@@ -324,7 +324,7 @@ actor SystemBrowser {
         } onCancel: {
             connection.leave()
         }
-        self.processTopics[attempt] = nil
+        self.forgetTopics(attempt)
         guard let instance = self.instance(of: attempt, name), !Task.isCancelled else { return }
         self.perform(self.machine.lost(instance, orderly: status == .completed, now: self.time.now))
         self.forgetIfGone(instance)

@@ -12,6 +12,8 @@ package struct TopicChange: Sendable {
     package let isSameAccount: Bool
     /// The records of each application, by their own keys. Empty when the system is gone or publishes none.
     package let records: [String: [String: ValueSet]]
+    /// Whether every process of the system that publishes the topic, as far as it is known, has sent its records.
+    package let isComplete: Bool
 }
 
 extension RemoteSystemWatcher {

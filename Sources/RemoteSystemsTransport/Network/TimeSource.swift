@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import FoundationEssentials
+internal import Glibc
 package import NIOCore
 
 /// The source of time: the machine's clock, or a clock that a test advances.
@@ -25,6 +26,16 @@ package struct TimeSource: Sendable {
 
     /// The current time as an event loop's deadline.
     package var deadline: NIODeadline { self.manual?.deadline ?? .now() }
+
+    /// The processor time that the calling thread has used, for measuring work that does not suspend. Zero for a clock
+    /// that a test advances: by it, work takes no time.
+    package var threadTime: Duration {
+        guard self.manual == nil else { return .zero }
+        var time = timespec()
+        // It fails only for a clock that does not exist.
+        _ = unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
 
     /// Waits for a duration.
     ///

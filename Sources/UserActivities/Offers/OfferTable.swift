@@ -33,7 +33,36 @@ struct OfferTable {
     /// The maximum number of activities that are listed.
     static let maxInAll = 4096
 
+    /// What an application has published, read once: a change of one application does not read those of the others
+    /// again.
+    private struct Reading {
+        let records: [String: ValueSet]
+        /// The first activities in the order of their keys.
+        private(set) var activities: [ActivityDescriptor] = []
+        /// The number of further ones.
+        private(set) var omitted = 0
+        private(set) var types: Set<String>?
+        private(set) var titles: [String: Set<String>] = [:]
+
+        init(_ records: [String: ValueSet]) {
+            self.records = records
+            for (key, record) in records.sorted(by: { $0.key < $1.key }) {
+                if key == HandledTypes.key {
+                    self.types = HandledTypes.types(in: record)
+                    self.titles = HandledTypes.titles(in: record)
+                } else if let descriptor = ActivityDescriptor(key: key, record) {
+                    if self.activities.count < OfferTable.maxOfApplication {
+                        self.activities.append(descriptor)
+                    } else {
+                        self.omitted += 1
+                    }
+                }
+            }
+        }
+    }
+
     private var systems: [SystemID: RemoteSystem] = [:]
+    private var readings: [SystemID: [String: Reading]] = [:]
     private var known: [Origin: [UUID: Known]] = [:]
     /// The application of each known activity. Another application that states the same id is not listed: the first one
     /// keeps it, so that a second one cannot be continued in its place.
@@ -45,7 +74,7 @@ struct OfferTable {
     /// The titles for which an application is chosen, by type.
     private var titles: [Origin: [String: Set<String>]] = [:]
 
-    /// The systems whose records have arrived.
+    /// The systems all of whose records have arrived.
     private var answered: Set<SystemID> = []
 
     /// Whether every listed system that publishes activities has sent them.
@@ -127,8 +156,24 @@ struct OfferTable {
 
     /// Replaces the records of a system. A descriptor that did not change keeps the end of its offer, so that a peer
     /// cannot prolong it by other changes.
-    mutating func published(_ applications: [String: [String: ValueSet]], by system: SystemID, now: Instant) {
-        self.answered.insert(system)
+    ///
+    /// - Parameter isComplete: whether all programs of the system have sent their records.
+    mutating func published(
+        _ applications: [String: [String: ValueSet]],
+        by system: SystemID,
+        isComplete: Bool = true,
+        now: Instant
+    ) {
+        if isComplete { self.answered.insert(system) } else { self.answered.remove(system) }
+        let last = self.readings[system] ?? [:]
+        let readings = Dictionary(
+            uniqueKeysWithValues: applications.map { application, records in
+                // Quick for what did not change: both have the same storage.
+                let same = last[application].flatMap { $0.records == records ? $0 : nil }
+                return (application, same ?? Reading(records))
+            }
+        )
+        self.readings[system] = readings.isEmpty ? nil : readings
         let before = self.known.filter { $0.key.system == system }
         for (origin, activities) in before {
             self.known[origin] = nil
@@ -140,28 +185,24 @@ struct OfferTable {
         }
         let limit = min(Self.maxOfSystem, Self.maxInAll - self.owners.count)
         var (count, omitted) = (0, 0)
-        for (application, records) in applications.sorted(by: { $0.key < $1.key }) {
+        for (application, reading) in readings.sorted(by: { $0.key < $1.key }) {
             let origin = Origin(system: system, application: application)
+            if let types = reading.types {
+                self.handled[origin] = types
+                self.titles[origin] = reading.titles
+            }
+            omitted += reading.omitted
             var activities: [UUID: Known] = [:]
-            for (key, record) in records.sorted(by: { $0.key < $1.key }) {
-                if key == HandledTypes.key {
-                    self.handled[origin] = HandledTypes.types(in: record)
-                    self.titles[origin] = HandledTypes.titles(in: record)
-                } else if let descriptor = ActivityDescriptor(key: key, record) {
-                    guard activities.count < Self.maxOfApplication, count < limit, self.owners[descriptor.id] == nil
-                    else {
-                        omitted += 1
-                        continue
-                    }
-                    let old = before[origin]?[descriptor.id]
-                    let ends = old?.descriptor == descriptor ? old?.ends : nil
-                    activities[descriptor.id] = Known(
-                        descriptor: descriptor,
-                        ends: ends ?? now + descriptor.lifetime
-                    )
-                    self.owners[descriptor.id] = origin
-                    count += 1
+            for descriptor in reading.activities {
+                guard count < limit, self.owners[descriptor.id] == nil else {
+                    omitted += 1
+                    continue
                 }
+                let old = before[origin]?[descriptor.id]
+                let ends = old?.descriptor == descriptor ? old?.ends : nil
+                activities[descriptor.id] = Known(descriptor: descriptor, ends: ends ?? now + descriptor.lifetime)
+                self.owners[descriptor.id] = origin
+                count += 1
             }
             self.known[origin] = activities.isEmpty ? nil : activities
         }

@@ -55,7 +55,9 @@ public final class UserActivityWatcher: Sendable {
             topics: [ActivityDescriptor.topic]
         ) { receiver.take($0) }
         receiver.set { [weak self] change in
-            self?.change { $0.published(change.records, by: change.system, now: $1) }
+            self?.change {
+                $0.published(change.records, by: change.system, isComplete: change.isComplete, now: $1)
+            }
         }
     }
 

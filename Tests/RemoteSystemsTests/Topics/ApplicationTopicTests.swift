@@ -16,7 +16,15 @@ import ValueSets
     private final class Received: Sendable {
         private let state = Mutex<[SystemID: [String: [String: ValueSet]]]>([:])
 
-        func take(_ change: TopicChange) { self.state.withLock { $0[change.system] = change.records } }
+        private let log = Mutex<[TopicChange]>([])
+
+        func take(_ change: TopicChange) {
+            self.log.withLock { $0.append(change) }
+            self.state.withLock { $0[change.system] = change.records }
+        }
+
+        /// All changes of all systems.
+        var changes: [TopicChange] { self.log.withLock { $0 } }
 
         /// The records of the only system.
         var records: [String: [String: ValueSet]]? { self.state.withLock { $0.count == 1 ? $0.values.first : nil } }
@@ -57,6 +65,43 @@ import ValueSets
                 try await until { received.records == ["test.station": ["tomorrow": ["degrees": 22]]] }
             }
             try await until { received.records == [:] }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a system's records are complete when each of its programs has sent its own, if it has any`()
+        async throws
+    {
+        try await LoopbackSystem.with { system in
+            let topics = ["test.one": ApplicationTopic(Self.topic), "test.two": ApplicationTopic(Self.topic)]
+            let received = Received()
+            let watcher = self.watcher(system, received)
+            try await watcher.start()
+            try await LocalRegistryTests().whileRunning(self.host(system, "test.none", [ApplicationTopic(Self.topic)]))
+            {
+                try await until { received.changes.last.map { $0.isComplete && $0.records.isEmpty } == true }
+                // A watcher that starts later learns at once that there is nothing to wait for.
+                let later = Received()
+                let second = self.watcher(system, later)
+                try await second.start()
+                try await until { later.changes.last.map { $0.isComplete && $0.records.isEmpty } == true }
+                await second.stop()
+                var hosts: [RemoteSystemHost] = []
+                for (application, topic) in topics {
+                    try topic.put("a", ["n": 1])
+                    hosts.append(self.host(system, application, [topic]))
+                }
+                try await LocalRegistryTests().whileRunning(hosts[0]) {
+                    try await LocalRegistryTests().whileRunning(hosts[1]) {
+                        try await until { received.records?.count == 2 && received.changes.last?.isComplete == true }
+                    }
+                }
+                // Before the records of each program came, they were awaited.
+                for count in 1...2 {
+                    let arrival = try #require(received.changes.firstIndex { $0.records.count == count })
+                    #expect(!received.changes[arrival - 1].isComplete)
+                }
+            }
             await watcher.stop()
         }
     }
