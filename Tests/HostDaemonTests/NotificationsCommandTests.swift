@@ -34,15 +34,19 @@ extension HostDaemonTests {
                         #expect(try await Self.run(daemon, "answer", try await Self.ask(daemon), answer).0 == 0)
                     }
                     let (_, history) = try await Self.run(daemon, "history")
-                    let ends = history.split(separator: "\n").map { $0.split(separator: " ") }
-                    // A date, a time, the end, the key, the texts.
-                    #expect(ends.map { $0.dropFirst(2).first } == ["answered", "dismissed", "answered"], "\(history)")
-                    let key = String(try #require(ends.dropFirst().first?.dropFirst(3).first))
+                    // A date, a time, the end with the action, two spaces, the key, the texts.
+                    let ends = history.matches(of: /(?m)^\S+ \S+ (\S.*?)  ([0-9]+) {2}/).map(\.output)
+                    #expect(
+                        ends.map { String($0.1) } == ["answered default", "dismissed", "answered yes"],
+                        "\(history)"
+                    )
+                    let key = String(try #require(ends.dropFirst().first?.2))
                     #expect(try await Self.run(daemon, "history", "--delete", "--limit", "1").0 == 64)
                     #expect(try await Self.run(daemon, "history", "--delete", "--key", key).0 == 0)
                     let (_, rest) = try await Self.run(daemon, "history", "--limit", "10", "--json")
                     let lines = rest.split(separator: "\n")
                     #expect(lines.count == 2 && lines.allSatisfy { $0.contains(#""end":"answered""#) }, "\(rest)")
+                    #expect(lines.last?.contains(#""action":"yes""#) == true, "\(rest)")
                     #expect(try await Self.run(daemon, "history", "--limit", "1").1.split(separator: "\n").count == 1)
                     #expect(try await Self.run(daemon, "history", "--delete").0 == 0)
                     #expect(try await Self.run(daemon, "history").0 == 1)
@@ -59,6 +63,38 @@ extension HostDaemonTests {
             try await Daemon.with { daemon in
                 let (status, lines) = try await daemon.finish(arguments + ["--loopback"])
                 #expect(status == 64, "\(lines)")
+            }
+        }
+
+        @Test func `a permission for an unknown system is kept, with a note`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let own = try await daemon.finish(["account", "show", "--json"]).1.joined()
+                    let known = String(try #require(own.firstMatch(of: /"systemID":"([^"]+)"/)).output.1)
+                    let unknown = String(known.dropLast(4)) + (known.hasSuffix("aaaa") ? "bbbb" : "aaaa")
+                    for (id, isKnown) in [(known, true), (unknown, false)] {
+                        let (status, text) = try await Self.run(daemon, "permit", "silent", "--system", id)
+                        #expect(status == 0 && text.contains("silent  all applications of \(id)"), "\(text)")
+                        #expect(text.contains("No system of the account") != isKnown, "\(text)")
+                    }
+                    let (_, list) = try await Self.run(daemon, "permit", "--json")
+                    #expect(list.contains(#""systemID":"\#(unknown)""#), "\(list)")
+                }
+            }
+        }
+
+        @Test(arguments: [
+            (["--action", "yes=Yes", "--action", "yes=No"], "--action 'yes=No': Another action"),
+            (["--text-action", "a=\(String(repeating: "x", count: 5000))"], "--text-action 'a=x"),
+            (["--sender", "a\u{7}b"], "--sender: "), (["--id", String(repeating: "x", count: 5000)], "--id: "),
+            (["--body", String(repeating: "x", count: 50_000)], "--body: "),
+        ])
+        func `an error in what notify sends names the option`(arguments: [String], beginning: String) async throws {
+            try await Daemon.with { daemon in
+                let (status, lines) = try await daemon.finish(
+                    ["notify", "--all", "--title", "T"] + arguments + ["--loopback"]
+                )
+                #expect(status == 2 && lines.joined().contains(beginning), "\(status) \(lines)")
             }
         }
 

@@ -31,6 +31,7 @@ import ValueSets
             let second = try await Daemon(stage, store)
             let page = try await second.receiver.history(after: nil)
             #expect(Self.ends(page) == ["dismissed dismissed", "answered answered"] && page.next == nil)
+            #expect(page.sets.map { $0["Action"]?.string } == [nil, "yes"])
             #expect(page.sets.allSatisfy { $0["Content"]?.dictionary?["UserInfo"] == nil })
             second.crash()
         }

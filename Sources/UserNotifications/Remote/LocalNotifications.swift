@@ -55,12 +55,15 @@ package struct EndedNotification: Sendable {
     package var notification: ListedNotification
     /// `answered`, `dismissed`, `withdrawn` or `expired`.
     package var event: String
+    /// The action with which it was answered on this system.
+    package var action: NotificationActionIdentifier?
     /// The date at which it has ended.
     package var date: Date
 
     init(_ set: ValueSet) throws(NotificationError) {
         self.notification = try ListedNotification(set)
         self.event = try FieldReader(set).requiredString("Event")
+        self.action = try FieldReader(set).string("Action").map(NotificationActionIdentifier.init(rawValue:))
         self.date = set["Ended"]?.date ?? .distantPast
     }
 }

@@ -15,10 +15,13 @@ extension NotificationReceiver {
 
     /// What is to be stored when notifications have ended. The user's other systems learn it.
     ///
-    /// - Parameter isKnown: whether another system has reported it.
+    /// - Parameters:
+    ///   - action: what the user has chosen on this system.
+    ///   - isKnown: whether another system has reported it.
     func changes(
         ending entries: [ReceivedNotifications.Entry],
         _ end: NotificationEnd,
+        by action: NotificationActionIdentifier? = nil,
         isKnown: Bool = false
     ) throws(NotificationError) -> [NotificationStoreChange] {
         guard !entries.isEmpty else { return [] }
@@ -26,7 +29,7 @@ extension NotificationReceiver {
         var changes: [NotificationStoreChange] = []
         for entry in entries {
             changes.append(.remove(.received, key: entry.key))
-            changes.append(.put(try NotificationRecord(history: entry, end, at: date)))
+            changes.append(.put(try NotificationRecord(history: entry, end, by: action, at: date)))
         }
         if !isKnown, let status = end.status { changes += try self.settle(entries, status) }
         let count = self.endedCount

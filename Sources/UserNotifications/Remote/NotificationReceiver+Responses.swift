@@ -14,7 +14,9 @@ extension NotificationReceiver {
     ) async {
         let end: NotificationEnd = action == .dismiss ? .dismissed : .answered
         guard !entry.notification.isOneWay else {
-            return await self.commitOrLog { () throws(NotificationError) in try self.changes(ending: [entry], end) }
+            return await self.commitOrLog { () throws(NotificationError) in
+                try self.changes(ending: [entry], end, by: action)
+            }
         }
         let response = NotificationResponse(
             id: UUID().uuidString.lowercased(),
@@ -27,7 +29,7 @@ extension NotificationReceiver {
         // Together, so that an answer is neither lost nor asked for again.
         await self.commitOrLog { () throws(NotificationError) in
             [.put(try NotificationRecord(response, to: entry.sender, date: date))]
-                + (try self.changes(ending: [entry], end))
+                + (try self.changes(ending: [entry], end, by: action))
         }
         self.sendResponses()
     }

@@ -104,16 +104,20 @@ extension NotificationRecord {
 
     // MARK: History
 
-    /// - Parameter date: when it has ended.
+    /// - Parameters:
+    ///   - action: what the user has chosen on this system.
+    ///   - date: when it has ended.
     init(
         history entry: ReceivedNotifications.Entry,
         _ end: NotificationEnd,
+        by action: NotificationActionIdentifier?,
         at date: Date
     ) throws(NotificationError) {
         var set = entry.listed(withUserInfo: false)
         set["Shown"] = false
         set["Event"] = .string(end.rawValue)
         set["Ended"] = .date(date)
+        if end == .answered { set.put(action?.rawValue, "Action") }
         try self.init(.history, key: entry.key, date: date, set)
     }
 

@@ -44,14 +44,13 @@ struct LocalNotificationsOptions: ParsableArguments {
         }
     }
 
+    func configuration(_ common: CommonOptions) -> RemoteSystemsConfiguration {
+        RemoteSystemsConfiguration("notifications", self.network, self.state, logger: common.logger())
+    }
+
     /// Connects to the host daemon of this system.
     func open(_ common: CommonOptions) async throws -> LocalNotifications {
-        let configuration = RemoteSystemsConfiguration(
-            "notifications",
-            self.network,
-            self.state,
-            logger: common.logger()
-        )
+        let configuration = self.configuration(common)
         let system = try await RemoteSystem.findLocal(
             offering: RemoteNotificationConnection.service,
             within: .seconds(self.searchTime),
@@ -284,6 +283,8 @@ struct ListedNotificationOutput: Encodable {
     /// How and when it has ended.
     let end: String?
     let ended: Date?
+    /// The id of the action with which it was answered on this system.
+    let action: String?
 
     init(_ event: String, _ listed: ListedNotification, _ ended: EndedNotification? = nil) {
         let request = listed.notification.request
@@ -304,5 +305,6 @@ struct ListedNotificationOutput: Encodable {
         self.arrived = listed.date
         self.end = ended?.event
         self.ended = ended?.date
+        self.action = ended?.action?.rawValue
     }
 }

@@ -60,8 +60,8 @@ struct NotificationsHistoryCommand: Subcommand {
         }
         for ended in list {
             try output.json(ListedNotificationOutput("history", ended.notification, ended))
-            let prefix = "\(LocalTime.text(ended.date)) \(ended.event)  "
-            try output.line("\(prefix)\(ended.notification.line)".printable)
+            let end = [ended.event, ended.action?.rawValue].compactMap(\.self).joined(separator: " ")
+            try output.line("\(LocalTime.text(ended.date)) \(end)  \(ended.notification.line)".printable)
         }
         return true
     }

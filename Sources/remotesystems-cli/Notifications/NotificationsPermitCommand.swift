@@ -73,22 +73,33 @@ struct NotificationsPermitCommand: Subcommand {
             return list
         }
         guard let list else { throw CancellationError() }
+        try self.noteUnknownSystem(output)
         if list.isEmpty { output.note("Everything is allowed.") }
         for (system, application, permission) in list {
             try output.json(
-                PermissionOutput(system: system, application: application, permission: permission.rawValue)
+                PermissionOutput(systemID: system, application: application, permission: permission.rawValue)
             )
             let subject = [application ?? "all applications", system.map { "of \($0)" }].compactMap(\.self)
             try output.line("\(permission.rawValue)  \(subject.joined(separator: " "))".printable)
         }
         return true
     }
+
+    /// The permission is kept nevertheless: the system may join, or the person may be linked, later.
+    private func noteUnknownSystem(_ output: Output) throws {
+        guard let system, self.permission != .allowed else { return }
+        let (systemID, accountID) = (SystemID(system), AccountID(system))
+        let account = RemoteSystemsAccount(self.options.configuration(self.common))
+        let isKnown =
+            try account.systems().contains { $0.id == systemID } || account.links().contains { $0.account == accountID }
+        if !isKnown { output.note("No system of the account and no linked account has this id now.") }
+    }
 }
 
 private struct PermissionOutput: Encodable {
     let event = "permission"
     let time = Date.now
-    var system: String?
+    var systemID: String?
     var application: String?
     var permission: String
 }

@@ -139,8 +139,34 @@ struct NotifyContentOptions: ParsableArguments {
         notification.expiration = self.expire.map { .seconds($0) }
         notification.isMutable = isMutable
         notification.isContentAvailable = isContentAvailable
-        try notification.validate()
+        do throws(NotificationError) {
+            try notification.validate()
+        } catch {
+            throw self.namingOption(error)
+        }
         return notification
+    }
+
+    /// The error with the option that the user has given in place of the field that it became.
+    private func namingOption(_ error: NotificationError) -> NotificationError {
+        var error = error
+        if let field = error.field, let option = self.option(of: field) { error.field = option }
+        return error
+    }
+
+    private func option(of field: String) -> String? {
+        switch field {
+        case "identifier" where self.identifier != nil: return "--id"
+        case "content.title" where self.title != nil: return "--title"
+        case "content.subtitle" where self.subtitle != nil: return "--subtitle"
+        case "content.body" where self.body != nil: return "--body"
+        case "content.sound" where self.sound != nil: return "--sound"
+        case "applicationName": return "--sender"
+        case "category.actions": return self.textActions.isEmpty ? "--action" : "--action and --text-action"
+        default:
+            let options = self.actions.map { "--action '\($0)'" } + self.textActions.map { "--text-action '\($0)'" }
+            return options.indices.first { field.hasPrefix("category.actions[\($0)].") }.map { options[$0] }
+        }
     }
 
     private static func parts(_ text: String, _ option: String) throws -> (id: String, title: String) {

@@ -123,10 +123,10 @@ extension Topic {
           cancelled              notifications  count
                                  cancel
           history                notifications  a notification, below; end ended
-                                 history
+                                 history        action
           deleted                notifications
                                  history
-          permission             notifications  permission system application
+          permission             notifications  permission systemID application
                                  permit
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
