@@ -106,6 +106,37 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `an installed application is started for an update, handles it, and the sender learns how (N-08)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try daemon.install("test.notified", start: try daemon.exec("test.notified"))
+                try await daemon.whileRunning { _, _ in
+                    func send(_ day: String, _ application: String) async throws -> [String] {
+                        let payload = "\(daemon.directory)/payload.json"
+                        try #"{"aps": {"content-available": 1}, "day": "\#(day)"}"#
+                            .write(toFile: payload, atomically: true, encoding: .utf8)
+                        let (_, lines) = try await daemon.finish(
+                            ["notify", "--all", "--payload", payload, "--application", application, "--loopback"]
+                                + ["--json"]
+                        )
+                        return lines.filter { $0.contains(#""event":"delivery""#) }
+                    }
+                    let handled = try await send("monday", "test.notified")
+                    #expect(handled.count == 1 && handled[0].contains(#""status":"handled""#), "\(handled)")
+                    let failed = try await send("someday", "test.notified")
+                    #expect(failed.joined().contains("There is no such day."), "\(failed)")
+                    let unknown = try await send("monday", "test.unknown")
+                    #expect(unknown.joined().contains("'test.unknown' is not installed"), "\(unknown)")
+                    let records = daemon.starts.filter { $0.hasPrefix("update ") || $0.hasPrefix("started ") }
+                    #expect(records.map { $0.prefix { $0 != " " } } == ["started", "update", "update"], "\(records)")
+                    #expect(records[1].hasPrefix("update monday by remote-systems.command.notify of "), "\(records)")
+                    let (_, list) = try await daemon.finish(["notifications", "list", "--loopback"])
+                    #expect(!list.joined().contains("monday"), "\(list)")
+                }
+            }
+        }
+
         @Test func `in the foreground, the application decides, also about what is due (X-57)`() async throws {
             try await Daemon.with { daemon in
                 try await daemon.whileRunning { _, _ in

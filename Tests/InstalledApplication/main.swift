@@ -12,7 +12,7 @@ import UserNotifications
 // Arguments: its id; the file in which it records its environment; the scheme of the URIs that it opens, or '-'; and
 // the network interface. Without the last two it opens nothing and stays on the loopback interface. With the variable
 // SESSION_BUS_DAEMON in its environment it finds its host daemon over the session bus, too. With the id test.notified
-// it also handles the responses to its notifications.
+// it also handles the responses to its notifications, and updates.
 let arguments = CommandLine.arguments
 guard (3...5).contains(arguments.count) else { exit(64) }
 
@@ -55,8 +55,14 @@ try await withThrowingTaskGroup(of: Void.self) { group in
             let center = try await UserNotificationCenter(
                 connectingToDaemonOf: configuration,
                 applicationName: "Calendar",
-                within: .seconds(30)
-            ) { record("response \($0.requestIdentifier) \($0.actionIdentifier)") }
+                within: .seconds(30),
+                responseHandler: { record("response \($0.requestIdentifier) \($0.actionIdentifier)") },
+                updateHandler: { update in
+                    let day = update.request.content.userInfo["day"]?.string ?? "nothing"
+                    record("update \(day) by \(update.claimedApplicationID) of \(update.systemID)")
+                    guard day != "someday" else { throw AppServiceFailure("There is no such day.") }
+                }
+            )
             // The centre receives responses until the program ends, which is after a minute at the latest.
             try await Task.sleep(for: .seconds(60))
             await center.close()

@@ -148,6 +148,9 @@ actor DaemonKeeper: NotificationKeeper {
                     throw AppServiceFailure("Too many responses wait for the application.", canRetry: true)
                 }
                 return [:]
+            case NotificationMessage.update:
+                try await delegate.handle(try ContentUpdate(message))
+                return [:]
             case NotificationMessage.present:
                 let notification = try RemoteNotification(local: message)
                 let presentation = await delegate.presentation(of: notification.request)

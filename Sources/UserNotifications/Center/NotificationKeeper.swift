@@ -50,4 +50,9 @@ protocol NotificationKeeperDelegate: AnyObject, Sendable {
     ///
     /// - Returns: whether the application has handled it. It is reported again otherwise, if it can be.
     func handle(_ response: NotificationResponse) async -> Bool
+
+    /// A program wants the application to update its content.
+    ///
+    /// - Throws: ``NotificationError``, or what the application throws.
+    func handle(_ update: ContentUpdate) async throws
 }

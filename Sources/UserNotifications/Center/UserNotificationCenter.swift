@@ -23,6 +23,11 @@ public actor UserNotificationCenter {
     /// application ends before, the host daemon reports it again, with the same ``NotificationResponse/id``.
     public typealias ResponseHandler = @Sendable (NotificationResponse) async -> Void
 
+    /// Updates the application's content with what a program of the user's systems has sent. The sender learns when the
+    /// closure returns, and what it throws; after 30 s the update counts as failed. The same one may come again after a
+    /// lost connection.
+    public typealias UpdateHandler = @Sendable (ContentUpdate) async throws -> Void
+
     /// The maximum number of delivered notifications without a host daemon. When one more is delivered, the oldest is
     /// removed.
     public static let maxDelivered = 256
@@ -41,6 +46,7 @@ public actor UserNotificationCenter {
     private var categories: [String: NotificationCategory] = [:]
     private var willPresent: WillPresent?
     private let responseHandler: ResponseHandler?
+    private let updateHandler: UpdateHandler?
     private var handled = HandledResponses()
     /// The handlers that run, by the ids of their responses.
     private var handling: [String: Task<Void, Never>] = [:]
@@ -74,7 +80,7 @@ public actor UserNotificationCenter {
             configuration: configuration,
             owner: owner
         )
-        self.init(keeper, configuration, responseHandler)
+        self.init(keeper, configuration, responseHandler, nil)
         owner.set(self)
     }
 
@@ -89,28 +95,33 @@ public actor UserNotificationCenter {
     ///   - applicationName: The application's name, which the user sees.
     ///   - limit: The maximum time to look for the daemon. Defaults to 5 s. Valid range: 1 ms–1 h.
     ///   - responseHandler: Handles responses in place of ``responses``. Defaults to `nil`.
+    ///   - updateHandler: Updates the application's content. The daemon starts an installed application for it.
+    ///     Defaults to `nil`: updates are refused.
     /// - Throws: `RemoteSystemError` with `unreachable` if this system has no host daemon that receives notifications;
     ///   `CancellationError`.
     public init(
         connectingToDaemonOf configuration: RemoteSystemsConfiguration,
         applicationName: String,
         within limit: Duration = .seconds(5),
-        responseHandler: ResponseHandler? = nil
+        responseHandler: ResponseHandler? = nil,
+        updateHandler: UpdateHandler? = nil
     ) async throws {
         let owner = NotificationKeeperOwner()
         let keeper = DaemonKeeper(applicationName: applicationName, owner: owner)
-        self.init(keeper, configuration, responseHandler)
+        self.init(keeper, configuration, responseHandler, updateHandler)
         owner.set(self)
         try await keeper.open(configuration, within: limit)
     }
 
-    private init(
+    init(
         _ keeper: any NotificationKeeper,
         _ configuration: RemoteSystemsConfiguration?,
-        _ responseHandler: ResponseHandler?
+        _ responseHandler: ResponseHandler?,
+        _ updateHandler: UpdateHandler?
     ) {
         self.keeper = keeper
         self.responseHandler = responseHandler
+        self.updateHandler = updateHandler
         (self.responses, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(256))
         self.clock = configuration.map { FeatureClock($0) } ?? .system
         self.logger = configuration?.logger
@@ -285,6 +296,24 @@ extension UserNotificationCenter: NotificationKeeperDelegate {
         self.handling[response.id] = task
         await task.value
         return true
+    }
+
+    func handle(_ update: ContentUpdate) async throws {
+        guard let updateHandler else {
+            throw AppServiceFailure("The application does not update its content.")
+        }
+        let result = await self.clock.first(within: Self.responseTime) { () -> Result<Void, any Error> in
+            do {
+                return .success(try await updateHandler(update))
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard let result else {
+            let seconds = Self.responseTime.components.seconds
+            throw AppServiceFailure("The application has not updated its content within \(seconds) s.", canRetry: true)
+        }
+        try result.get()
     }
 
     private func run(_ handler: @escaping ResponseHandler, _ response: NotificationResponse) async {

@@ -67,7 +67,7 @@ package actor NotificationBroadcast {
         let recipients = self.recipients.values
         guard !recipients.contains(where: { $0.outcome == nil || $0.isLost }) else { return false }
         let received = recipients.filter { recipient in
-            if case .delivered(let delivery)? = recipient.outcome { delivery.status != .withheld } else { false }
+            if case .delivered(let delivery)? = recipient.outcome { delivery.waitsForUser } else { false }
         }
         return !received.isEmpty && received.allSatisfy(\.hasEnded)
     }
@@ -113,7 +113,7 @@ package actor NotificationBroadcast {
             await Self.end(connection, self.notification)
             return outcome
         }
-        if case .delivered(let delivery) = outcome, delivery.status != .withheld {
+        if case .delivered(let delivery) = outcome, delivery.waitsForUser {
             self.readers.append(
                 Task { [weak self] in
                     for await delivery in connection.ends { await self?.ended(delivery, on: system) }
@@ -151,7 +151,7 @@ package actor NotificationBroadcast {
             }
         }
         let delivery = try await connection.deliver(notification)
-        if delivery.status != .withheld, let expiration = notification.expiration {
+        if delivery.waitsForUser, let expiration = notification.expiration {
             self.recipients[system]?.expires = .now + expiration
         }
         return delivery

@@ -35,13 +35,15 @@ public struct NotificationDelivery: Sendable, Hashable {
         case shown
         /// It is in the system's list, but nothing shows it: the system has no desktop.
         case kept
-        /// It was not shown and not kept.
+        /// An application of the system has updated its content. The user sees nothing.
+        case handled
+        /// It was neither shown, kept nor handled.
         case withheld
     }
 
     /// What the system did with the notification.
     public var status: Status
-    /// The reason, unless it is shown.
+    /// The reason, unless it is shown or handled.
     public var reason: String?
 
     /// Creates a report of a delivery.
@@ -49,6 +51,9 @@ public struct NotificationDelivery: Sendable, Hashable {
         self.status = status
         self.reason = reason
     }
+
+    /// Whether the user of the system can respond.
+    var waitsForUser: Bool { self.status == .shown || self.status == .kept }
 
     var valueSet: ValueSet {
         var set: ValueSet = ["Status": .string(self.status.rawValue)]

@@ -37,6 +37,7 @@ enum NotificationMessage {
     static let event = "event"
     static let present = "present"
     static let ended = "ended"
+    static let update = "update"
 
     static func deliver(_ notification: RemoteNotification) -> ValueSet {
         var message = notification.localValueSet
@@ -61,6 +62,12 @@ enum NotificationMessage {
     static func present(_ notification: RemoteNotification) -> ValueSet {
         var message = notification.localValueSet
         message["Type"] = .string(Self.present)
+        return message
+    }
+
+    static func update(_ update: ContentUpdate) -> ValueSet {
+        var message = update.valueSet
+        message["Type"] = .string(Self.update)
         return message
     }
 

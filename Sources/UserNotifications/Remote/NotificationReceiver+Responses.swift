@@ -51,7 +51,7 @@ extension NotificationReceiver {
             switch step {
             case .start(let application):
                 guard let wake else { continue }
-                _ = self.clock.task { await wake(application) }
+                _ = self.clock.task { _ = await wake(application) }
             case .send(let response, let link):
                 guard let connection = self.connections[link] else {
                     self.routing.ended(link)

@@ -41,11 +41,16 @@ package actor NotificationReceiver: Service {
     var connections: [ObjectIdentifier: AppServiceConnection] = [:]
     var routing = ResponseRouting()
     /// What waits for notifications that other systems ask about.
-    var arrivals: [UUID: AsyncStream<NotificationState.Key>.Continuation] = [:]
+    var arrivals = Arrivals<NotificationState.Key>()
+    /// What waits for applications of this system that are started.
+    var applications = Arrivals<String>()
+    /// The number of updates that are handled now, by the holders of the senders' quotas.
+    var updates: [String: Int] = [:]
     /// The connections of the senders that decide how their notifications are shown.
     var foreground: [NotificationSender: ObjectIdentifier] = [:]
-    /// Starts an application of this system that does not run; `nil` where that is not possible.
-    var wake: (@Sendable (_ application: String) async -> Void)?
+    /// Starts an application of this system that does not run; `nil` where that is not possible. Returns whether it is
+    /// installed.
+    var wake: (@Sendable (_ application: String) async -> Bool)?
     private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
     /// The last call of the presenter. Calls are made in order.
     var lastCall: Task<Void, Never>?
@@ -75,8 +80,10 @@ package actor NotificationReceiver: Service {
         self.stateWatch = NotificationStateWatch(configuration)
     }
 
-    /// Sets what starts an application of this system that has a response and does not run.
-    package func setWake(_ wake: @escaping @Sendable (_ application: String) async -> Void) { self.wake = wake }
+    /// Sets what starts an application of this system that has a response or an update and does not run.
+    ///
+    /// - Parameter wake: returns whether the application is installed.
+    package func setWake(_ wake: @escaping @Sendable (_ application: String) async -> Bool) { self.wake = wake }
 
     /// What the host of this system offers and publishes.
     package nonisolated var feature: HostFeature {
@@ -145,9 +152,13 @@ package actor NotificationReceiver: Service {
         let notification =
             caller.isLocal ? try RemoteNotification(local: message) : try RemoteNotification(message)
         guard notification.request.content.hasAlert else {
-            return NotificationDelivery(.withheld, reason: "The notification has no text.")
+            guard notification.isContentAvailable else {
+                return NotificationDelivery(.withheld, reason: "The notification has no text.")
+            }
+            return try await self.update(notification, of: sender)
         }
         if let end = self.end(of: notification, from: sender) { return end }
+        if notification.isContentAvailable { self.updateBeside(notification, of: sender) }
         let name = caller.isLocal ? nil : self.name(caller.systemID) ?? caller.systemID.short
         let (date, now) = (self.clock.date, self.clock.now)
         let link = self.connect(connection, of: sender, receivesAll: false)
@@ -155,7 +166,7 @@ package actor NotificationReceiver: Service {
         let entry = try self.received.add(notification, from: sender, name: name, link: link, at: date, now)
         if let key = entry.stateKey {
             self.watchStates()
-            self.arrived(key)
+            self.arrivals.report(key)
         }
         if let earlier, earlier.stateKey != entry.stateKey, earlier.link != link { self.reportEnd([earlier]) }
         self.setAlarm()
@@ -197,6 +208,7 @@ package actor NotificationReceiver: Service {
             count = self.routing.claim(Set(identifiers), of: sender, by: link)
         }
         self.sendResponses()
+        if caller.isLocal, identifiers.isEmpty { self.applications.report(sender.application) }
         return NotificationResumption(
             waiting: identifiers.filter { self.received.contains($0, of: sender) },
             responseCount: count

@@ -90,6 +90,11 @@ struct ResponseRouting {
         return self.general[sender]?.last
     }
 
+    /// The connection that receives everything for an application of this system.
+    func link(ofApplication application: String) -> Link? {
+        self.general.first { $0.key.isLocal && $0.key.application == application }?.value.last
+    }
+
     /// A sender has sent something over a connection.
     ///
     /// - Parameter receivesAll: whether it asks for the responses to all its notifications, also to those of earlier

@@ -71,18 +71,11 @@ extension NotificationReceiver {
     private func hasArrived(_ key: NotificationState.Key) async -> Bool {
         if self.received.entry(of: key) != nil { return true }
         guard self.arrivals.count < Self.maxWaiting else { return false }
-        let (arrivals, feed) = AsyncStream.makeStream(of: NotificationState.Key.self)
-        let id = UUID()
-        self.arrivals[id] = feed
-        defer { self.arrivals[id] = nil }
+        let (id, arrivals) = self.arrivals.begin()
+        defer { self.arrivals.end(id) }
         return await self.clock.first(within: Self.arrivalTime) {
             for await arrived in arrivals where arrived == key { return true }
             return false
         } ?? false
-    }
-
-    /// A notification has arrived.
-    func arrived(_ key: NotificationState.Key) {
-        for waiting in self.arrivals.values { waiting.yield(key) }
     }
 }

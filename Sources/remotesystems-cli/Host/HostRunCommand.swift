@@ -72,8 +72,9 @@ struct HostRunCommand: Subcommand {
             options: hostOptions
         )
         await notifications?.setWake { application in
-            guard await registry.applications().contains(where: { $0.id == application }) else { return }
+            guard await registry.applications().contains(where: { $0.id == application }) else { return false }
             await host.bringUp(application)
+            return true
         }
         let bus = RegistryBus(
             host: host,

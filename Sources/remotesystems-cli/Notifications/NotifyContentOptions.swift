@@ -54,6 +54,15 @@ struct NotifyContentOptions: ParsableArguments {
     var payload: String?
 
     @Option(
+        help: ArgumentHelp(
+            "The application that updates its content for a payload with 'content-available'. It is started where it "
+                + "is installed.",
+            valueName: "id"
+        )
+    )
+    var application: String?
+
+    @Option(
         name: .customLong("id"),
         help: ArgumentHelp(
             "The identifier: replaces the notification that this system has sent with the same one. Defaults to a new "
@@ -79,6 +88,9 @@ struct NotifyContentOptions: ParsableArguments {
         }
         guard self.payload == nil || (self.title ?? self.subtitle ?? self.body) == nil else {
             throw ValidationError("--payload and --title, --subtitle, --body cannot be combined.")
+        }
+        guard self.application == nil || self.payload != nil else {
+            throw ValidationError("--application takes a --payload with 'content-available'.")
         }
         for text in self.actions { _ = try Self.parts(text, "--action") }
         for text in self.textActions { _ = try Self.parts(text, "--text-action") }
@@ -139,6 +151,10 @@ struct NotifyContentOptions: ParsableArguments {
         notification.expiration = self.expire.map { .seconds($0) }
         notification.isMutable = isMutable
         notification.isContentAvailable = isContentAvailable
+        guard self.application == nil || isContentAvailable else {
+            throw ValidationError("--application takes a --payload with 'content-available'.")
+        }
+        notification.application = self.application
         do throws(NotificationError) {
             try notification.validate()
         } catch {
@@ -162,6 +178,7 @@ struct NotifyContentOptions: ParsableArguments {
         case "content.body" where self.body != nil: return "--body"
         case "content.sound" where self.sound != nil: return "--sound"
         case "applicationName": return "--sender"
+        case "application": return "--application"
         case "category.actions": return self.textActions.isEmpty ? "--action" : "--action and --text-action"
         default:
             let options = self.actions.map { "--action '\($0)'" } + self.textActions.map { "--text-action '\($0)'" }

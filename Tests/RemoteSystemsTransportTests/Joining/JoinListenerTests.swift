@@ -22,7 +22,8 @@ import Testing
         ///   - times: The timeouts of a connection.
         static func with(
             age: TimeInterval = 0,
-            times: IntroductionTimes = IntroductionTimes(),
+            // Generous, since no test measures how fast a handshake is.
+            times: IntroductionTimes = IntroductionTimes(all: .seconds(60)),
             _ body: (Inviting, Task<SystemID, any Error>) async throws -> Void
         ) async throws {
             let directory = FileManager.default.temporaryDirectory.appending(path: "inviting-\(UUID())").path

@@ -3,6 +3,7 @@
 
 import Foundation
 import Logging
+import NIOCore
 import Synchronization
 import Testing
 
@@ -62,7 +63,8 @@ struct WaitingMachine {
     }
 
     static func with(
-        times: IntroductionTimes = IntroductionTimes(),
+        // Generous, since no test measures how fast a handshake is.
+        times: IntroductionTimes = IntroductionTimes(all: .seconds(60)),
         _ body: (WaitingMachine) async throws -> Void
     ) async throws {
         let clock = ManualClock()

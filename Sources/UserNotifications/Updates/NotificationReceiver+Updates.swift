@@ -1,0 +1,90 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+
+/// Notifications with which an application of this system updates its content. It is started if it does not run.
+extension NotificationReceiver {
+    /// The time for an application to start and to connect.
+    private static let startTime = Duration.seconds(20)
+    /// The maximum number of updates of one system or linked account that are handled at a time, and of all.
+    private static let (maxUpdatesOfSystem, maxUpdates) = (8, 64)
+
+    /// Passes a notification on to the application that it concerns, and waits for its end.
+    ///
+    /// The sender waits, too, and learns what became of it. So nothing has to be stored.
+    func update(
+        _ notification: RemoteNotification,
+        of sender: NotificationSender
+    ) async throws(NotificationError) -> NotificationDelivery {
+        // A link permits its systems to show something to the user, not to start programs.
+        guard sender.linkedAccountID == nil else {
+            return NotificationDelivery(.withheld, reason: "Only systems of the same account start applications.")
+        }
+        let holder = sender.quotaHolder
+        guard self.updates[holder, default: 0] < Self.maxUpdatesOfSystem,
+            self.updates.values.reduce(0, +) < Self.maxUpdates
+        else {
+            throw NotificationError(.rateLimited, "Too many updates wait for applications. Try again in a moment.")
+        }
+        self.updates[holder, default: 0] += 1
+        defer { self.updates[holder] = self.updates[holder].flatMap { $0 > 1 ? $0 - 1 : nil } }
+        let application = notification.application ?? sender.application
+        guard let connection = await self.connection(of: application) else {
+            return NotificationDelivery(
+                .withheld,
+                reason: "The application '\(application)' is not installed, or it does not receive updates."
+            )
+        }
+        let update = ContentUpdate(
+            request: notification.request,
+            systemID: sender.systemID,
+            claimedApplicationID: sender.application
+        )
+        let response = try? await connection.send(NotificationMessage.update(update), timeout: Self.responseTime)
+        guard response?.status != .success else { return NotificationDelivery(.handled) }
+        return NotificationDelivery(
+            .withheld,
+            reason: response?.error?.message ?? "The application has ended before it had updated its content."
+        )
+    }
+
+    /// Updates the content of an application whose notification the user also sees. Only the log has its failure.
+    func updateBeside(_ notification: RemoteNotification, of sender: NotificationSender) {
+        _ = self.clock.task {
+            var reason: String?
+            do throws(NotificationError) {
+                reason = try await self.update(notification, of: sender).reason
+            } catch {
+                reason = "\(error)"
+            }
+            guard let reason else { return }
+            self.logger.info(
+                "The content of an application was not updated",
+                metadata: ["application": "\(notification.application ?? sender.application)", "reason": "\(reason)"]
+            )
+        }
+    }
+
+    /// The connection of an application of this system, which is started if it does not run.
+    private func connection(of application: String) async -> AppServiceConnection? {
+        if let present = self.presentConnection(of: application) { return present }
+        guard let wake else { return nil }
+        let (id, connected) = self.applications.begin()
+        defer { self.applications.end(id) }
+        guard await wake(application) else { return nil }
+        return await self.clock.first(within: Self.startTime) {
+            if let present = await self.presentConnection(of: application) { return present }
+            for await started in connected where started == application {
+                if let present = await self.presentConnection(of: application) { return present }
+            }
+            return nil
+        } ?? nil
+    }
+
+    private func presentConnection(of application: String) -> AppServiceConnection? {
+        self.routing.link(ofApplication: application).flatMap { self.connections[$0] }
+    }
+}

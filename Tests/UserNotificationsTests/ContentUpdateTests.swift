@@ -1,0 +1,154 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import UserNotifications
+
+/// Notifications with which an application updates its content, on the system that receives them.
+@Suite struct ContentUpdateTests {
+    private typealias Receiving = ReceivingSystem
+
+    private static func update(_ id: String = "u", of application: String? = "calendar") -> RemoteNotification {
+        var notification = RemoteNotification(
+            NotificationRequest(identifier: id, content: NotificationContent(userInfo: ["day": "monday"]))
+        )
+        notification.isContentAvailable = true
+        notification.application = application
+        return notification
+    }
+
+    /// Applications that a daemon starts.
+    private final class Started: Sendable {
+        private let state = Mutex<[String]>([])
+        var applications: [String] { self.state.withLock { $0 } }
+        func start(_ application: String) { self.state.withLock { $0.append(application) } }
+    }
+
+    @Test func `an update for an application that is not installed is withheld, with the reason (N-08)`() async throws {
+        try await Receiving.with { receiving in
+            let started = Started()
+            await receiving.receiver.setWake { application in
+                started.start(application)
+                return false
+            }
+            let connection = try await receiving.connect()
+            let delivery = try await connection.deliver(Self.update())
+            #expect(delivery.status == .withheld && delivery.reason?.contains("'calendar' is not installed") == true)
+            // Without a name it concerns the application that sends.
+            let own = try await connection.deliver(Self.update(of: nil))
+            #expect(own.reason?.contains("'\(receiving.stage.configuration.applicationID)'") == true)
+            #expect(started.applications == ["calendar", receiving.stage.configuration.applicationID])
+            #expect(receiving.screen.history.isEmpty)
+            #expect(await receiving.receiver.list().isEmpty)
+            await connection.close()
+        }
+    }
+
+    @Test func `an application that does not connect ends the wait, and the sender learns it`() async throws {
+        try await Receiving.with { receiving in
+            await receiving.receiver.setWake { _ in true }
+            let connection = try await receiving.connect()
+            let delivery = Task { try await connection.deliver(Self.update()) }
+            try await receiving.stage.eventually("it waits") { await receiving.receiver.applications.count == 1 }
+            try await receiving.stage.advance(by: .seconds(21))
+            let reason = try await delivery.value.reason
+            #expect(reason?.contains("does not receive updates") == true)
+            #expect(await receiving.receiver.updates.isEmpty)
+            #expect(await receiving.receiver.applications.isEmpty)
+            await connection.close()
+        }
+    }
+
+    @Test func `updates of one system that wait are limited, and others of it are refused for a moment`() async throws {
+        try await Receiving.with { receiving in
+            await receiving.receiver.setWake { _ in true }
+            let sender = NotificationSender(systemID: "s", application: "a")
+            let waiting = (0..<8).map { number in
+                Task { try await receiving.receiver.update(Self.update("\(number)"), of: sender) }
+            }
+            try await receiving.stage.eventually("all wait") { await receiving.receiver.applications.count == 8 }
+            let error = await #expect(throws: NotificationError.self) {
+                try await receiving.receiver.update(Self.update("9"), of: sender)
+            }
+            #expect(error?.code == .rateLimited)
+            // Another application of that system is no way round.
+            await #expect(throws: NotificationError.self) {
+                var other = sender
+                other.application = "b"
+                _ = try await receiving.receiver.update(Self.update("9"), of: other)
+            }
+            try await receiving.stage.advance(by: .seconds(21))
+            for task in waiting { #expect(try await task.value.status == .withheld) }
+            #expect(await receiving.receiver.updates.isEmpty)
+        }
+    }
+
+    @Test func `a system of a linked account starts no application`() async throws {
+        try await Receiving.with { receiving in
+            let started = Started()
+            await receiving.receiver.setWake { application in
+                started.start(application)
+                return true
+            }
+            let sender = NotificationSender(systemID: "s", application: "a", linkedAccountID: "l")
+            let delivery = try await receiving.receiver.update(Self.update(), of: sender)
+            #expect(delivery.status == .withheld && delivery.reason?.contains("same account") == true)
+            #expect(started.applications.isEmpty)
+        }
+    }
+
+    @Test func `a notification with a text is shown, and updates the application beside it (N-08)`() async throws {
+        try await Receiving.with { receiving in
+            let started = Started()
+            await receiving.receiver.setWake { application in
+                started.start(application)
+                return false
+            }
+            let connection = try await receiving.connect()
+            var both = Self.update()
+            both.request.content.title = "Monday has changed"
+            #expect(try await connection.deliver(both).status == .shown)
+            try await receiving.stage.eventually("the application is asked for") {
+                started.applications == ["calendar"]
+            }
+            await connection.close()
+        }
+    }
+
+    @Test func `the centre reports what its handler throws, one that takes too long, and its absence`() async throws {
+        try await DiscoveryStage.with { stage in
+            func center(_ handler: UserNotificationCenter.UpdateHandler?) -> UserNotificationCenter {
+                let keeper = DaemonKeeper(applicationName: "Calendar", owner: NotificationKeeperOwner())
+                return UserNotificationCenter(keeper, stage.configuration, nil, handler)
+            }
+            let update = ContentUpdate(request: Self.update().request, systemID: "s", claimedApplicationID: "a")
+            #expect(try ContentUpdate(update.valueSet) == update)
+            let days = Mutex<[String?]>([])
+            try await center { update in
+                days.withLock { $0.append(update.request.content.userInfo["day"]?.string) }
+            }.handle(update)
+            #expect(days.withLock { $0 } == ["monday"])
+            let failing = await #expect(throws: AppServiceFailure.self) {
+                try await center { _ in throw AppServiceFailure("There is no such day.") }.handle(update)
+            }
+            #expect(failing?.message == "There is no such day.")
+            let hasBegun = Mutex(false)
+            let slow = center { _ in
+                hasBegun.withLock { $0 = true }
+                try await Task.sleep(for: .seconds(3600))
+            }
+            let handling = Task { try await slow.handle(update) }
+            try await stage.eventually("it runs") { hasBegun.withLock { $0 } }
+            try await stage.advance(by: .seconds(31))
+            let late = await #expect(throws: AppServiceFailure.self) { try await handling.value }
+            #expect(late?.message.contains("within 30 s") == true && late?.canRetry == true)
+            let absent = await #expect(throws: AppServiceFailure.self) { try await center(nil).handle(update) }
+            #expect(absent?.message == "The application does not update its content.")
+        }
+    }
+}
