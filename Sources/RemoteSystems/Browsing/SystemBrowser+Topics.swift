@@ -85,7 +85,9 @@ extension SystemBrowser {
         case .connectionEnded, .unsubscribed:
             self.processTopics[attempt]?.received.remove(topic)
             return
-        case .publisher, .rulesBroken, nil: self.received([:], in: topic, attempt: attempt)
+        case .publisher, .rulesBroken: self.received([:], in: topic, attempt: attempt)
+        // No watcher wants them, so they have not arrived for the next one that does.
+        case nil: self.received([:], in: topic, attempt: attempt, isAnswer: false)
         }
         switch end {
         case .publisher:
@@ -121,8 +123,18 @@ extension SystemBrowser {
         }
     }
 
-    private func received(_ records: [String: [String: ValueSet]], in topic: String, attempt: Int) {
-        self.processTopics[attempt]?.received.insert(topic)
+    /// - Parameter isAnswer: whether these are all records of the process. Defaults to `true`.
+    private func received(
+        _ records: [String: [String: ValueSet]],
+        in topic: String,
+        attempt: Int,
+        isAnswer: Bool = true
+    ) {
+        if isAnswer {
+            self.processTopics[attempt]?.received.insert(topic)
+        } else {
+            self.processTopics[attempt]?.received.remove(topic)
+        }
         guard let instance = self.attempts.first(where: { $0.value.number == attempt })?.key,
             let peer = self.processTopics[attempt]?.connection.peer
         else { return }

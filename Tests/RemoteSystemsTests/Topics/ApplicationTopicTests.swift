@@ -151,11 +151,18 @@ import ValueSets
                 try await until { received.records == ["test.station": ["today": ["degrees": 20]]] }
                 await watcher.stop()
                 // Followed again by another watcher of the same browser.
-                let again = Received()
-                let second = self.watcher(system, again)
-                try await second.start()
-                try await until { again.records == ["test.station": ["today": ["degrees": 20]]] }
-                await second.stop()
+                for _ in 1...10 {
+                    let again = Received()
+                    let second = self.watcher(system, again)
+                    try await second.start()
+                    try await until {
+                        again.records == ["test.station": ["today": ["degrees": 20]]]
+                            && again.changes.last?.isComplete == true
+                    }
+                    // What was forgotten when the last watcher had stopped has not arrived yet.
+                    #expect(!again.changes.contains { $0.isComplete && $0.records.isEmpty })
+                    await second.stop()
+                }
             }
             await other.stop()
         }
