@@ -105,6 +105,13 @@ final class StagedDesk: Sendable {
         screen.end(try #require(screen.shown.first).identifier)
     }
 
+    /// Whether the store has a record of a kind.
+    func hasStored(_ kind: String) -> Bool {
+        self.store.steps.last?.keys.contains { $0.hasPrefix("\(kind) ") } ?? false
+    }
+
+    func failStore(_ failure: NotificationError?) { self.store.fail(failure) }
+
     func leaves(_ stage: DiscoveryStage) async throws {
         try await stage.vanishes(self.system, .crash)
         try self.daemon.running.cancel()

@@ -68,6 +68,27 @@ package struct EndedNotification: Sendable {
     }
 }
 
+/// A notification that waits for a system that is away, as the host daemon lists it.
+package struct PostedNotification: Sendable {
+    package var notification: RemoteNotification
+    /// The id of the system that is to receive it.
+    package var systemID: String
+    /// The application that sends it. Not verified.
+    package var application: String
+    /// The date at which it was handed over.
+    package var date: Date
+    /// The date at which it is given up.
+    package var expires: Date
+
+    init(_ set: ValueSet) throws(NotificationError) {
+        let reader = FieldReader(set)
+        self.systemID = try reader.requiredString("System")
+        self.application = try reader.requiredString("Application")
+        (self.date, self.expires) = (set["Date"]?.date ?? .distantPast, set["Expires"]?.date ?? .distantPast)
+        self.notification = try RemoteNotification(local: set)
+    }
+}
+
 /// The notifications that wait for the user of this system, read from its host daemon.
 package final class LocalNotifications: Sendable {
     /// A change of the list.
@@ -157,6 +178,28 @@ package final class LocalNotifications: Sendable {
     /// - Returns: how many were removed.
     package func cancel(_ identifiers: [String], of application: String? = nil) async throws -> Int {
         try await self.send(NotificationMessage.cancel(identifiers, of: application))["Count"]?.int ?? 0
+    }
+
+    /// Sends a notification to other systems of the account when they are back.
+    package func post(_ notification: RemoteNotification, to systems: [String]) async throws {
+        try notification.validate()
+        _ = try await self.send(NotificationMessage.post(notification, to: systems))
+    }
+
+    /// Lists the notifications that wait for systems that are away.
+    package func posted() async throws -> [PostedNotification] {
+        try await NotificationPage.all(["Type": .string(NotificationMessage.posted)], self.send)
+            .map { set in try PostedNotification(set) }
+    }
+
+    /// Removes notifications that wait for systems that are away.
+    ///
+    /// - Returns: how many were removed.
+    package func unpost(_ identifiers: [String]) async throws -> Int {
+        let message: ValueSet = [
+            "Type": .string(NotificationMessage.unpost), "Ids": .array(identifiers.map { .string($0) }),
+        ]
+        return try await self.send(message)["Count"]?.int ?? 0
     }
 
     /// What the user permits systems and applications, without those that may show everything.

@@ -32,6 +32,9 @@ enum NotificationMessage {
     static let history = "history"
     static let forget = "forget"
     static let use = "use"
+    static let post = "post"
+    static let posted = "posted"
+    static let unpost = "unpost"
     // Those of the requests that the service sends.
     static let response = "response"
     static let event = "event"
@@ -43,6 +46,14 @@ enum NotificationMessage {
         var message = notification.localValueSet
         message["Type"] = .string(Self.deliver)
         return message
+    }
+
+    /// Hands over a notification for systems that are away.
+    static func post(_ notification: RemoteNotification, to systems: [String]) -> ValueSet {
+        [
+            "Type": .string(Self.post), "Notification": .dictionary(notification.valueSet),
+            "Systems": .array(systems.map { .string($0) }),
+        ]
     }
 
     /// - Parameter deliveryID: the only delivery that it concerns; `nil` for any.

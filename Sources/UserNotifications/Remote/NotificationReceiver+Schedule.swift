@@ -133,6 +133,7 @@ extension NotificationReceiver {
                 case .response:
                     let (response, sender) = try record.response()
                     self.routing.add(response, to: sender, at: record.date, link: nil)
+                case .outbox: self.outbox.restore(try record.outbox())
                 case .state:
                     let (state, key) = try record.state()
                     self.states.restore(state, for: key)

@@ -26,6 +26,7 @@ package actor NotificationReceiver: Service {
     /// The keys of the notifications that an earlier process had received, until they are shown.
     var restored: Set<String> = []
     var pending = PendingNotifications()
+    var outbox = Outbox()
     var permissions = NotificationPermissions()
     var states = NotificationStates()
     /// What this system publishes of ``states``.
@@ -112,7 +113,8 @@ package actor NotificationReceiver: Service {
     package func run() async throws {
         self.publishRestoredStates()
         // The other systems have to be known when a notification arrives.
-        if self.idleTime != nil || self.received.all.contains(where: { $0.stateKey != nil }) { self.watchStates() }
+        let waits = !self.outbox.isEmpty || self.received.all.contains { $0.stateKey != nil }
+        if self.idleTime != nil || waits { self.watchStates() }
         self.showRestored()
         self.sendResponses()
         // What the user does meanwhile is read at once: a server may take seconds for each notification.
@@ -129,9 +131,13 @@ package actor NotificationReceiver: Service {
         self.stateWatch.stop()
     }
 
-    /// Learns from now on what ends on other systems.
-    private func watchStates() {
-        self.stateWatch.start { [weak self] records in await self?.merge(records) }
+    /// Learns from now on what ends on other systems, and which of them are available.
+    func watchStates() {
+        self.stateWatch.start { [weak self] in
+            await self?.sendOutbox()
+        } merge: { [weak self] records in
+            await self?.merge(records)
+        }
     }
 
     /// The other systems of the user that are available.
@@ -146,7 +152,15 @@ package actor NotificationReceiver: Service {
         from caller: AppServiceCaller,
         over connection: AppServiceConnection
     ) async throws(NotificationError) -> NotificationDelivery {
-        let sender = Self.sender(caller)
+        var (sender, message) = (Self.sender(caller), message)
+        // The daemon of another system sends for a program that has ended.
+        if caller.claimedApplicationID == RemoteSystemHost.machineApplicationID,
+            let application = try FieldReader(message).string("Application")
+        {
+            try FieldCheck.identifier(application, "Application")
+            sender.application = application
+        }
+        message["Application"] = nil
         try self.checkPermission(of: sender)
         try self.received.admit(sender, self.clock.now)
         let notification =
@@ -311,10 +325,11 @@ package actor NotificationReceiver: Service {
         self.alarm?.cancel()
         let date = self.pending.next.map { WallClockWatch.instant(of: $0, self.clock) }
         // It need not be exact, and the clock may be set.
-        let late = self.routing.nextExpiration.map { date in
+        let late = [self.routing.nextExpiration, self.outbox.nextExpiration].compactMap(\.self).min().map { date in
             self.clock.now + .seconds(min(max(date.timeIntervalSince(self.clock.date), 60), 86_400))
         }
-        guard let next = [self.received.nextExpiration, date, late].compactMap(\.self).min() else {
+        let retry = self.outbox.nextRetry(after: self.clock.now)
+        guard let next = [self.received.nextExpiration, date, late, retry].compactMap(\.self).min() else {
             self.alarm = nil
             return
         }
@@ -330,6 +345,7 @@ package actor NotificationReceiver: Service {
         await self.end(self.received.removeExpired(self.clock.now), .expired)
         let late = self.routing.expire(at: self.clock.date)
         await self.commitOrLog { late.map { .remove(.response, key: $0) } }
+        await self.expireOutbox()
         await self.deliverDue()
     }
 

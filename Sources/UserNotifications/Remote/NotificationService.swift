@@ -88,6 +88,17 @@ struct NotificationService: AppServiceProvider {
             try Self.checkIsLocal(request.caller)
             try await self.receiver.forget(try reader.string("Key"))
             return [:]
+        case NotificationMessage.post:
+            try Self.checkIsLocal(request.caller)
+            try await self.receiver.post(message, by: sender)
+            return [:]
+        case NotificationMessage.posted:
+            try Self.checkIsLocal(request.caller)
+            return try NotificationPage(await self.receiver.outbox.all, after: try reader.string("After")).valueSet
+        case NotificationMessage.unpost:
+            try Self.checkIsLocal(request.caller)
+            let identifiers = try reader.strings("Ids", max: Outbox.maxPerSystem)
+            return ["Count": .integer(Int64(try await self.receiver.unpost(Set(identifiers))))]
         case NotificationMessage.use:
             guard let key = NotificationState.Key(try reader.requiredString("Key")) else {
                 throw NotificationError(.invalidContent, "The key of the notification is not valid.", field: "Key")

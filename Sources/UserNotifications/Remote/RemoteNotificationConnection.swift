@@ -108,6 +108,16 @@ public final class RemoteNotificationConnection: Sendable {
         return try NotificationDelivery(try await self.send(NotificationMessage.deliver(notification)))
     }
 
+    /// Sends a notification for a program of this system that may have ended. Only the host daemon can.
+    func deliver(
+        _ notification: RemoteNotification,
+        onBehalfOf application: String
+    ) async throws -> NotificationDelivery {
+        var message = NotificationMessage.deliver(notification)
+        message["Application"] = .string(application)
+        return try NotificationDelivery(try await self.send(message))
+    }
+
     /// Removes notifications that this application has sent. Those that are gone are ignored.
     ///
     /// - Parameter identifiers: The identifiers of the requests. At most 64.

@@ -18,6 +18,9 @@ final class NotificationStateWatch: Sendable {
         private let signal: AsyncStream<Void>.Continuation
         private let records = Mutex<[SystemID: Records]>([:])
 
+        /// The systems that are listed have changed.
+        func changed() { self.signal.yield() }
+
         init() { (self.signals, self.signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
 
         func put(_ change: TopicChange) {
@@ -35,19 +38,31 @@ final class NotificationStateWatch: Sendable {
     private let task = Mutex<Task<Void, Never>?>(nil)
     private let watcher: RemoteSystemWatcher
     private let inbox = Inbox()
+    private let listeners: [ListenerRegistration]
 
     init(_ configuration: RemoteSystemsConfiguration) {
         self.configuration = configuration
         self.clock = FeatureClock(configuration)
         self.watcher = RemoteSystemWatcher(configuration, topics: [NotificationState.topic]) { [inbox] in inbox.put($0)
         }
+        self.listeners = [
+            self.watcher.onAdded { [inbox] _ in inbox.changed() },
+            self.watcher.onUpdated { [inbox] _ in inbox.changed() },
+        ]
     }
 
     /// The systems that are listed now. Empty before the start.
     var systems: [RemoteSystem] { self.watcher.systems }
 
     /// Begins to watch. Has no effect after the first time.
-    func start(_ merge: @escaping @Sendable ([String: ValueSet]) async -> Void) {
+    ///
+    /// - Parameters:
+    ///   - changed: called when systems were listed or have changed.
+    ///   - merge: receives what another system knows.
+    func start(
+        changed: @escaping @Sendable () async -> Void,
+        merge: @escaping @Sendable ([String: ValueSet]) async -> Void
+    ) {
         self.task.withLock { task in
             guard task == nil else { return }
             task = self.clock.task { [configuration, clock, watcher, inbox] in
@@ -64,6 +79,7 @@ final class NotificationStateWatch: Sendable {
                     guard (try? await clock.sleep(until: clock.now + .seconds(60))) != nil else { return }
                 }
                 for await _ in inbox.signals {
+                    await changed()
                     while let records = inbox.take() {
                         let start = clock.now
                         await merge(records)

@@ -32,9 +32,11 @@ extension NotificationRecord {
     // MARK: Pending
 
     static func key(of pending: PendingNotifications.Key) -> String {
-        [pending.sender.systemID, pending.sender.application, pending.identifier]
-            .map { $0.replacing("\\", with: "\\\\").replacing("/", with: "\\/") }
-            .joined(separator: "/")
+        Self.key([pending.sender.systemID, pending.sender.application, pending.identifier])
+    }
+
+    private static func key(_ parts: [String]) -> String {
+        parts.map { $0.replacing("\\", with: "\\\\").replacing("/", with: "\\/") }.joined(separator: "/")
     }
 
     init(_ entry: PendingNotifications.Entry) throws(NotificationError) {
@@ -157,6 +159,31 @@ extension NotificationRecord {
 }
 
 extension NotificationRecord {
+    // MARK: Outbox
+
+    static func key(of key: Outbox.Key) -> String { Self.key([key.system, key.application, key.identifier]) }
+
+    init(_ entry: Outbox.Entry) throws(NotificationError) {
+        var set = entry.notification.valueSet
+        set["System"] = .string(entry.key.system)
+        set["Application"] = .string(entry.key.application)
+        set["Expires"] = .date(entry.expires)
+        try self.init(.outbox, key: Self.key(of: entry.key), date: entry.date, set)
+    }
+
+    func outbox() throws(NotificationError) -> Outbox.Entry {
+        let set = try self.values()
+        let reader = FieldReader(set)
+        let notification = try RemoteNotification(local: set)
+        let key = Outbox.Key(
+            system: try reader.requiredString("System"),
+            application: try reader.requiredString("Application"),
+            identifier: notification.request.identifier
+        )
+        let expires = set["Expires"]?.date ?? self.date + Outbox.life
+        return Outbox.Entry(key: key, notification: notification, date: self.date, expires: expires)
+    }
+
     // MARK: Permissions
 
     init(

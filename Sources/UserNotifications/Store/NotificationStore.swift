@@ -30,6 +30,8 @@ package struct NotificationRecord: Sendable, Hashable {
         case received
         /// A response that waits for the sender of its notification.
         case response
+        /// A notification that waits for another system.
+        case outbox
         /// What the user permits a sender.
         case permission
         /// How a notification has ended, on any system of the user.
@@ -43,7 +45,7 @@ package struct NotificationRecord: Sendable, Hashable {
     package var kind: Kind
     /// Unique among the records of a kind.
     package var key: String
-    /// The date of the next delivery, of the arrival, of the response, or of the end.
+    /// The date of the next delivery, of the arrival, of the response, of the handing over, or of the end.
     package var date: Date
     /// The encoded fields.
     package var body: [UInt8]

@@ -18,7 +18,7 @@ struct NotificationsCommand: ParsableCommand {
         subcommands: [
             NotificationsListCommand.self, NotificationsWatchCommand.self, NotificationsAnswerCommand.self,
             NotificationsScheduleCommand.self, NotificationsPendingCommand.self, NotificationsCancelCommand.self,
-            NotificationsPermitCommand.self, NotificationsHistoryCommand.self,
+            NotificationsPermitCommand.self, NotificationsHistoryCommand.self, NotificationsOutboxCommand.self,
         ]
     )
 }
@@ -50,10 +50,19 @@ struct LocalNotificationsOptions: ParsableArguments {
 
     /// Connects to the host daemon of this system.
     func open(_ common: CommonOptions) async throws -> LocalNotifications {
-        let configuration = self.configuration(common)
+        try await LocalNotifications.open(self.configuration(common), within: .seconds(self.searchTime))
+    }
+}
+
+extension LocalNotifications {
+    /// Connects to the host daemon of this system.
+    static func open(
+        _ configuration: RemoteSystemsConfiguration,
+        within limit: Duration
+    ) async throws -> LocalNotifications {
         let system = try await RemoteSystem.findLocal(
             offering: RemoteNotificationConnection.service,
-            within: .seconds(self.searchTime),
+            within: limit,
             configuration: configuration
         )
         guard let system else {

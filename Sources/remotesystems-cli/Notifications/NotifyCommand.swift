@@ -21,6 +21,9 @@ struct NotifyCommand: Subcommand {
             An answer is the id of an action, 'default' for the notification itself, or 'dismiss'. With --all, systems \
             that appear while the command waits receive the notification, too, also if there is none at first.
 
+            With --later, the host daemon of this system sends the notification to systems of the account that are \
+            away when they are back, within 30 days. 'remotesystems notifications outbox' lists what waits.
+
             Exit status: 0 if at least one system received the notification and, with --wait, the user answered; 1 if \
             the user dismissed it, the time was over, it expired, or no system keeps it; 2 if no system accepted it, \
             or the command was interrupted.
@@ -44,6 +47,9 @@ struct NotifyCommand: Subcommand {
         )
     )
     var wait: Double?
+
+    @Flag(help: "Let the host daemon of this system send it later to systems that are away. Not with --wait.")
+    var later = false
 
     @Option(
         name: .customLong("search-time"),
@@ -87,6 +93,9 @@ struct NotifyCommand: Subcommand {
         guard (1...2_592_000).contains(self.wait ?? 1) else {
             throw ValidationError(Self.waitRange)
         }
+        guard !self.later || self.wait == nil else {
+            throw ValidationError("--later cannot wait: the command has ended when a system is back. Omit --wait.")
+        }
         guard (0.1...3600).contains(self.searchTime) else {
             throw ValidationError("--search-time takes 0.1 to 3600 seconds.")
         }
@@ -113,10 +122,12 @@ struct NotifyCommand: Subcommand {
         let finished: NotifyRun.Result?
         do {
             finished = try await untilInterrupted {
-                if let system = self.system {
+                guard let system = self.system else { return try await run.sendToAll(wait: wait) }
+                do {
                     return try await run.send(to: system, acceptsName: self.names.acceptsName, wait: wait)
+                } catch  where self.later && Failure(error).error == "\(RemoteSystemError.Code.unreachable)" {
+                    return NotifyRun.Result(ending: .sent, reached: 0, kept: 0, failures: [Failure(error)])
                 }
-                return try await run.sendToAll(wait: wait)
             }
         } catch {
             await broadcast.withdraw()
@@ -124,6 +135,11 @@ struct NotifyCommand: Subcommand {
         }
         if wait != nil { await broadcast.withdraw() } else { await broadcast.close() }
         guard let finished else { throw CancellationError() }
+        if self.later, case .sent = finished.ending {
+            let later = NotifyLater(configuration: configuration, searchTime: run.searchTime, output: output)
+            let count = try await later.post(notification, to: self.system, except: finished.settled)
+            if count > 0 { return true }
+        }
         return try self.report(finished, output)
     }
 

@@ -16,6 +16,8 @@ struct NotifyRun: Sendable {
         var kept: Int
         /// Why systems did not receive it.
         var failures: [Failure]
+        /// The systems that received it, or do not accept it.
+        var settled: Set<SystemID> = []
     }
 
     /// Why a run ended.
@@ -228,6 +230,8 @@ final class NotifyCount: Sendable {
     private struct State {
         var received: [SystemID: NotificationDelivery.Status] = [:]
         var failures: [SystemID: Failure] = [:]
+        /// The systems that refused it, and will again.
+        var refused: Set<SystemID> = []
         var running = 0
         var isEnumerated = false
     }
@@ -257,7 +261,8 @@ final class NotifyCount: Sendable {
                 ending: ending,
                 reached: state.received.count,
                 kept: Self.kept(state),
-                failures: Array(state.failures.values)
+                failures: Array(state.failures.values),
+                settled: state.refused.union(state.received.keys)
             )
         }
     }
@@ -283,6 +288,7 @@ final class NotifyCount: Sendable {
         let isFirst = self.state.withLock { state in
             guard state.received[system.id] == nil else { return false }
             state.failures[system.id] = failure
+            if isRefused, !failure.canRetry { state.refused.insert(system.id) }
             if isRefused, !self.notesFailures {
                 // The name is not printed before it.
                 state.failures[system.id]?.message =
@@ -322,7 +328,7 @@ extension Failure {
 }
 
 /// The output of `notify --json` for one system.
-private struct NotifyDeliveryOutput: Encodable {
+struct NotifyDeliveryOutput: Encodable {
     let event = "delivery"
     let time = Date.now
     var systemID: SystemID

@@ -125,7 +125,9 @@ extension Topic {
           history                notifications  a notification, below; end ended
                                  history        action
           deleted                notifications
-                                 history
+                                 history outbox
+          posted                 notifications  id title body application systemID
+                                 outbox         system date expires
           permission             notifications  permission systemID application
                                  permit
           topic                  topic          topic text

@@ -1,0 +1,156 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+internal import RemoteSystemsIdentity
+internal import ValueSets
+
+/// Sends notifications of this system's programs to systems of the user that are away now, when they are back.
+extension NotificationReceiver {
+    /// The maximum number of systems in one request.
+    static let maxTargets = 64
+
+    /// Takes over a notification for systems that are away.
+    ///
+    /// It has been stored when this returns, for all systems or for none.
+    func post(_ message: ValueSet, by sender: NotificationSender) async throws(NotificationError) {
+        let reader = FieldReader(message)
+        let systems = Set(try reader.strings("Systems", max: Self.maxTargets))
+        guard !systems.isEmpty, systems.allSatisfy({ SystemID($0) != nil && $0 != sender.systemID }) else {
+            throw NotificationError(.invalidContent, "It takes the ids of other systems.", field: "Systems")
+        }
+        var notification: RemoteNotification
+        do throws(NotificationError) {
+            notification = try RemoteNotification(try reader.dictionary("Notification") ?? [:])
+        } catch {
+            throw error.inside("Notification")
+        }
+        // The program may have ended when the user responds.
+        notification.isOneWay = true
+        let date = self.clock.date
+        let life = notification.expiration.map { min($0.timeInterval, Outbox.life) } ?? Outbox.life
+        let identifier = notification.request.identifier
+        var (added, replaced) = ([Outbox.Entry](), [Outbox.Entry]())
+        do throws(NotificationError) {
+            for system in systems.sorted() {
+                let key = Outbox.Key(system: system, application: sender.application, identifier: identifier)
+                let entry = Outbox.Entry(key: key, notification: notification, date: date, expires: date + life)
+                let previous = self.outbox[key]
+                try self.outbox.put(entry)
+                added.append(entry)
+                if let previous { replaced.append(previous) }
+            }
+            try await self.commit(
+                added.map { entry throws(NotificationError) in .put(try NotificationRecord(entry)) }
+            )
+        } catch {
+            // A later request may have replaced it meanwhile.
+            for entry in added where self.outbox[entry.key] == entry { self.outbox.remove(entry.key) }
+            for entry in replaced where self.outbox[entry.key] == nil { self.outbox.restore(entry) }
+            throw error
+        }
+        self.watchStates()
+        self.sendOutbox()
+    }
+
+    /// Removes notifications that wait for systems that are away.
+    ///
+    /// - Returns: how many were removed.
+    func unpost(_ identifiers: Set<String>) async throws(NotificationError) -> Int {
+        let entries = self.outbox.all.filter { identifiers.contains($0.key.identifier) }
+        for entry in entries { self.outbox.remove(entry.key) }
+        do throws(NotificationError) {
+            try await self.commit(entries.map { .remove(.outbox, key: NotificationRecord.key(of: $0.key)) })
+        } catch {
+            // They would come back from the store.
+            for entry in entries where self.outbox[entry.key] == nil { self.outbox.restore(entry) }
+            throw error
+        }
+        return entries.count
+    }
+
+    /// Sends what can be sent now.
+    func sendOutbox() {
+        guard !self.outbox.isEmpty else { return }
+        var daemons: [String: RemoteSystemApplication] = [:]
+        for system in self.otherSystems {
+            daemons["\(system.id)"] = system.application(RemoteSystemHost.machineApplicationID)
+        }
+        while let entry = self.outbox.next(for: Set(daemons.keys), self.clock.now) {
+            let daemon = daemons[entry.key.system]
+            _ = self.clock.task { await self.send(entry, to: daemon) }
+        }
+        self.setAlarm()
+    }
+
+    private func send(_ entry: Outbox.Entry, to daemon: RemoteSystemApplication?) async {
+        var notification = entry.notification
+        if notification.expiration != nil {
+            // Whole seconds, rounded up.
+            let rest = entry.expires.timeIntervalSince(self.clock.date)
+            notification.expiration = .seconds(max(1, Int64(rest.rounded(.up))))
+        }
+        var outcome = Outbox.Outcome.postponed
+        if let daemon {
+            let connection = RemoteNotificationConnection(RemoteSystemConnectionRequest(application: daemon))
+            do {
+                try await connection.open()
+                _ = try await connection.deliver(notification, onBehalfOf: entry.key.application)
+                outcome = .taken
+            } catch {
+                outcome = Self.outcome(of: error)
+                self.logger.info(
+                    "A notification for a system that was away was not delivered",
+                    metadata: [
+                        "system": "\(entry.key.system)", "application": "\(entry.key.application)",
+                        "reason": "\(error)", "retries": "\(outcome == .postponed)",
+                    ]
+                )
+            }
+            await connection.close()
+        }
+        if self.outbox.sent(entry, outcome, self.clock.now) {
+            await self.commitOrLog { [.remove(.outbox, key: NotificationRecord.key(of: entry.key))] }
+        }
+        self.setAlarm()
+        self.sendOutbox()
+    }
+
+    /// Whether a later attempt may succeed.
+    private static func outcome(of error: any Error) -> Outbox.Outcome {
+        let code = (error as? RemoteSystemError)?.failureCode.flatMap(NotificationMessage.code(ofFailure:))
+        // The user has denied it, or the system does not understand it. Everything else may change.
+        return [.notAuthorized, .invalidContent, .payloadTooLarge, .categoryUnknown].contains(code)
+            ? .refused : .postponed
+    }
+
+    /// Gives up what has waited for too long.
+    func expireOutbox() async {
+        let late = self.outbox.expire(at: self.clock.date)
+        await self.commitOrLog { late.map { .remove(.outbox, key: NotificationRecord.key(of: $0.key)) } }
+        self.sendOutbox()
+    }
+}
+
+extension NotificationPage {
+    /// A page of the notifications that wait for systems that are away.
+    init(_ entries: [Outbox.Entry], after: String?) throws(NotificationError) {
+        let all = entries.map { (NotificationRecord.key(of: $0.key), $0.listed) }.sorted { $0.0 < $1.0 }
+        try self.init(all, after: after)
+    }
+}
+
+extension Outbox.Entry {
+    fileprivate var listed: ValueSet {
+        var notification = self.notification
+        notification.request.content.userInfo = [:]
+        var set = notification.valueSet
+        set["System"] = .string(self.key.system)
+        set["Application"] = .string(self.key.application)
+        set["Date"] = .date(self.date)
+        set["Expires"] = .date(self.expires)
+        return set
+    }
+}

@@ -1,0 +1,152 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// The notifications of this system's programs that wait for systems of the user that are away.
+///
+/// A value type: ``next(for:_:)`` says what to send, and the receiver sends it.
+struct Outbox {
+    typealias Instant = ContinuousClock.Instant
+
+    struct Key: Hashable, Comparable {
+        /// The id of the system that is to receive it.
+        var system: String
+        /// The application of this system that sends it.
+        var application: String
+        var identifier: String
+
+        static func < (one: Key, other: Key) -> Bool {
+            (one.system, one.application, one.identifier) < (other.system, other.application, other.identifier)
+        }
+    }
+
+    struct Entry: Hashable {
+        var key: Key
+        var notification: RemoteNotification
+        /// The date at which the program has handed it over.
+        var date: Date
+        /// The date at which it is given up.
+        var expires: Date
+    }
+
+    enum Outcome {
+        /// The system has it, or withholds it for good.
+        case taken
+        /// The system does not accept it, and never will.
+        case refused
+        /// The system may accept it later.
+        case postponed
+    }
+
+    /// The maximum number of notifications that wait for one system: as many as it keeps for its user.
+    static let maxPerSystem = ReceivedNotifications.maxPerSystem
+    /// The maximum number of them that are of one application.
+    static let maxOfApplication = maxPerSystem / 2
+    /// The maximum number in all.
+    static let max = 1024
+    /// The time after which a notification is given up.
+    static let life: TimeInterval = 30 * 86_400
+    /// The maximum number of systems to which something is sent at a time.
+    private static let maxSending = 8
+    /// The pauses after a system has postponed something. They double.
+    private static let (firstPause, longestPause) = (Duration.seconds(5), Duration.seconds(600))
+
+    private struct Pause {
+        var length: Duration
+        var end: Instant
+    }
+
+    private var entries: [Key: Entry] = [:]
+    /// The notifications that are being sent, one for each system.
+    private var sending: [String: Entry] = [:]
+    private var pauses: [String: Pause] = [:]
+
+    /// The entries in the order of their keys.
+    var all: [Entry] { self.entries.values.sorted { $0.key < $1.key } }
+    var isEmpty: Bool { self.entries.isEmpty }
+
+    subscript(key: Key) -> Entry? { self.entries[key] }
+
+    /// Adds a notification, in place of the one of the same application with the same identifier for the same system.
+    mutating func put(_ entry: Entry) throws(NotificationError) {
+        if self.entries[entry.key] == nil {
+            guard self.entries.count < Self.max else {
+                throw NotificationError(
+                    .limitExceeded,
+                    "\(Self.max) notifications wait for systems that are away. Delete some with 'remotesystems "
+                        + "notifications outbox'."
+                )
+            }
+            let others = self.entries.keys.filter { $0.system == entry.key.system }
+            guard others.count < Self.maxPerSystem else {
+                throw NotificationError(
+                    .limitExceeded,
+                    "\(Self.maxPerSystem) notifications wait for the system '\(entry.key.system.prefix(8))…' already."
+                )
+            }
+            guard others.count(where: { $0.application == entry.key.application }) < Self.maxOfApplication else {
+                throw NotificationError(
+                    .limitExceeded,
+                    "\(Self.maxOfApplication) notifications of '\(entry.key.application)' wait for the system "
+                        + "'\(entry.key.system.prefix(8))…' already."
+                )
+            }
+        }
+        self.entries[entry.key] = entry
+    }
+
+    /// Takes over what an earlier process has stored.
+    mutating func restore(_ entry: Entry) { self.entries[entry.key] = entry }
+
+    @discardableResult
+    mutating func remove(_ key: Key) -> Entry? { self.entries.removeValue(forKey: key) }
+
+    /// What to send next, the oldest first, to one of the systems that are available. Each receives one at a time.
+    mutating func next(for systems: Set<String>, _ now: Instant) -> Entry? {
+        guard self.sending.count < Self.maxSending else { return nil }
+        let ready = self.entries.values.filter { entry in
+            let system = entry.key.system
+            return systems.contains(system) && self.sending[system] == nil
+                && self.pauses[system].map { $0.end <= now } ?? true
+        }
+        guard let entry = ready.min(by: { ($0.date, $0.key) < ($1.date, $1.key) }) else { return nil }
+        self.sending[entry.key.system] = entry
+        return entry
+    }
+
+    /// A notification was sent.
+    ///
+    /// - Returns: whether it is to be removed from the store. One that was replaced meanwhile stays.
+    mutating func sent(_ entry: Entry, _ outcome: Outcome, _ now: Instant) -> Bool {
+        let system = entry.key.system
+        self.sending[system] = nil
+        guard outcome != .postponed else {
+            let length = self.pauses[system].map { min($0.length * 2, Self.longestPause) } ?? Self.firstPause
+            self.pauses[system] = Pause(length: length, end: now + length)
+            return false
+        }
+        self.pauses[system] = nil
+        guard self.entries[entry.key] == entry else { return false }
+        self.entries[entry.key] = nil
+        return true
+    }
+
+    /// The time at which a system that postponed something is tried again; `nil` if none is.
+    func nextRetry(after now: Instant) -> Instant? {
+        let waiting = Set(self.entries.keys.map(\.system))
+        return self.pauses.filter { waiting.contains($0.key) && $0.value.end > now }.map(\.value.end).min()
+    }
+
+    /// The date at which the next notification is given up.
+    var nextExpiration: Date? { self.entries.values.lazy.map(\.expires).min() }
+
+    /// Removes what has waited for too long.
+    mutating func expire(at date: Date) -> [Entry] {
+        let late = self.entries.values.filter { $0.expires <= date }
+        for entry in late { self.entries[entry.key] = nil }
+        let waiting = Set(self.entries.keys.map(\.system))
+        self.pauses = self.pauses.filter { waiting.contains($0.key) }
+        return late
+    }
+}

@@ -1,0 +1,149 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import UserNotifications
+
+/// The notifications that wait for systems that are away.
+@Suite struct OutboxTests {
+    private static let date = Date(timeIntervalSince1970: 1_800_000_000)
+    private let now = ContinuousClock.now
+    private var outbox = Outbox()
+
+    private static func entry(
+        _ identifier: String,
+        to system: String = "laptop",
+        of application: String = "build",
+        title: String = "Deploy?",
+        after seconds: TimeInterval = 0
+    ) -> Outbox.Entry {
+        Outbox.Entry(
+            key: Outbox.Key(system: system, application: application, identifier: identifier),
+            notification: RemoteNotification(
+                NotificationRequest(identifier: identifier, content: NotificationContent(title: title))
+            ),
+            date: Self.date + seconds,
+            expires: Self.date + seconds + Outbox.life
+        )
+    }
+
+    /// The error with which an entry is refused.
+    private mutating func refusal(of entry: Outbox.Entry) -> NotificationError? {
+        do throws(NotificationError) {
+            try self.outbox.put(entry)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test mutating func `each available system receives one at a time, in the order of their dates`() throws {
+        for (number, system) in ["laptop", "desktop", "laptop", "away"].enumerated() {
+            try self.outbox.put(Self.entry("\(number)", to: system, after: TimeInterval(number)))
+        }
+        let available: Set<String> = ["laptop", "desktop"]
+        let next = self.outbox.next(for: available, self.now)
+        let first = try #require(next)
+        #expect(first.key.identifier == "0")
+        let second = self.outbox.next(for: available, self.now)
+        #expect(second?.key.identifier == "1")
+        let none = self.outbox.next(for: available, self.now)
+        #expect(none == nil)
+        let isRemoved = self.outbox.sent(first, .taken, self.now)
+        #expect(isRemoved)
+        let third = self.outbox.next(for: available, self.now)
+        #expect(third?.key.identifier == "2")
+        #expect(self.outbox.all.count == 3 && self.outbox[first.key] == nil)
+    }
+
+    @Test mutating func `a later notification with the same identifier takes the place of the one that waits (X-55)`()
+        throws
+    {
+        try self.outbox.put(Self.entry("q"))
+        try self.outbox.put(Self.entry("q", title: "Deploy now?"))
+        try self.outbox.put(Self.entry("q", of: "other"))
+        #expect(self.outbox.all.map(\.notification.request.content.title) == ["Deploy now?", "Deploy?"])
+    }
+
+    @Test mutating func `one that is replaced while it is sent stays, and is sent next`() throws {
+        try self.outbox.put(Self.entry("q"))
+        let next = self.outbox.next(for: ["laptop"], self.now)
+        let first = try #require(next)
+        let second = Self.entry("q", title: "Deploy now?")
+        try self.outbox.put(second)
+        let isRemoved = self.outbox.sent(first, .taken, self.now)
+        #expect(!isRemoved)
+        let last = self.outbox.next(for: ["laptop"], self.now)
+        #expect(last == second)
+        // One that was deleted meanwhile does not come back.
+        self.outbox.remove(second.key)
+        let isGone = self.outbox.sent(second, .postponed, self.now)
+        #expect(!isGone && self.outbox.isEmpty)
+    }
+
+    @Test mutating func `a system that postpones is tried again after pauses that double, up to ten minutes`() throws {
+        let entry = Self.entry("q")
+        try self.outbox.put(entry)
+        var (now, pauses) = (self.now, [Duration]())
+        for _ in 1...9 {
+            let next = self.outbox.next(for: ["laptop"], now)
+            #expect(next == entry)
+            let isRemoved = self.outbox.sent(entry, .postponed, now)
+            #expect(!isRemoved)
+            let none = self.outbox.next(for: ["laptop"], now)
+            #expect(none == nil)
+            let retry = try #require(self.outbox.nextRetry(after: now))
+            pauses.append(retry - now)
+            now = retry
+        }
+        #expect(pauses == [5, 10, 20, 40, 80, 160, 320, 600, 600].map { .seconds($0) })
+        let last = self.outbox.next(for: ["laptop"], now)
+        #expect(last == entry)
+        let isRemoved = self.outbox.sent(entry, .refused, now)
+        #expect(isRemoved && self.outbox.isEmpty)
+        #expect(self.outbox.nextRetry(after: now) == nil)
+    }
+
+    @Test mutating func `what waits is limited for an application, for a system and in all, and replacing is not`()
+        throws
+    {
+        for number in 0..<Outbox.maxOfApplication { try self.outbox.put(Self.entry("\(number)")) }
+        let application = self.refusal(of: Self.entry("more"))
+        #expect(application?.code == .limitExceeded && application?.message.contains("'build'") == true)
+        try self.outbox.put(Self.entry("0", title: "replaced"))
+        for number in Outbox.maxOfApplication..<Outbox.maxPerSystem {
+            try self.outbox.put(Self.entry("\(number)", of: "a\(number)"))
+        }
+        let system = self.refusal(of: Self.entry("more", of: "new"))
+        #expect(system?.code == .limitExceeded && system?.message.contains("the system 'laptop") == true)
+        var number = Outbox.maxPerSystem
+        while number < Outbox.max {
+            try self.outbox.put(Self.entry("\(number)", to: "s\(number)"))
+            number += 1
+        }
+        let all = self.refusal(of: Self.entry("more", to: "new"))
+        #expect(all?.code == .limitExceeded && self.outbox.all.count == Outbox.max)
+    }
+
+    @Test mutating func `what has waited for 30 days is given up`() throws {
+        try self.outbox.put(Self.entry("old"))
+        try self.outbox.put(Self.entry("new", after: 60))
+        #expect(self.outbox.nextExpiration == Self.date + Outbox.life)
+        let early = self.outbox.expire(at: Self.date + Outbox.life - 1)
+        #expect(early.isEmpty)
+        let late = self.outbox.expire(at: Self.date + Outbox.life)
+        #expect(late.map(\.key.identifier) == ["old"])
+        #expect(self.outbox.all.map(\.key.identifier) == ["new"])
+    }
+
+    @Test func `what waits is stored with everything that it needs`() throws {
+        var entry = Self.entry("a/b", of: "c\\d")
+        entry.notification.expiration = .seconds(60)
+        entry.expires = entry.date + 60
+        #expect(try NotificationRecord(entry).outbox() == entry)
+        let other = Self.entry("b", to: "laptop/a", of: "c\\d")
+        #expect(NotificationRecord.key(of: other.key) != NotificationRecord.key(of: entry.key))
+    }
+}
