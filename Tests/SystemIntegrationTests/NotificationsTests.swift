@@ -18,10 +18,13 @@ extension SystemTests {
                 let (a, b) = (machines[0], machines[1])
                 var origin = try await a.startDaemon(data: "\(a.host.directory)/data")
                 var target = try await b.startDaemon(data: "\(b.host.directory)/data")
+                // The machines of an account keep what other tests have sent.
+                func title(_ text: String) -> String { "\(text), \(how)" }
+                func titles() async throws -> [String] { try await b.titles().filter { $0.hasSuffix(", \(how)") } }
                 // They meet.
                 _ = try await eventually("beta has the first one", within: .seconds(60)) {
-                    _ = try await a.run(["notify", "--all", "--title", "First", "--id", "first"])
-                    return try await b.titles() == ["First"] ? true : nil
+                    _ = try await a.run(["notify", "--all", "--title", title("First"), "--id", how])
+                    return try await titles() == [title("First")] ? true : nil
                 }
                 if how == "killed" {
                     target.send(SIGKILL)
@@ -29,14 +32,14 @@ extension SystemTests {
                 } else {
                     try await b.host.setCable(plugged: false)
                 }
-                for title in ["Second", "Third"] {
-                    let sent = try await a.run(["notify", "--all", "--later", "--title", title, "--id", "q"])
+                for text in [title("Second"), title("Third")] {
+                    let sent = try await a.run(["notify", "--all", "--later", "--title", text, "--id", "\(how), q"])
                     #expect(sent.code == 0, "\(sent.lines)")
                     let later = sent.lines.filter { $0.contains(#""status":"later""#) }
                     #expect(later.count == 1, "\(sent.lines)")
                 }
                 let outbox = try await a.run(["notifications", "outbox"])
-                #expect(outbox.code == 0 && outbox.events.map(\.title) == ["Third"], "\(outbox.lines)")
+                #expect(outbox.code == 0 && outbox.events.map(\.title) == [title("Third")], "\(outbox.lines)")
                 // It survives the daemon that keeps it.
                 origin.send(SIGKILL)
                 _ = try await origin.exit(within: .seconds(10))
@@ -47,7 +50,7 @@ extension SystemTests {
                     try await b.host.setCable(plugged: true)
                 }
                 _ = try await eventually("beta has the last one", within: .seconds(90)) {
-                    try await b.titles() == ["First", "Third"] ? true : nil
+                    try await titles() == [title("First"), title("Third")] ? true : nil
                 }
                 _ = try await eventually("nothing waits any more", within: .seconds(60)) {
                     try await a.run(["notifications", "outbox"]).code == 1 ? true : nil
