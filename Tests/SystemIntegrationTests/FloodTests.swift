@@ -39,7 +39,7 @@ extension SystemTests {
                 )
                 try await flooding.reported("flooding", within: .seconds(30))
                 try await Task.sleep(for: .seconds(4))
-                try await onB.reported("error", within: .seconds(30))
+                try await onB.reported("error", within: .seconds(60))
 
                 // A host that starts, at a watcher that runs.
                 start = Date()
