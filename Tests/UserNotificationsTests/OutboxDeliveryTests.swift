@@ -74,6 +74,26 @@ import ValueSets
         }
     }
 
+    @Test func `too many for one system that does not come back are refused, and others still receive theirs`()
+        async throws
+    {
+        try await Self.with { stage, origin, target in
+            let away = try await StagedDesk.appearing("Attic", on: stage)
+            try await away.leaves(stage)
+            for number in 0..<Outbox.maxOfApplication {
+                try await Self.post(Self.notification("\(number)"), from: origin, to: away)
+            }
+            let error = await #expect(throws: NotificationError.self) {
+                try await Self.post(Self.notification("more"), from: origin, to: away, target)
+            }
+            #expect(error?.code == .limitExceeded)
+            // Nothing of a refused request is kept.
+            #expect(try await origin.daemon.receiver.outbox.all.allSatisfy { $0.key.identifier != "more" })
+            try await Self.post(Self.notification("more", "More"), from: origin, to: target)
+            try await stage.eventually("it is shown") { try target.titles == ["More"] }
+        }
+    }
+
     @Test func `a system that is there receives it at once`() async throws {
         try await Self.with { stage, origin, target in
             try await Self.post(Self.notification(), from: origin, to: target)

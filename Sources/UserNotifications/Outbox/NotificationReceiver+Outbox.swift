@@ -17,8 +17,9 @@ extension NotificationReceiver {
     /// It has been stored when this returns, for all systems or for none.
     func post(_ message: ValueSet, by sender: NotificationSender) async throws(NotificationError) {
         let reader = FieldReader(message)
-        let systems = Set(try reader.strings("Systems", max: Self.maxTargets))
-        guard !systems.isEmpty, systems.allSatisfy({ SystemID($0) != nil && $0 != sender.systemID }) else {
+        let texts = try reader.strings("Systems", max: Self.maxTargets)
+        let systems = Set(texts.compactMap { SystemID($0) }.map { "\($0)" })
+        guard !systems.isEmpty, systems.count == Set(texts).count, !systems.contains(sender.systemID) else {
             throw NotificationError(.invalidContent, "It takes the ids of other systems.", field: "Systems")
         }
         var notification: RemoteNotification
@@ -129,6 +130,12 @@ extension NotificationReceiver {
     /// Gives up what has waited for too long.
     func expireOutbox() async {
         let late = self.outbox.expire(at: self.clock.date)
+        if !late.isEmpty {
+            self.logger.notice(
+                "Notifications were given up: their systems were away for too long",
+                metadata: ["count": "\(late.count)", "systems": "\(Set(late.map(\.key.system)).sorted())"]
+            )
+        }
         await self.commitOrLog { late.map { .remove(.outbox, key: NotificationRecord.key(of: $0.key)) } }
         self.sendOutbox()
     }

@@ -99,13 +99,16 @@ public final class RemoteNotificationConnection: Sendable {
 
     /// Sends a notification. The system shows it in place of an earlier one with the same identifier.
     ///
+    /// One that updates the content of an application (``RemoteNotification/isContentAvailable``), and has no text,
+    /// takes as long as the application: up to a minute.
+    ///
     /// - Parameter notification: The notification, of at most ``NotificationLimits/remotePayloadBytes``.
     /// - Returns: What became of it.
     /// - Throws: ``NotificationError`` if a field is not valid, with nothing sent; `RemoteSystemError` if the system
     ///   refused it or did not respond; `CancellationError`.
     public func deliver(_ notification: RemoteNotification) async throws -> NotificationDelivery {
         try notification.validate()
-        return try NotificationDelivery(try await self.send(NotificationMessage.deliver(notification)))
+        return try await self.deliver(NotificationMessage.deliver(notification), notification)
     }
 
     /// Sends a notification for a program of this system that may have ended. Only the host daemon can.
@@ -115,8 +118,22 @@ public final class RemoteNotificationConnection: Sendable {
     ) async throws -> NotificationDelivery {
         var message = NotificationMessage.deliver(notification)
         message["Application"] = .string(application)
-        return try NotificationDelivery(try await self.send(message))
+        return try await self.deliver(message, notification)
     }
+
+    private func deliver(
+        _ message: ValueSet,
+        _ notification: RemoteNotification
+    ) async throws -> NotificationDelivery {
+        let isUpdate = notification.isContentAvailable && !notification.request.content.hasAlert
+        return try NotificationDelivery(
+            try await self.connection.send(message, timeout: isUpdate ? Self.updateTime : nil).get()
+        )
+    }
+
+    /// The time for an application to start, and to handle an update, and some for the way.
+    private static let updateTime =
+        NotificationReceiver.startTime + NotificationReceiver.responseTime + .seconds(5)
 
     /// Removes notifications that this application has sent. Those that are gone are ignored.
     ///

@@ -8,7 +8,7 @@ internal import RemoteSystems
 /// Notifications with which an application of this system updates its content. It is started if it does not run.
 extension NotificationReceiver {
     /// The time for an application to start and to connect.
-    private static let startTime = Duration.seconds(20)
+    static let startTime = Duration.seconds(20)
     /// The maximum number of updates of one system or linked account that are handled at a time, and of all.
     private static let (maxUpdatesOfSystem, maxUpdates) = (8, 64)
 

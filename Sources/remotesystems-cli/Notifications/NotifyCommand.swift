@@ -134,11 +134,12 @@ struct NotifyCommand: Subcommand {
             throw error
         }
         if wait != nil { await broadcast.withdraw() } else { await broadcast.close() }
-        guard let finished else { throw CancellationError() }
+        guard var finished else { throw CancellationError() }
         if self.later, case .sent = finished.ending {
             let later = NotifyLater(configuration: configuration, searchTime: run.searchTime, output: output)
-            let count = try await later.post(notification, to: self.system, except: finished.settled)
-            if count > 0 { return true }
+            let posted = try await later.post(notification, to: self.system, except: finished.settled)
+            if posted.count > 0 { return true }
+            finished.failures += posted.failures
         }
         return try self.report(finished, output)
     }

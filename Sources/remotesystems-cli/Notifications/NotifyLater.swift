@@ -14,26 +14,29 @@ struct NotifyLater {
     /// - Parameters:
     ///   - name: the name, or the beginning of the id, of the only system; `nil` for all.
     ///   - settled: the systems that have received the notification, or do not accept it.
-    /// - Returns: how many systems receive it later.
+    /// - Returns: how many systems receive it later, and why others do not.
     func post(
         _ notification: RemoteNotification,
         to name: String?,
         except settled: Set<SystemID>
-    ) async throws -> Int {
+    ) async throws -> (count: Int, failures: [Failure]) {
         let systems = try self.systems(named: name).filter { !settled.contains($0.id) }
-        guard !systems.isEmpty else { return 0 }
+        guard !systems.isEmpty else { return (0, []) }
         let daemon = try await LocalNotifications.open(self.configuration, within: self.searchTime)
-        // A message names a limited number of systems.
-        for first in stride(from: 0, to: systems.count, by: Self.batch) {
-            let ids = systems[first..<min(first + Self.batch, systems.count)].map { "\($0.id)" }
-            try await daemon.post(notification, to: ids)
+        var failures: [Failure] = []
+        // One by one: too many may wait for a system that does not come back, and the others are to receive it.
+        for system in systems {
+            do {
+                try await daemon.post(notification, to: ["\(system.id)"])
+                try self.report(system, nil)
+            } catch let error as NotificationError {
+                failures.append(Failure(error))
+                try self.report(system, error)
+            }
         }
         await daemon.close()
-        for system in systems { try self.report(system) }
-        return systems.count
+        return (systems.count - failures.count, failures)
     }
-
-    private static let batch = 64
 
     private func systems(named name: String?) throws -> [AccountSystem] {
         let all = try RemoteSystemsAccount(self.configuration).systems().filter { !$0.isLocal && !$0.isRevoked }
@@ -48,9 +51,20 @@ struct NotifyLater {
         return found
     }
 
-    private func report(_ system: AccountSystem) throws {
+    private func report(_ system: AccountSystem, _ error: NotificationError?) throws {
         let name = system.name ?? "\(system.id)".prefix(8) + "…"
-        try self.output.json(NotifyDeliveryOutput(systemID: system.id, system: name, status: "later"))
-        self.output.note("\(name): later. The host daemon of this system sends it when that system is back.".printable)
+        let status = error == nil ? "later" : "not reached"
+        let reason = error?.message ?? "The host daemon of this system sends it when that system is back."
+        try self.output.json(
+            NotifyDeliveryOutput(
+                systemID: system.id,
+                system: name,
+                status: status,
+                reason: error?.message,
+                error: error.map { "\($0.code)" },
+                canRetry: error.map { _ in false }
+            )
+        )
+        self.output.note("\(name): \(status). \(reason)".printable)
     }
 }
