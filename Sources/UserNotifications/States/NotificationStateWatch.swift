@@ -38,17 +38,14 @@ final class NotificationStateWatch: Sendable {
     private let task = Mutex<Task<Void, Never>?>(nil)
     private let watcher: RemoteSystemWatcher
     private let inbox = Inbox()
-    private let listeners: [ListenerRegistration]
 
     init(_ configuration: RemoteSystemsConfiguration) {
         self.configuration = configuration
         self.clock = FeatureClock(configuration)
         self.watcher = RemoteSystemWatcher(configuration, topics: [NotificationState.topic]) { [inbox] in inbox.put($0)
         }
-        self.listeners = [
-            self.watcher.onAdded { [inbox] _ in inbox.changed() },
-            self.watcher.onUpdated { [inbox] _ in inbox.changed() },
-        ]
+        self.watcher.onAdded { [inbox] _ in inbox.changed() }
+        self.watcher.onUpdated { [inbox] _ in inbox.changed() }
     }
 
     /// The systems that are listed now. Empty before the start.

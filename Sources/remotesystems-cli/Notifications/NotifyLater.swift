@@ -43,6 +43,11 @@ struct NotifyLater {
         guard let name else { return all }
         let text = name.lowercased()
         let found = all.filter { $0.name?.lowercased() == text || (text.count >= 8 && "\($0.id)".hasPrefix(text)) }
+        if found.isEmpty, all.contains(where: { $0.name == nil }) {
+            self.output.note(
+                "Systems that this one never met have no name here. 'remotesystems account systems' prints their ids."
+            )
+        }
         guard found.count < 2 else {
             var failure = Failure("misuse", "Several systems of the account are called '\(name)'. Name one by its id.")
             failure.systemIDs = found.map(\.id)
