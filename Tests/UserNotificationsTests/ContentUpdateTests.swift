@@ -88,6 +88,46 @@ import ValueSets
         }
     }
 
+    @Test func `an application that runs receives an update, and the sender waits for it as long as it takes (N-08)`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let desk = try await StagedDesk.appearing("Laptop", on: stage)
+            let updates = Mutex<[ValueSet]>([])
+            let (released, release) = AsyncStream.makeStream(of: Void.self)
+            var configuration = try desk.daemon.configuration
+            configuration.applicationID = "calendar"
+            let application = AppServiceConnection(to: NotificationMessage.description) { request in
+                updates.withLock { $0.append(request.message) }
+                for await _ in released { break }
+                return [:]
+            }
+            let request = RemoteSystemConnectionRequest(
+                host: try desk.system.address,
+                port: try await desk.system.port(),
+                systemID: try desk.system.id,
+                configuration: configuration
+            )
+            #expect(try await application.open(request) == .success)
+            _ = try await application.send(NotificationMessage.resume([])).get()
+            let sender = try await desk.connect(stage)
+            let delivery = Task { try await sender.deliver(Self.update()) }
+            try await stage.eventually("the application has it") { updates.withLock { !$0.isEmpty } }
+            // Longer than other requests may take.
+            try await stage.advance(by: .seconds(31))
+            release.finish()
+            #expect(try await delivery.value == NotificationDelivery(.handled))
+            let message = try #require(updates.withLock { $0.first })
+            let update = try ContentUpdate(message)
+            #expect(message["Type"] == "update" && update.request == Self.update().request)
+            #expect(update.claimedApplicationID == stage.configuration.applicationID)
+            #expect(try desk.titles.isEmpty)
+            await application.close()
+            await sender.close()
+            try desk.daemon.running.cancel()
+        }
+    }
+
     @Test func `a system of a linked account starts no application`() async throws {
         try await Receiving.with { receiving in
             let started = Started()
