@@ -31,10 +31,15 @@ package struct TimeSource: Sendable {
     /// that a test advances: by it, work takes no time.
     package var threadTime: Duration {
         guard self.manual == nil else { return .zero }
-        var time = timespec()
-        // It fails only for a clock that does not exist.
-        _ = unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        // The two members of `timespec`. In some builds the compiler attributes them to a module that cannot be
+        // imported.
+        var time: [Int] = [0, 0]
+        unsafe time.withUnsafeMutableBytes { bytes in
+            guard let members = unsafe bytes.bindMemory(to: timespec.self).baseAddress else { return }
+            // It fails only for a clock that does not exist.
+            _ = unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, members)
+        }
+        return .seconds(time[0]) + .nanoseconds(time[1])
     }
 
     /// Waits for a duration.
