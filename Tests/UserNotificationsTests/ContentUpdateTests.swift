@@ -18,7 +18,7 @@ import ValueSets
             NotificationRequest(identifier: id, content: NotificationContent(userInfo: ["day": "monday"]))
         )
         notification.isContentAvailable = true
-        notification.application = application
+        notification.targetApplicationID = application
         return notification
     }
 
@@ -180,6 +180,7 @@ import ValueSets
             let hasBegun = Mutex(false)
             let slow = center { _ in
                 hasBegun.withLock { $0 = true }
+                // Ends by cancellation.
                 try await Task.sleep(for: .seconds(3600))
             }
             let handling = Task { try await slow.handle(update) }

@@ -117,7 +117,7 @@ import Testing
             try self.outbox.put(Self.entry("\(number)", of: "a\(number)"))
         }
         let system = self.refusal(of: Self.entry("more", of: "new"))
-        #expect(system?.code == .limitExceeded && system?.message.contains("the system 'laptop") == true)
+        #expect(system?.code == .limitExceeded && system?.message.contains("the system laptop") == true)
         var number = Outbox.maxPerSystem
         while number < Outbox.max {
             try self.outbox.put(Self.entry("\(number)", to: "s\(number)"))

@@ -74,48 +74,46 @@ extension NotificationReceiver {
 
     /// Sends what can be sent now.
     func sendOutbox() {
+        defer { self.setAlarm() }
         guard !self.outbox.isEmpty else { return }
         var daemons: [String: RemoteSystemApplication] = [:]
         for system in self.otherSystems {
             daemons["\(system.id)"] = system.application(RemoteSystemHost.machineApplicationID)
         }
-        while let entry = self.outbox.next(for: Set(daemons.keys), self.clock.now) {
+        while let entry = self.outbox.next(for: Set(daemons.keys), self.clock.now),
             let daemon = daemons[entry.key.system]
+        {
             _ = self.clock.task { await self.send(entry, to: daemon) }
         }
-        self.setAlarm()
     }
 
-    private func send(_ entry: Outbox.Entry, to daemon: RemoteSystemApplication?) async {
+    private func send(_ entry: Outbox.Entry, to daemon: RemoteSystemApplication) async {
         var notification = entry.notification
         if notification.expiration != nil {
             // Whole seconds, rounded up.
             let rest = entry.expires.timeIntervalSince(self.clock.date)
             notification.expiration = .seconds(max(1, Int64(rest.rounded(.up))))
         }
-        var outcome = Outbox.Outcome.postponed
-        if let daemon {
-            let connection = RemoteNotificationConnection(RemoteSystemConnectionRequest(application: daemon))
-            do {
-                try await connection.open()
-                _ = try await connection.deliver(notification, onBehalfOf: entry.key.application)
-                outcome = .taken
-            } catch {
-                outcome = Self.outcome(of: error)
-                self.logger.info(
-                    "A notification for a system that was away was not delivered",
-                    metadata: [
-                        "system": "\(entry.key.system)", "application": "\(entry.key.application)",
-                        "reason": "\(error)", "retries": "\(outcome == .postponed)",
-                    ]
-                )
-            }
-            await connection.close()
+        let connection = RemoteNotificationConnection(RemoteSystemConnectionRequest(application: daemon))
+        let outcome: Outbox.Outcome
+        do {
+            try await connection.open()
+            _ = try await connection.deliver(notification, onBehalfOf: entry.key.application)
+            outcome = .taken
+        } catch {
+            outcome = Self.outcome(of: error)
+            self.logger.info(
+                "A notification for a system that was away was not delivered",
+                metadata: [
+                    "system": "\(entry.key.system)", "application": "\(entry.key.application)",
+                    "reason": "\(error)", "retries": "\(outcome == .postponed)",
+                ]
+            )
         }
+        await connection.close()
         if self.outbox.sent(entry, outcome, self.clock.now) {
             await self.commitOrLog { [.remove(.outbox, key: NotificationRecord.key(of: entry.key))] }
         }
-        self.setAlarm()
         self.sendOutbox()
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import RemoteSystemsIdentity
 
 /// The notifications of this system's programs that wait for systems of the user that are away.
 ///
@@ -15,6 +16,8 @@ struct Outbox {
         /// The application of this system that sends it.
         var application: String
         var identifier: String
+
+        var shortSystem: String { SystemID(self.system)?.short ?? self.system }
 
         static func < (one: Key, other: Key) -> Bool {
             (one.system, one.application, one.identifier) < (other.system, other.application, other.identifier)
@@ -82,14 +85,14 @@ struct Outbox {
             guard others.count < Self.maxPerSystem else {
                 throw NotificationError(
                     .limitExceeded,
-                    "\(Self.maxPerSystem) notifications wait for the system '\(entry.key.system.prefix(8))…' already."
+                    "\(Self.maxPerSystem) notifications wait for the system \(entry.key.shortSystem) already."
                 )
             }
             guard others.count(where: { $0.application == entry.key.application }) < Self.maxOfApplication else {
                 throw NotificationError(
                     .limitExceeded,
                     "\(Self.maxOfApplication) notifications of '\(entry.key.application)' wait for the system "
-                        + "'\(entry.key.system.prefix(8))…' already."
+                        + "\(entry.key.shortSystem) already."
                 )
             }
         }

@@ -34,14 +34,14 @@ public struct RemoteNotification: Sendable, Hashable {
     public var isShared: Bool
     /// Whether the receiving application may change the content before it is shown. Defaults to `false`.
     public var isMutable: Bool
-    /// Whether an application of the receiving system is to update its content (``application``). Without a text, the
+    /// Whether an application of the receiving system is to update its content (``targetApplicationID``). Without a text, the
     /// user sees nothing, and the delivery ends when the application has handled it. Defaults to `false`.
     ///
     /// The application is started if it is installed and does not run. It receives a ``ContentUpdate``. Systems of
     /// linked accounts start no application.
     public var isContentAvailable: Bool
     /// The id of the application that updates its content. Defaults to `nil`: the application that sends.
-    public var application: String?
+    public var targetApplicationID: String?
 
     /// Creates a notification for other systems.
     ///
@@ -58,7 +58,7 @@ public struct RemoteNotification: Sendable, Hashable {
         self.isShared = false
         self.isMutable = false
         self.isContentAvailable = false
-        self.application = nil
+        self.targetApplicationID = nil
     }
 
     static let maxExpiration: Int64 = 30 * 86_400
@@ -95,7 +95,7 @@ public struct RemoteNotification: Sendable, Hashable {
             }
         }
         if let applicationName { try FieldCheck.identifier(applicationName, "applicationName") }
-        if let application { try FieldCheck.identifier(application, "application") }
+        if let targetApplicationID { try FieldCheck.identifier(targetApplicationID, "targetApplicationID") }
         if let expiration {
             let seconds = expiration.components.seconds
             guard (1...Self.maxExpiration).contains(seconds), expiration.components.attoseconds == 0 else {
@@ -136,7 +136,7 @@ extension RemoteNotification {
         if self.isShared { set["Shared"] = true }
         if self.isMutable { set["Mutable"] = true }
         if self.isContentAvailable { set["ContentAvailable"] = true }
-        set.put(self.application, "ForApplication")
+        set.put(self.targetApplicationID, "ForApplication")
         return set
     }
 
@@ -208,6 +208,6 @@ extension RemoteNotification {
         self.isShared = try reader.bool("Shared") ?? false
         self.isMutable = try reader.bool("Mutable") ?? payload?.isMutable ?? false
         self.isContentAvailable = try reader.bool("ContentAvailable") ?? payload?.isContentAvailable ?? false
-        self.application = try reader.string("ForApplication")
+        self.targetApplicationID = try reader.string("ForApplication")
     }
 }

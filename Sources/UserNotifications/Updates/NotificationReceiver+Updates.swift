@@ -31,7 +31,7 @@ extension NotificationReceiver {
         }
         self.updates[holder, default: 0] += 1
         defer { self.updates[holder] = self.updates[holder].flatMap { $0 > 1 ? $0 - 1 : nil } }
-        let application = notification.application ?? sender.application
+        let application = notification.targetApplicationID ?? sender.application
         guard let connection = await self.connection(of: application) else {
             return NotificationDelivery(
                 .withheld,
@@ -63,7 +63,9 @@ extension NotificationReceiver {
             guard let reason else { return }
             self.logger.info(
                 "The content of an application was not updated",
-                metadata: ["application": "\(notification.application ?? sender.application)", "reason": "\(reason)"]
+                metadata: [
+                    "application": "\(notification.targetApplicationID ?? sender.application)", "reason": "\(reason)",
+                ]
             )
         }
     }

@@ -55,7 +55,7 @@ struct NotificationsOutboxCommand: Subcommand {
             try output.json(PostedOutput(posted, system: system))
             let content = posted.notification.request.content
             let texts = [content.title, content.body].filter { !$0.isEmpty }.joined(separator: ": ")
-            let place = system ?? "\(posted.systemID.prefix(8))…"
+            let place = system ?? SystemID(posted.systemID)?.short ?? posted.systemID
             try output.line("\(posted.notification.request.identifier)  \(texts)  (for \(place))".printable)
         }
         return true

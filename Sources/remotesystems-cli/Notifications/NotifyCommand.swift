@@ -136,8 +136,8 @@ struct NotifyCommand: Subcommand {
         if wait != nil { await broadcast.withdraw() } else { await broadcast.close() }
         guard var finished else { throw CancellationError() }
         if self.later, case .sent = finished.ending {
-            let later = NotifyLater(configuration: configuration, searchTime: run.searchTime, output: output)
-            let posted = try await later.post(notification, to: self.system, except: finished.settled)
+            let later = NotifyLater(finder: run.finder(self.system, self.names.acceptsName), output: output)
+            let posted = try await later.post(notification, except: finished.settled)
             if posted.count > 0 { return true }
             finished.failures += posted.failures
         }

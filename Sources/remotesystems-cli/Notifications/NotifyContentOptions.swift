@@ -154,7 +154,7 @@ struct NotifyContentOptions: ParsableArguments {
         guard self.application == nil || isContentAvailable else {
             throw ValidationError("--application takes a --payload with 'content-available'.")
         }
-        notification.application = self.application
+        notification.targetApplicationID = self.application
         do throws(NotificationError) {
             try notification.validate()
         } catch {
@@ -178,7 +178,7 @@ struct NotifyContentOptions: ParsableArguments {
         case "content.body" where self.body != nil: return "--body"
         case "content.sound" where self.sound != nil: return "--sound"
         case "applicationName": return "--sender"
-        case "application": return "--application"
+        case "targetApplicationID": return "--application"
         case "category.actions": return self.textActions.isEmpty ? "--action" : "--action and --text-action"
         default:
             let options = self.actions.map { "--action '\($0)'" } + self.textActions.map { "--text-action '\($0)'" }

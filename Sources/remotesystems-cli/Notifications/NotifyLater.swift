@@ -7,22 +7,21 @@ import UserNotifications
 /// Hands the notification of `notify --later` over to the host daemon of this system, for the systems of the account
 /// that have not received it.
 struct NotifyLater {
-    let configuration: RemoteSystemsConfiguration
-    let searchTime: Duration
+    /// Finds the system that is meant; without a name, all systems are.
+    let finder: SystemFinder
     let output: Output
 
-    /// - Parameters:
-    ///   - name: the name, or the beginning of the id, of the only system; `nil` for all.
-    ///   - settled: the systems that have received the notification, or do not accept it.
+    private var configuration: RemoteSystemsConfiguration { self.finder.configuration }
+
+    /// - Parameter settled: the systems that have received the notification, or do not accept it.
     /// - Returns: how many systems receive it later, and why others do not.
     func post(
         _ notification: RemoteNotification,
-        to name: String?,
         except settled: Set<SystemID>
     ) async throws -> (count: Int, failures: [Failure]) {
-        let systems = try self.systems(named: name).filter { !settled.contains($0.id) }
+        let systems = try self.systems().filter { !settled.contains($0.id) }
         guard !systems.isEmpty else { return (0, []) }
-        let daemon = try await LocalNotifications.open(self.configuration, within: self.searchTime)
+        let daemon = try await LocalNotifications.open(self.configuration, within: self.finder.wait)
         var failures: [Failure] = []
         // One by one: too many may wait for a system that does not come back, and the others are to receive it.
         for system in systems {
@@ -38,26 +37,21 @@ struct NotifyLater {
         return (systems.count - failures.count, failures)
     }
 
-    private func systems(named name: String?) throws -> [AccountSystem] {
+    /// The system that the command line names, or all; without this one.
+    private func systems() throws -> [AccountSystem] {
         let all = try RemoteSystemsAccount(self.configuration).systems().filter { !$0.isLocal && !$0.isRevoked }
-        guard let name else { return all }
-        let text = name.lowercased()
-        let found = all.filter { $0.name?.lowercased() == text || (text.count >= 8 && "\($0.id)".hasPrefix(text)) }
-        if found.isEmpty, all.contains(where: { $0.name == nil }) {
+        guard self.finder.text != nil else { return all }
+        if let system = try self.finder.findKnown() { return [system] }
+        if all.contains(where: { $0.name == nil }) {
             self.output.note(
                 "Systems that this one never met have no name here. 'remotesystems account systems' prints their ids."
             )
         }
-        guard found.count < 2 else {
-            var failure = Failure("misuse", "Several systems of the account are called '\(name)'. Name one by its id.")
-            failure.systemIDs = found.map(\.id)
-            throw failure
-        }
-        return found
+        return []
     }
 
     private func report(_ system: AccountSystem, _ error: NotificationError?) throws {
-        let name = system.name ?? "\(system.id)".prefix(8) + "…"
+        let name = system.name ?? system.id.short
         let status = error == nil ? "later" : "not reached"
         let reason = error?.message ?? "The host daemon of this system sends it when that system is back."
         try self.output.json(

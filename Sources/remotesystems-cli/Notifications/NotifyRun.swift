@@ -43,15 +43,20 @@ struct NotifyRun: Sendable {
     let searchTime: Duration
     let output: Output
 
-    /// Sends to one system.
-    func send(to name: String, acceptsName: Bool, wait: Duration?) async throws -> Result {
-        let finder = SystemFinder(
+    /// Finds the host daemon of the system that the command line names.
+    func finder(_ name: String?, _ acceptsName: Bool) -> SystemFinder {
+        SystemFinder(
             name,
             wait: self.searchTime,
             self.configuration,
             acceptsName: acceptsName,
             program: .hostDaemon
         )
+    }
+
+    /// Sends to one system.
+    func send(to name: String, acceptsName: Bool, wait: Duration?) async throws -> Result {
+        let finder = self.finder(name, acceptsName)
         let system = try await finder.find(offering: RemoteNotificationConnection.service)
         // The failure to reach the only system is the error of the command.
         let count = NotifyCount(self.output, notesFailures: false)

@@ -95,7 +95,7 @@ struct SystemFinder: Sendable {
         case .system(let id):
             guard let system = systems[id] else { break }
             guard suits(system) else { throw unsuitable(system) }
-            try self.remember(system, as: text, search)
+            try self.remember(id, as: text, search)
             return system
         case .ambiguous(let ids): throw Failure.ambiguous(text, ids, among: search)
         case .changed(let id, let others): throw self.changed(text, from: id, to: others, search)
@@ -134,6 +134,27 @@ struct SystemFinder: Sendable {
         throw others.values.min { $0.id < $1.id }.map(unsuitable) ?? self.notFound(reason, nil)
     }
 
+    /// Returns the system of the account that is meant, also while it is away.
+    ///
+    /// - Returns: `nil` if the account has no such system, or if its name is not known here.
+    /// - Throws: ``Failure`` if it is uncertain which system is meant.
+    func findKnown() throws -> AccountSystem? {
+        guard let text else { return nil }
+        let systems = try self.account.systems().filter { !$0.isLocal && !$0.isRevoked }
+        var search = try self.search(for: text)
+        for system in systems { search.saw(system.id, named: system.name ?? "") }
+        search.enumerationCompleted()
+        switch search.finalDecision {
+        case .system(let id):
+            guard let system = systems.first(where: { $0.id == id }) else { return nil }
+            try self.remember(id, as: text, search)
+            return system
+        case .ambiguous(let ids): throw Failure.ambiguous(text, ids, among: search)
+        case .changed(let id, let others): throw self.changed(text, from: id, to: others, search)
+        case .undecided: return nil
+        }
+    }
+
     // MARK: Names
 
     private var account: RemoteSystemsAccount { RemoteSystemsAccount(self.configuration) }
@@ -146,12 +167,12 @@ struct SystemFinder: Sendable {
     }
 
     /// Remembers which system the name means, if the system was named by its name.
-    private func remember(_ system: RemoteSystem, as text: String, _ search: NameSearch) throws {
-        guard search.isNamed(system.id) else { return }
+    private func remember(_ system: SystemID, as text: String, _ search: NameSearch) throws {
+        guard search.isNamed(system) else { return }
         let meant: SystemID
         do {
             meant = try self.account.remember(
-                system.id,
+                system,
                 named: text,
                 isNearby: self.anyoneNearby,
                 replaces: self.acceptsName
@@ -166,7 +187,7 @@ struct SystemFinder: Sendable {
             return
         }
         // Another process may have used the name for another system meanwhile.
-        guard meant == system.id else { throw self.changed(text, from: meant, to: [system.id], search) }
+        guard meant == system else { throw self.changed(text, from: meant, to: [system], search) }
     }
 
     private func changed(_ text: String, from id: SystemID, to others: [SystemID], _ search: NameSearch) -> Failure {

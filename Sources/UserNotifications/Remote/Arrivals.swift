@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// Those who wait for an event, such as the arrival of a notification. The table is part of its owner's state.
+/// The tasks that wait for an event, such as the arrival of a notification. Part of the state of its owner.
 struct Arrivals<Event: Sendable & Equatable> {
     private var waiting: [UUID: AsyncStream<Event>.Continuation] = [:]
 
