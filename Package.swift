@@ -104,7 +104,8 @@ let package = Package(
         .target(
             name: "UserNotifications",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTransport", "ValueSets", logging, lifecycle,
+                "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTransport", "ValueSets", crypto, logging,
+                lifecycle,
             ],
             swiftSettings: settings
         ),

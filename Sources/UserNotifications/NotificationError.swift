@@ -8,6 +8,7 @@ public struct NotificationError: Error, Sendable, Hashable, CustomStringConverti
         private enum Kind: String, CaseIterable {
             case invalidContent, limitExceeded, payloadTooLarge, categoryUnknown, tooManyPending, notAuthorized
             case triggerInvalid, locationUnavailable, rateLimited, requestUnknown, notShown, storeFailed
+            case attachmentInvalid
         }
 
         private let kind: Kind
@@ -41,6 +42,8 @@ public struct NotificationError: Error, Sendable, Hashable, CustomStringConverti
         public static let notShown = Code(kind: .notShown)
         /// The store of notifications cannot be read or written.
         public static let storeFailed = Code(kind: .storeFailed)
+        /// The file of an attachment cannot be read, has an unknown format, or is too large.
+        public static let attachmentInvalid = Code(kind: .attachmentInvalid)
     }
 
     /// The kind of failure, for programs.

@@ -147,7 +147,9 @@ extension Desktop {
         try await self.withBus { bus in
             var processes: [ChildProcess] = []
             do {
-                let screen = try ChildProcess(["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24"])
+                let screen = try ChildProcess(
+                    ["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24", "-fbdir", self.directory]
+                )
                 processes.append(screen)
                 let display = try await eventually("the screen", within: .seconds(60)) { screen.lines.first }
                 let environment = self.environment.merging(bus) { $1 }.merging(["DISPLAY": ":\(display)"]) { $1 }
@@ -160,6 +162,23 @@ extension Desktop {
             for process in processes.reversed() { await process.stop() }
         }
     }
+
+    /// The number of pixels of a colour on the screen.
+    ///
+    /// - Parameter colour: red, green and blue.
+    func pixels(_ colour: (UInt8, UInt8, UInt8)) throws -> Int {
+        // A header whose first number is its length and whose 20th is the number of colours of 12 bytes each, and four
+        // bytes for each pixel, the last of which is not used (the format of xwd).
+        guard let file = FileManager.default.contents(atPath: "\(self.directory)/Xvfb_screen0"), file.count > 100 else {
+            throw IntegrationError("the screen has no picture")
+        }
+        let screen = [UInt8](file)
+        func number(_ index: Int) -> Int { screen[4 * index..<4 * index + 4].reduce(0) { $0 << 8 | Int($1) } }
+        return stride(from: number(0) + 12 * number(19), to: screen.count - 3, by: 4).count { index in
+            screen[index] == colour.2 && screen[index + 1] == colour.1 && screen[index + 2] == colour.0
+        }
+    }
+
     /// Starts the notification server dunst, and waits until it responds.
     static func startDunst(_ environment: [String: String]) async throws -> [ChildProcess] {
         let server = try ChildProcess(["dunst"], environment: environment, readsErrors: true)

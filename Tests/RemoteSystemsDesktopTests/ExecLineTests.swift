@@ -15,6 +15,22 @@ import Testing
         return try ExecLine.arguments(template, for: LaunchURI(uri), entry: entry)
     }
 
+    @Test func `a program that takes only files gets the path of a local one`() throws {
+        let file = try LaunchURI("file:///music/a%20song%25.mp3")
+        func arguments(_ template: [String], _ uri: LaunchURI) throws(ExecLine.Flaw) -> [String] {
+            try ExecLine.arguments(template, for: uri, entry: DesktopEntry(id: "a.desktop", name: "A"))
+        }
+        #expect(try arguments(["play", "%f"], file) == ["play", "/music/a song%.mp3"])
+        #expect(try arguments(["play", "--file=%F"], file) == ["play", "--file=/music/a song%.mp3"])
+        // A program that takes both gets the URI.
+        #expect(try arguments(["play", "%f", "%u"], file) == ["play", "file:///music/a%20song%25.mp3"])
+        #expect(throws: ExecLine.Flaw.command) { try arguments(["sh", "-c", "%f"], file) }
+        for other in ["https://example.com/a.mp3", "file://server/a.mp3"] {
+            let uri = try LaunchURI(other)
+            #expect(throws: ExecLine.Flaw.takesNoURI) { try arguments(["play", "%f"], uri) }
+        }
+    }
+
     @Test func `a URI is one argument, whatever it contains`() throws {
         #expect(try Self.arguments(["play", "%u"]) == ["play", Self.hostile])
         #expect(try Self.arguments(["play", "--url=%U", "-v"]) == ["play", "--url=" + Self.hostile, "-v"])

@@ -50,15 +50,23 @@ struct ReceivingSystem {
         return notification
     }
 
+    /// - Parameters:
+    ///   - attachments: keeps the files of attachments. Defaults to `nil`: they are left out.
+    ///   - scaler: makes small images. Defaults to `nil`.
     static func with(
         presents: Bool = true,
+        attachments: AttachmentDirectory? = nil,
+        scaler: (any ImageScaler)? = nil,
         _ body: (ReceivingSystem) async throws -> Void
     ) async throws {
         try await DiscoveryStage.with { stage in
             let screen = StagedNotificationPresenter()
-            let receiver = NotificationReceiver(stage.configuration, presenter: presents ? screen : nil) { _ in
-                "Server"
-            }
+            let receiver = NotificationReceiver(
+                stage.configuration,
+                presenter: presents ? screen : nil,
+                attachmentDirectory: attachments,
+                imageScaler: scaler
+            ) { _ in "Server" }
             let host = try stage.system("Laptop", services: [receiver.service])
             try await stage.appears(host)
             let running = Task { try await receiver.run() }

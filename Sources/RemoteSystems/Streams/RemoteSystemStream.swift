@@ -116,14 +116,23 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     /// The complete file appears under its path at the end, and replaces an existing one. After an error there is no
     /// new file.
     ///
-    /// - Parameter path: the file's path. Its directory must exist.
+    /// - Parameters:
+    ///   - path: the file's path. Its directory must exist.
+    ///   - maxBytes: the maximum number of bytes: a peer that sends more fills no disk. Defaults to `nil`: none.
     /// - Returns: the number of bytes received.
     /// - Throws: the errors of ``read()``; ``RemoteSystemError`` with ``RemoteSystemError/Code/localResources`` when
-    ///   the file system is full, with ``RemoteSystemError/Code/fileFailed`` when the file cannot be written. The
-    ///   stream is then aborted.
+    ///   the file system is full, with ``RemoteSystemError/Code/fileFailed`` when the file cannot be written, with
+    ///   ``RemoteSystemError/Code/streamAborted`` when the peer sends more than `maxBytes`, with
+    ///   ``RemoteSystemError/Code/invalidArgument`` when `maxBytes` is negative. The stream is then aborted.
     @discardableResult
-    public func receive(intoFile path: String) async throws -> Int64 {
-        try await RemoteSystemError.mapping { try await self.stream.receive(into: path) }
+    public func receive(intoFile path: String, maxBytes: Int64? = nil) async throws -> Int64 {
+        guard maxBytes.map({ $0 >= 0 }) ?? true else {
+            self.abort()
+            throw RemoteSystemError(.invalidArgument, "The maximum number of bytes is negative.", side: .local)
+        }
+        return try await RemoteSystemError.mapping {
+            try await self.stream.receive(into: path, max: maxBytes ?? .max)
+        }
     }
 
     // MARK: Ending

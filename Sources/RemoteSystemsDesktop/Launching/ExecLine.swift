@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import RemoteSystems
 
 /// Builds the arguments of a program from the `Exec` line of its desktop entry and an optional URI.
@@ -28,12 +29,15 @@ enum ExecLine {
         var arguments = [program]
         var places = 0
         let script = Self.scriptIndex(template)
+        let file = uri.flatMap { Self.file(of: $0, template) }
         for (index, part) in template.enumerated().dropFirst() {
             switch part {
             case "%i":
                 if let icon = entry.icon { arguments += ["--icon", icon] }
                 continue
-            case "%f", "%F", "%d", "%D", "%n", "%N", "%v", "%m":
+            case "%f", "%F":
+                if file == nil { continue }
+            case "%d", "%D", "%n", "%N", "%v", "%m":
                 continue
             case "%u", "%U":
                 if uri == nil { continue }
@@ -53,10 +57,16 @@ enum ExecLine {
                     argument += uri?.description ?? ""
                     holdsURI = true
                     places += 1
+                // For a URI that is no file, they expand to nothing.
+                case "f", "F":
+                    guard let file else { break }
+                    argument += file
+                    holdsURI = true
+                    places += 1
                 case "c": argument += entry.name
                 case "k": argument += entry.file ?? ""
-                // File codes expand to nothing, because there are no files. The others are deprecated.
-                case "f", "F", "d", "D", "n", "N", "v", "m", "i": break
+                // Deprecated.
+                case "d", "D", "n", "N", "v", "m", "i": break
                 default: throw .unknownCode
                 }
             }
@@ -69,6 +79,15 @@ enum ExecLine {
         guard places > 0 else { throw .takesNoURI }
         guard places == 1 else { throw .severalPlaces }
         return arguments
+    }
+
+    /// The path for the file codes of a line without a code for a URI; `nil` for a URI that is no local file.
+    private static func file(of uri: LaunchURI, _ template: [String]) -> String? {
+        guard !template.contains(where: { $0.contains("%u") || $0.contains("%U") }),
+            let url = URL(string: uri.description), url.isFileURL, url.host()?.isEmpty ?? true
+        else { return nil }
+        let path = url.path(percentEncoded: false)
+        return path.hasPrefix("/") && !path.utf8.contains(0) ? path : nil
     }
 
     /// Whether a character may surround a URI in an argument, as in `--url=%u`.

@@ -53,6 +53,10 @@ package struct DesktopNotification: Sendable, Hashable {
     package var isResident: Bool
     /// The text field of the action that takes a text; `nil` if none does.
     package var textField: TextField?
+    /// The absolute path of an image of a bounded size; `nil` for none.
+    package var imagePath: String?
+    /// The icon of the icon theme that is shown without an image; `nil` for none.
+    package var iconName: String?
     /// The sender. It is the last line, and part of the summary where the server shows no body.
     package var source: String?
     /// How the user can respond where the server cannot show every action. It is added to the body then.

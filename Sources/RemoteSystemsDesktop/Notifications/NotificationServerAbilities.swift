@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+
 /// What a notification server is able to do (Desktop Notifications Specification 1.3, `GetCapabilities`).
 struct NotificationServerAbilities: Hashable {
     /// What the server calls itself.
@@ -55,6 +57,11 @@ extension DesktopNotification {
             hints.append(("suppress-sound", .bool(true)))
         } else if let soundName, abilities.playsSounds {
             hints.append(("sound-name", .string(soundName)))
+        }
+        if let imagePath {
+            hints.append(("image-path", .string(URL(filePath: imagePath, directoryHint: .notDirectory).absoluteString)))
+        } else if let iconName {
+            hints.append(("image-path", .string(iconName)))
         }
         if self.isResident { hints.append(("resident", .bool(true))) }
         if let textField, abilities.showsTextField {

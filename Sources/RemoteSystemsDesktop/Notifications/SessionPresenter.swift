@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Logging
 public import RemoteSystems
 public import ServiceLifecycle
 internal import Synchronization
@@ -65,6 +66,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
     public let events: AsyncStream<NotificationPresenterEvent>
     private let feed: AsyncStream<NotificationPresenterEvent>.Continuation
     private let desktop: DesktopNotifications
+    let logger: Logger
+    let stateDirectory: String?
     private let state = Mutex(State())
 
     /// Creates a presenter.
@@ -74,6 +77,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
         // The events of a user. More can only come from a program that pretends to be the server.
         (self.events, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(64))
         self.desktop = DesktopNotifications(logger: configuration.logger)
+        (self.logger, self.stateDirectory) = (configuration.logger, configuration.stateDirectory)
     }
 
     /// What every server can show. A text field is used where the server has one.
@@ -208,8 +212,14 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
     private func chosen(_ notification: DesktopNotification, _ action: String, text: String?) {
         // On a locked screen, everyone who passes by could choose. A choice that concerns an older content is none of
         // the newer one, which is shown next.
-        let isCurrent = self.state.withLock { $0.isLocked == false && $0.isCurrent(notification) }
+        let (isCurrent, shown) = self.state.withLock { state in
+            (
+                state.isLocked == false && state.isCurrent(notification),
+                state.shown.first { $0.identifier == notification.key }
+            )
+        }
         guard isCurrent else { return }
+        if action == DesktopNotification.mediaKey, let media = shown?.media { return self.open(media) }
         self.feed.yield(
             .activated(identifier: notification.key, action: NotificationActionIdentifier(action), text: text)
         )
@@ -240,6 +250,7 @@ extension DesktopNotification {
             isResident: !actions.isEmpty || content.interruptionLevel == .critical
         )
         self.soundName = Self.soundName(content.sound)
+        self.imagePath = notification.imagePaths.first
         // Always the last line, so that no text can pretend to be from another system.
         let application = Self.line(notification.applicationName, max: 60)
         self.source = [application, system].compactMap(\.self).joined(separator: " on ")
@@ -259,6 +270,10 @@ extension DesktopNotification {
                     button: Self.line(input.buttonTitle, max: 40)
                 )
             }
+        }
+        if let media = notification.media {
+            self.iconName = "\(media.kind)-x-generic"
+            self.actions.append(.init(key: Self.mediaKey, label: media.kind == .audio ? "Open sound" : "Open video"))
         }
         self.actions.append(.init(key: Action.click, label: "Open"))
         guard !actions.isEmpty else { return }

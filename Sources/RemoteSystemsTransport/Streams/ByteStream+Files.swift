@@ -30,16 +30,19 @@ extension ByteStream {
     /// Stores the bytes that the other side sends, until it finishes, in a file. The file appears under its name when
     /// it is complete, and replaces an existing file. The directory must exist.
     ///
+    /// - Parameter max: the maximum number of bytes. Defaults to none.
     /// - Returns: the number of bytes received.
     /// - Throws: ``StreamError``, with ``StreamError/Code/storageFull`` when the file system is full, with
     ///   ``StreamError/Code/fileFailed`` when the file cannot be written, with ``StreamError/Code/truncated`` when the
-    ///   stream ended before its last byte; `CancellationError`. In each case no file is left, and the stream is
-    ///   aborted.
+    ///   stream ended before its last byte, with ``StreamError/Code/aborted`` when it has more bytes than `max`;
+    ///   `CancellationError`. In each case no file is left, and the stream is aborted.
     @discardableResult
-    package func receive(into path: String) async throws -> Int64 {
+    package func receive(into path: String, max: Int64 = .max) async throws -> Int64 {
         let part = "\(path).\(UInt32.random(in: 0 ... .max)).part"
         do {
-            let count = try await withTaskExecutorPreference(self.taskExecutor) { try await self.store(in: part) }
+            let count = try await withTaskExecutorPreference(self.taskExecutor) {
+                try await self.store(in: part, max: max)
+            }
             try await StreamFile.rename(part, to: path)
             return count
         } catch {
@@ -70,11 +73,16 @@ extension ByteStream {
     }
 
     @concurrent
-    func store(in path: String, _ flags: CInt = O_CREAT | O_EXCL) async throws -> Int64 {
+    func store(in path: String, _ flags: CInt = O_CREAT | O_EXCL, max: Int64 = .max) async throws -> Int64 {
         let file = try await StreamFile.open(path, O_WRONLY | flags)
         defer { file.close() }
         var count: Int64 = 0
         while let chunks = try await self.readChunks() {
+            let received = chunks.reduce(count) { $0 + Int64($1.readableBytes) }
+            guard received <= max else {
+                self.abort(WireFailure("The receiving system takes at most \(max) bytes.", code: .streamCancelled))
+                throw StreamError(.aborted, "The other side sent more than \(max) bytes.", side: .local)
+            }
             count += try await file.write(chunks)
         }
         return count

@@ -10,6 +10,7 @@ actor DaemonKeeper: NotificationKeeper {
     private let applicationName: String
     private let owner: NotificationKeeperOwner
     private var connection: LongLivedConnection?
+    private var system: RemoteSystem?
     private var isForeground = false
 
     init(applicationName: String, owner: NotificationKeeperOwner) {
@@ -32,6 +33,7 @@ actor DaemonKeeper: NotificationKeeper {
                 side: .local
             )
         }
+        self.system = system
         let connection = LongLivedConnection(
             to: NotificationMessage.description,
             RemoteSystemConnectionRequest(system: system),
@@ -94,11 +96,29 @@ actor DaemonKeeper: NotificationKeeper {
         notification.applicationName = self.applicationName
         // It is on no other system.
         notification.deliveryID = nil
+        try await self.send(notification.request.content.attachments)
         guard notification.request.trigger == nil else {
             try await self.send(NotificationMessage.schedule(notification))
             return
         }
         try await self.send(NotificationMessage.deliver(notification))
+    }
+
+    /// Sends files over a connection of their own: the daemon may have been restarted since.
+    private func send(_ attachments: [NotificationAttachment]) async throws {
+        guard !attachments.isEmpty, let system else { return }
+        let connection = AppServiceConnection(to: NotificationMessage.description)
+        guard try await connection.open(RemoteSystemConnectionRequest(system: system)) == .success else {
+            throw connection.openError
+                ?? RemoteSystemError(.unreachable, "The host daemon does not respond.", side: .local)
+        }
+        do {
+            try await connection.sendToDaemon(attachments)
+        } catch {
+            await connection.close()
+            throw error
+        }
+        await connection.close()
     }
 
     var pending: [PendingNotification] {
@@ -152,7 +172,7 @@ actor DaemonKeeper: NotificationKeeper {
                 try await delegate.handle(try ContentUpdate(message))
                 return [:]
             case NotificationMessage.present:
-                let notification = try RemoteNotification(local: message)
+                let notification = try RemoteNotification(listed: message)
                 let presentation = await delegate.presentation(of: notification.request)
                 return ["Presentation": .integer(Int64(presentation.rawValue))]
             default:

@@ -92,6 +92,8 @@ actor PresenterKeeper: NotificationKeeper {
             applicationName: self.applicationName
         )
         presented.desktopEntry = self.desktopEntry
+        // It was checked when the application attached it. It may have gone since.
+        presented.imagePaths = request.content.attachments.compactMap(\.imagePath)
         presented.isSilenced = !presentation.contains(.sound)
         if !presentation.contains(.banner) { presented.content.interruptionLevel = .passive }
         let notification = DeliveredNotification(request: request, category: category, date: self.clock.date)

@@ -19,6 +19,7 @@ extension NotificationContent {
         if self.relevanceScore != 0 { set["Relevance"] = .double(self.relevanceScore) }
         set.put(self.targetContentIdentifier, "Target")
         set.put(self.filterCriteria, "Filter")
+        if !self.attachments.isEmpty { set["Attachments"] = .array(self.attachments.map { .dictionary($0.valueSet) }) }
         return set
     }
 
@@ -47,6 +48,13 @@ extension NotificationContent {
         self.relevanceScore = try reader.double("Relevance") ?? 0
         self.targetContentIdentifier = try reader.string("Target")
         self.filterCriteria = try reader.string("Filter")
+        for (index, set) in try reader.dictionaries("Attachments", max: NotificationAttachment.max).enumerated() {
+            do throws(NotificationError) {
+                if let attachment = try NotificationAttachment(set) { self.attachments.append(attachment) }
+            } catch {
+                throw error.inside("Attachments[\(index)]")
+            }
+        }
         try self.validate()
     }
 }

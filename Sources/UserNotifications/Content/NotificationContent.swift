@@ -42,6 +42,9 @@ public struct NotificationContent: Sendable, Hashable {
     public var targetContentIdentifier: String?
     /// The value that the user's filters compare. Defaults to `nil`.
     public var filterCriteria: String?
+    /// Images, sounds and videos, with different identifiers. The first image that is not hidden is shown. Defaults to
+    /// empty. Valid range: at most ``NotificationAttachment/max``.
+    public var attachments: [NotificationAttachment]
 
     /// Creates content.
     ///
@@ -72,6 +75,7 @@ public struct NotificationContent: Sendable, Hashable {
         self.relevanceScore = 0
         self.targetContentIdentifier = nil
         self.filterCriteria = nil
+        self.attachments = []
     }
 
     /// Whether the user sees something: a title, a subtitle or a body.
@@ -106,6 +110,14 @@ public struct NotificationContent: Sendable, Hashable {
             max: NotificationLimits.userInfoBytes,
             depth: NotificationLimits.userInfoDepth
         )
+        try FieldCheck.count(self.attachments.count, "attachments", max: NotificationAttachment.max)
+        guard Set(self.attachments.map(\.identifier)).count == self.attachments.count else {
+            throw NotificationError(
+                .attachmentInvalid,
+                "Two attachments of the notification have the same identifier.",
+                field: "attachments"
+            )
+        }
     }
 
     private var identifiers: [(String, String?)] {

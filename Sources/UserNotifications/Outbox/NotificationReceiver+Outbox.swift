@@ -25,6 +25,7 @@ extension NotificationReceiver {
         var notification: RemoteNotification
         do throws(NotificationError) {
             notification = try RemoteNotification(try reader.dictionary("Notification") ?? [:])
+            _ = try self.locateAttachments(of: &notification, isLocal: true)
         } catch {
             throw error.inside("Notification")
         }

@@ -28,7 +28,7 @@ package struct ListedNotification: Sendable {
         self.systemName = try reader.string("SystemName")
         self.isShown = try reader.bool("Shown") ?? false
         self.date = set["Date"]?.date ?? .distantPast
-        self.notification = try RemoteNotification(local: set)
+        self.notification = try RemoteNotification(listed: set)
     }
 }
 
@@ -41,7 +41,7 @@ package struct ScheduledNotification: Sendable {
     package var date: Date
 
     init(_ set: ValueSet) throws(NotificationError) {
-        self.notification = try RemoteNotification(local: set)
+        self.notification = try RemoteNotification(listed: set)
         self.application = try FieldReader(set).requiredString("Application")
         guard let date = set["Date"]?.date else {
             throw NotificationError(.invalidContent, "The value is missing.", field: "Date")
@@ -85,7 +85,7 @@ package struct PostedNotification: Sendable {
         self.systemID = try reader.requiredString("System")
         self.application = try reader.requiredString("Application")
         (self.date, self.expires) = (set["Date"]?.date ?? .distantPast, set["Expires"]?.date ?? .distantPast)
-        self.notification = try RemoteNotification(local: set)
+        self.notification = try RemoteNotification(listed: set)
     }
 }
 
@@ -158,6 +158,7 @@ package final class LocalNotifications: Sendable {
     /// - Returns: the date of its delivery.
     package func schedule(_ notification: RemoteNotification) async throws -> Date {
         try notification.request.validate()
+        try await self.connection.sendToDaemon(notification.request.content.attachments)
         let response = try await self.send(NotificationMessage.schedule(notification))
         guard let date = response["Date"]?.date else {
             throw NotificationError(.invalidContent, "The host daemon's response has no date.")
@@ -183,6 +184,7 @@ package final class LocalNotifications: Sendable {
     /// Sends a notification to other systems of the account when they are back.
     package func post(_ notification: RemoteNotification, to systems: [String]) async throws {
         try notification.validate()
+        try await self.connection.sendToDaemon(notification.request.content.attachments)
         _ = try await self.send(NotificationMessage.post(notification, to: systems))
     }
 

@@ -43,7 +43,7 @@ public struct NotificationDelivery: Sendable, Hashable {
 
     /// What the system did with the notification.
     public var status: Status
-    /// The reason, unless it is shown or handled.
+    /// The reason, unless it is shown or handled; and which attachments were left out, and why.
     public var reason: String?
 
     /// Creates a report of a delivery.
@@ -51,6 +51,8 @@ public struct NotificationDelivery: Sendable, Hashable {
         self.status = status
         self.reason = reason
     }
+
+    mutating func add(_ text: String) { self.reason = [self.reason, text].compactMap(\.self).joined(separator: " ") }
 
     /// Whether the user of the system can respond.
     var waitsForUser: Bool { self.status == .shown || self.status == .kept }

@@ -35,6 +35,7 @@ enum NotificationMessage {
     static let post = "post"
     static let posted = "posted"
     static let unpost = "unpost"
+    static let attach = "attach"
     // Those of the requests that the service sends.
     static let response = "response"
     static let event = "event"
@@ -70,8 +71,17 @@ enum NotificationMessage {
         return message
     }
 
+    /// The file of an attachment follows over a stream.
+    static func attach(_ attachment: NotificationAttachment) -> ValueSet {
+        [
+            "Type": .string(Self.attach), "Digest": .data(Data(attachment.digest.bytes)),
+            "Size": .integer(attachment.byteCount),
+        ]
+    }
+
     static func present(_ notification: RemoteNotification) -> ValueSet {
         var message = notification.localValueSet
+        message.putFiles(of: notification)
         message["Type"] = .string(Self.present)
         return message
     }

@@ -98,6 +98,26 @@ extension NotificationPage {
     }
 }
 
+extension ValueSet {
+    /// Adds where the files of attachments are, for a program of this system.
+    mutating func putFiles(of notification: RemoteNotification) {
+        let files = NotificationAttachment.files(of: notification.request.content.attachments)
+        if !files.isEmpty { self["Files"] = .dictionary(files) }
+    }
+}
+
+extension RemoteNotification {
+    /// Reads a notification that the daemon of this system has listed, with the places of its files.
+    init(listed set: ValueSet) throws(NotificationError) {
+        try self.init(local: set)
+        let files = FieldReader(try FieldReader(set).dictionary("Files") ?? [:])
+        for index in self.request.content.attachments.indices {
+            let attachment = self.request.content.attachments[index]
+            self.request.content.attachments[index].path = try files.string(attachment.identifier)
+        }
+    }
+}
+
 extension ReceivedNotifications.Entry {
     func listed(withUserInfo hasUserInfo: Bool) -> ValueSet {
         var notification = self.notification
@@ -107,6 +127,7 @@ extension ReceivedNotifications.Entry {
         set["Application"] = .string(self.sender.application)
         set["SystemId"] = .string(self.sender.systemID)
         set.put(self.systemName, "SystemName")
+        set.putFiles(of: self.notification)
         set["Shown"] = .bool(self.isShown)
         set["Date"] = .date(self.arrived)
         return set
@@ -118,6 +139,7 @@ extension PendingNotifications.Entry {
         var notification = self.notification
         if !hasUserInfo { notification.request.content.userInfo = [:] }
         var set = notification.localValueSet
+        set.putFiles(of: self.notification)
         set["Application"] = .string(self.sender.application)
         set["Date"] = .date(self.date)
         return set

@@ -14,6 +14,7 @@ extension NotificationReceiver {
     func schedule(_ message: ValueSet, by sender: NotificationSender) async throws(NotificationError) -> Date {
         try self.checkPermission(of: sender)
         var notification = try RemoteNotification(local: message)
+        _ = try self.locateAttachments(of: &notification, isLocal: true)
         // It is on no other system, and a repeated one is delivered more than once.
         notification.deliveryID = nil
         guard let trigger = notification.request.trigger else {
@@ -119,21 +120,29 @@ extension NotificationReceiver {
     // MARK: The store
 
     /// Takes over what an earlier process has stored. Called once, before the service is offered.
-    package func restore(_ records: [NotificationRecord]) {
+    package func restore(_ records: [NotificationRecord]) async {
+        await self.restoreAttachments()
         let (now, date) = (self.clock.now, self.clock.date)
         for record in records {
             do throws(NotificationError) {
                 switch record.kind {
-                case .pending: self.pending.restore(try record.pending(), at: date)
+                case .pending:
+                    var entry = try record.pending()
+                    self.relocateAttachments(of: &entry.notification)
+                    self.pending.restore(entry, at: date)
                 case .received:
-                    let (entry, expires) = try record.received()
+                    var (entry, expires) = try record.received()
+                    self.relocateAttachments(of: &entry.notification)
                     let rest = expires.map { Duration.seconds(min(max($0.timeIntervalSince(date), 0), 1e9)) }
                     self.received.restore(entry, rest: rest, now)
                     self.restored.insert(entry.key)
                 case .response:
                     let (response, sender) = try record.response()
                     self.routing.add(response, to: sender, at: record.date, link: nil)
-                case .outbox: self.outbox.restore(try record.outbox())
+                case .outbox:
+                    var entry = try record.outbox()
+                    self.relocateAttachments(of: &entry.notification)
+                    self.outbox.restore(entry)
                 case .state:
                     let (state, key) = try record.state()
                     self.states.restore(state, for: key)
@@ -152,6 +161,7 @@ extension NotificationReceiver {
                 )
             }
         }
+        self.collectAttachments()
         let places = self.received.all.compactMap { entry in entry.place.map { (entry.key, $0) } }
         (self.presenter as? any PlacedNotificationPresenter)?.adopt(Dictionary(uniqueKeysWithValues: places))
     }
@@ -194,11 +204,12 @@ extension NotificationReceiver {
 
     /// - Parameter isKept: whether the changes are stored later if that fails now.
     private func commit(_ changes: [NotificationStoreChange], isKept: Bool) async throws(NotificationError) {
-        guard let store else { return }
+        guard let store else { return self.collectAttachments() }
         let batch = self.unsaved.begin(changes)
         do throws(NotificationError) {
             try await store.commit(batch.changes)
             self.unsaved.succeeded(batch)
+            self.collectAttachments()
         } catch {
             self.unsaved.failed(batch, isKept: isKept)
             if self.unsaved.hasFailed { self.saveLater() }

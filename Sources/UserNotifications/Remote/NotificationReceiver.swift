@@ -27,6 +27,10 @@ package actor NotificationReceiver: Service {
     var restored: Set<String> = []
     var pending = PendingNotifications()
     var outbox = Outbox()
+    let attachmentDirectory: AttachmentDirectory?
+    let imageScaler: (any ImageScaler)?
+    var attachments = AttachmentTable()
+    var removingAttachments: Task<Void, Never>?
     var permissions = NotificationPermissions()
     var states = NotificationStates()
     /// What this system publishes of ``states``.
@@ -60,6 +64,8 @@ package actor NotificationReceiver: Service {
     /// - Parameters:
     ///   - presenter: shows the notifications. `nil` on a system without a desktop: they are kept in a list.
     ///   - store: keeps everything while the program does not run. `nil`: nothing is kept. Defaults to `nil`.
+    ///   - attachmentDirectory: keeps the files of attachments. `nil`: they are left out. Defaults to `nil`.
+    ///   - imageScaler: makes small images for the presenter. `nil`: it shows no images. Defaults to `nil`.
     ///   - idleTime: reads the time since the user has used this system; `nil` if it is not known. Defaults to `nil`:
     ///     it never is.
     ///   - name: the name of a system of the account, if it is known.
@@ -67,6 +73,8 @@ package actor NotificationReceiver: Service {
         _ configuration: RemoteSystemsConfiguration,
         presenter: (any NotificationPresenter)?,
         store: (any NotificationStore)? = nil,
+        attachmentDirectory: AttachmentDirectory? = nil,
+        imageScaler: (any ImageScaler)? = nil,
         idleTime: (@Sendable () async -> Duration?)? = nil,
         name: @escaping @Sendable (SystemID) -> String?
     ) {
@@ -74,6 +82,8 @@ package actor NotificationReceiver: Service {
         self.idleTime = idleTime
         self.name = name
         self.store = store
+        self.attachmentDirectory = attachmentDirectory
+        self.imageScaler = imageScaler
         self.clock = FeatureClock(configuration)
         self.clockWatch = WallClockWatch(self.clock)
         self.logger = configuration.logger
@@ -163,8 +173,9 @@ package actor NotificationReceiver: Service {
         message["Application"] = nil
         try self.checkPermission(of: sender)
         try self.received.admit(sender, self.clock.now)
-        let notification =
+        var notification =
             caller.isLocal ? try RemoteNotification(local: message) : try RemoteNotification(message)
+        let leftOut = try self.locateAttachments(of: &notification, isLocal: caller.isLocal)
         guard notification.request.content.hasAlert else {
             guard notification.isContentAvailable else {
                 return NotificationDelivery(.withheld, reason: "The notification has no text.")
@@ -197,7 +208,9 @@ package actor NotificationReceiver: Service {
             let replaced = [earlier].compactMap(\.self).filter { $0.stateKey != entry.stateKey }
             return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(replaced, .withdrawn)
         }
-        return await self.show(entry)
+        var delivery = await self.show(entry)
+        if let leftOut { delivery.add(leftOut) }
+        return delivery
     }
 
     /// Sends responses over this connection from now on, with those that were not sent yet.
@@ -329,7 +342,8 @@ package actor NotificationReceiver: Service {
             self.clock.now + .seconds(min(max(date.timeIntervalSince(self.clock.date), 60), 86_400))
         }
         let retry = self.outbox.nextRetry(after: self.clock.now)
-        guard let next = [self.received.nextExpiration, date, late, retry].compactMap(\.self).min() else {
+        let times = [self.received.nextExpiration, date, late, retry, self.attachments.nextExpiration]
+        guard let next = times.compactMap(\.self).min() else {
             self.alarm = nil
             return
         }
@@ -346,6 +360,7 @@ package actor NotificationReceiver: Service {
         let late = self.routing.expire(at: self.clock.date)
         await self.commitOrLog { late.map { .remove(.response, key: $0) } }
         await self.expireOutbox()
+        self.collectAttachments()
         await self.deliverDue()
     }
 

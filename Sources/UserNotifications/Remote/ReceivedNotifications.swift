@@ -44,6 +44,7 @@ struct ReceivedNotifications {
                 systemName: self.systemName
             )
             if self.systemName != nil { presented.systemID = self.sender.systemID }
+            presented.imagePaths = self.notification.request.content.attachments.compactMap(\.imagePath)
             return presented
         }
     }

@@ -34,8 +34,8 @@ public struct RemoteNotification: Sendable, Hashable {
     public var isShared: Bool
     /// Whether the receiving application may change the content before it is shown. Defaults to `false`.
     public var isMutable: Bool
-    /// Whether an application of the receiving system is to update its content (``targetApplicationID``). Without a text, the
-    /// user sees nothing, and the delivery ends when the application has handled it. Defaults to `false`.
+    /// Whether an application of the receiving system is to update its content (``targetApplicationID``). Without a
+    /// text, the user sees nothing, and the delivery ends when the application has handled it. Defaults to `false`.
     ///
     /// The application is started if it is installed and does not run. It receives a ``ContentUpdate``. Systems of
     /// linked accounts start no application.

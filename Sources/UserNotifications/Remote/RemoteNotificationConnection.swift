@@ -108,27 +108,31 @@ public final class RemoteNotificationConnection: Sendable {
     ///   refused it or did not respond; `CancellationError`.
     public func deliver(_ notification: RemoteNotification) async throws -> NotificationDelivery {
         try notification.validate()
-        return try await self.deliver(NotificationMessage.deliver(notification), notification)
+        return try await self.deliver(notification, onBehalfOf: nil)
     }
 
-    /// Sends a notification for a program of this system that may have ended. Only the host daemon can.
+    /// Sends a notification, after the files of its attachments.
+    ///
+    /// - Parameter application: the program of this system for which it is sent, which may have ended; `nil` for this
+    ///   one. Only the host daemon can name another one.
     func deliver(
         _ notification: RemoteNotification,
-        onBehalfOf application: String
+        onBehalfOf application: String?
     ) async throws -> NotificationDelivery {
+        var notification = notification
+        // The notification is worth more than its attachments.
+        let refusals = try await self.connection.send(notification.request.content.attachments)
+        notification.request.content.attachments.removeAll { refusals[$0.identifier] != nil }
         var message = NotificationMessage.deliver(notification)
-        message["Application"] = .string(application)
-        return try await self.deliver(message, notification)
-    }
-
-    private func deliver(
-        _ message: ValueSet,
-        _ notification: RemoteNotification
-    ) async throws -> NotificationDelivery {
+        message.put(application, "Application")
         let isUpdate = notification.isContentAvailable && !notification.request.content.hasAlert
-        return try NotificationDelivery(
+        var delivery = try NotificationDelivery(
             try await self.connection.send(message, timeout: isUpdate ? Self.updateTime : nil).get()
         )
+        for (identifier, reason) in refusals.sorted(by: { $0.key < $1.key }) {
+            delivery.add("The attachment '\(identifier)' was left out. \(reason)")
+        }
+        return delivery
     }
 
     /// The time for an application to start, and to handle an update, and some for the way.

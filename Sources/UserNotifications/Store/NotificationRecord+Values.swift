@@ -115,6 +115,9 @@ extension NotificationRecord {
         by action: NotificationActionIdentifier?,
         at date: Date
     ) throws(NotificationError) {
+        var entry = entry
+        // Their files go with the notification.
+        entry.notification.request.content.attachments = []
         var set = entry.listed(withUserInfo: false)
         set["Shown"] = false
         set["Event"] = .string(end.rawValue)

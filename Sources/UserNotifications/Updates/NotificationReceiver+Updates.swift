@@ -38,8 +38,11 @@ extension NotificationReceiver {
                 reason: "The application '\(application)' is not installed, or it does not receive updates."
             )
         }
+        var request = notification.request
+        // They are for the eyes of the user.
+        request.content.attachments = []
         let update = ContentUpdate(
-            request: notification.request,
+            request: request,
             systemID: sender.systemID,
             claimedApplicationID: sender.application
         )

@@ -114,12 +114,15 @@ struct HostRunCommand: Subcommand {
         guard settings.notifications else { return ([], nil) }
         let presenter = DesktopNotifications.isPossible ? SessionPresenter(configuration) : nil
         let account = RemoteSystemsAccount(configuration)
-        let (store, loaded) = await Self.notificationStore(try account.directory, configuration.logger)
+        let directory = try account.directory
+        let (store, loaded) = await Self.notificationStore(directory, configuration.logger)
         let idleTime: @Sendable () async -> Duration? = { await SessionIdleTime.read() }
         let receiver = NotificationReceiver(
             configuration,
             presenter: presenter,
             store: store,
+            attachmentDirectory: AttachmentDirectory(path: "\(directory)/notification-attachments"),
+            imageScaler: presenter == nil ? nil : DesktopImageScaler(environment: ProcessInfo.processInfo.environment),
             idleTime: presenter == nil ? nil : idleTime
         ) { id in
             try? account.systems().first { $0.id == id }?.name

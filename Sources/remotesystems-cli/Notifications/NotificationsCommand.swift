@@ -264,6 +264,10 @@ extension ListedNotification {
             let text = action.textInput == nil ? "" : " (takes --text)"
             try output.line("    \(action.identifier): \(action.title)\(text)".printable)
         }
+        for attachment in self.notification.request.content.attachments {
+            let path = attachment.url?.path(percentEncoded: false) ?? "not on this system"
+            try output.line("    \(attachment.type.kind) '\(attachment.identifier)': \(path)".printable)
+        }
     }
 }
 
@@ -273,6 +277,13 @@ struct ListedNotificationOutput: Encodable {
         var id: String
         var title: String
         var takesText: Bool
+    }
+
+    struct Attachment: Encodable {
+        var id: String
+        var type: String
+        var bytes: Int64
+        var path: String?
     }
 
     let event: String
@@ -288,6 +299,7 @@ struct ListedNotificationOutput: Encodable {
     let system: String?
     let isShown: Bool
     let actions: [Action]
+    let attachments: [Attachment]
     let arrived: Date
     /// How and when it has ended.
     let end: String?
@@ -310,6 +322,14 @@ struct ListedNotificationOutput: Encodable {
         self.isShown = listed.isShown
         self.actions = listed.actions.map {
             Action(id: $0.identifier.rawValue, title: $0.title, takesText: $0.textInput != nil)
+        }
+        self.attachments = request.content.attachments.map {
+            Attachment(
+                id: $0.identifier,
+                type: "\($0.type)",
+                bytes: $0.byteCount,
+                path: $0.url?.path(percentEncoded: false)
+            )
         }
         self.arrived = listed.date
         self.end = ended?.event

@@ -57,6 +57,8 @@ struct NotificationsScheduleCommand: Subcommand {
     @Option(help: ArgumentHelp("The name of the sender that is shown.", valueName: "text"))
     var sender: String?
 
+    @OptionGroup var attachments: AttachmentOptions
+
     @Option(
         name: .customLong("id"),
         help: ArgumentHelp(
@@ -95,7 +97,8 @@ struct NotificationsScheduleCommand: Subcommand {
     private var noDate: String { "\(self.triggerOption): There is no such date in the future." }
 
     func perform(_ output: Output) async throws -> Bool {
-        let content = NotificationContent(title: self.title, subtitle: self.subtitle ?? "", body: self.body ?? "")
+        var content = NotificationContent(title: self.title, subtitle: self.subtitle ?? "", body: self.body ?? "")
+        content.attachments = try self.attachments.attachments()
         var notification = RemoteNotification(
             NotificationRequest(
                 identifier: self.identifier ?? UUID().uuidString.lowercased(),

@@ -43,6 +43,8 @@ struct NotifyContentOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The name of the sender that is shown.", valueName: "text"))
     var sender: String?
 
+    @OptionGroup var attachments: AttachmentOptions
+
     @Option(
         help: ArgumentHelp(
             "A file with a payload in the JSON form of Apple's push service, in place of the texts; '-' for standard "
@@ -121,6 +123,7 @@ struct NotifyContentOptions: ParsableArguments {
             content.subtitle = self.subtitle ?? ""
             content.body = self.body ?? ""
         }
+        content.attachments = try self.attachments.attachments()
         if let sound { content.sound = NotificationSound(name: sound) }
         if let level = self.level.flatMap(NotificationInterruptionLevel.init) { content.interruptionLevel = level }
         var category: NotificationCategory?
@@ -179,6 +182,7 @@ struct NotifyContentOptions: ParsableArguments {
         case "content.sound" where self.sound != nil: return "--sound"
         case "applicationName": return "--sender"
         case "targetApplicationID": return "--application"
+        case "content.attachments": return "--attach"
         case "category.actions": return self.textActions.isEmpty ? "--action" : "--action and --text-action"
         default:
             let options = self.actions.map { "--action '\($0)'" } + self.textActions.map { "--text-action '\($0)'" }

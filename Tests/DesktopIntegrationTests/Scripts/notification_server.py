@@ -18,6 +18,7 @@ KIND  reply  has text fields, as Plasma does
       refuse refuses to replace a notification
       click  reports a click on a notification that is replaced, just before it replaces that one
       crash  ends at the first Notify
+      media  opens the attachment of a notification when its user acts
       lie    also reports actions, closings and texts of numbers that it never gave
 """
 
@@ -61,6 +62,7 @@ def called(_bus, _sender, _path, _interface, method, parameters, invocation):
     elif method == "Notify":
         sound = None if values[6].get("suppress-sound") else values[6].get("sound-name", "unnamed")
         call = {"notify": values[3], "body": values[4], "actions": values[5], "sound": sound}
+        call["image"] = values[6].get("image-path")
         print(json.dumps(call), flush=True)
         if kind == "crash":
             os._exit(1)
@@ -92,6 +94,8 @@ def act():
         while held:
             invocation, number = held.pop(0)
             invocation.return_value(GLib.Variant("(u)", (number,)))
+    elif kind == "media":
+        emit("ActionInvoked", "(us)", last["id"], "open-attachment")
     elif "inline-reply" in last["actions"]:
         emit("NotificationReplied", "(us)", last["id"], "Because")
     else:

@@ -1,0 +1,52 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+package import UserNotifications
+
+/// Scales images with the thumbnailer of gdk-pixbuf, in a process of its own that may use little memory and time.
+package struct DesktopImageScaler: ImageScaler {
+    /// The width or height of the result, whichever is larger. Servers show images of about 100 pixels, or twice as
+    /// many on dense screens.
+    private static let pixels = 256
+    /// The address space of the process: an image of 50 million pixels, twice.
+    private static let maxMemory = 1 << 30
+    private static let maxTime = Duration.seconds(5)
+    private static let maxResultBytes = 4 << 20
+
+    private let program: String
+    private let environment: [String: String]
+
+    /// - Parameters:
+    ///   - environment: the environment of this process.
+    ///   - program: the thumbnailer. Defaults to that of gdk-pixbuf.
+    package init(environment: [String: String], program: String = "gdk-pixbuf-thumbnailer") {
+        // No key, address or token of this process concerns a decoder.
+        self.environment = environment.filter { ["PATH", "HOME", "LANG"].contains($0.key) }
+        self.program = program
+    }
+
+    package func scale(_ path: String, to result: String) async -> ImageScaling {
+        let limits = [
+            "--as=\(Self.maxMemory)", "--cpu=\(Self.maxTime.components.seconds)", "--fsize=\(Self.maxResultBytes)",
+            "--core=0",
+        ]
+        let arguments = ["prlimit"] + limits + ["--", self.program, "-s", "\(Self.pixels)", path, result]
+        guard let process = try? DetachedProgram(arguments, environment: self.environment).start() else {
+            return .unavailable
+        }
+        let killing = Task {
+            guard (try? await Task.sleep(for: Self.maxTime)) != nil else { return }
+            process.signal(SIGKILL)
+        }
+        defer { killing.cancel() }
+        switch await process.end() {
+        case .exited(status: 0): return .scaled
+        // As of a shell: the program was not found, or cannot be executed.
+        case .exited(status: 126), .exited(status: 127): return .unavailable
+        default:
+            process.signal(SIGKILL)
+            return .damaged
+        }
+    }
+}

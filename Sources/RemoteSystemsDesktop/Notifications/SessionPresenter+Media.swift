@@ -1,0 +1,47 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+internal import UserNotifications
+
+/// Sounds and videos of notifications. A desktop shows neither: it gets an icon and a button that opens the file.
+extension DesktopNotification {
+    /// The key of the button.
+    static let mediaKey = "open-attachment"
+}
+
+extension SessionPresenter {
+    /// Opens a sound or a video with the user's application for its format. The notification stays.
+    func open(_ media: PresentedNotification.Media) {
+        guard let uri = try? LaunchURI(URL(filePath: media.path, directoryHint: .notDirectory).absoluteString) else {
+            return
+        }
+        Task { [logger, stateDirectory] in
+            let launcher = await DesktopURILauncher(stateDirectory: stateDirectory)
+            let decision = await launcher.openMedia(uri, types: [media.mediaType])
+            guard decision.status != .success else { return }
+            logger.notice("An attachment was not opened", metadata: ["reason": "\(decision.reason ?? "")"])
+        }
+    }
+}
+
+extension PresentedNotification {
+    /// A sound or a video that a desktop does not show itself.
+    struct Media: Sendable {
+        var kind: NotificationAttachmentType.Kind
+        var mediaType: String
+        var path: String
+    }
+
+    /// The first sound or video; `nil` if the application uses the key of its button.
+    var media: Media? {
+        let isTaken =
+            self.category?.actions.contains { $0.identifier.rawValue == DesktopNotification.mediaKey } ?? false
+        guard !isTaken, let attachment = self.content.attachments.first(where: { $0.type.kind != .image }),
+            let path = attachment.url?.path(percentEncoded: false)
+        else { return nil }
+        return Media(kind: attachment.type.kind, mediaType: attachment.type.mediaType, path: path)
+    }
+}

@@ -1,0 +1,118 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import FoundationEssentials
+internal import Glibc
+
+/// The files of attachments that this system keeps, named by their content. Only the user can read them.
+package struct AttachmentDirectory: Sendable {
+    struct File: Sendable {
+        var digest: AttachmentDigest
+        var type: NotificationAttachmentType
+        var byteCount: Int64
+        var hasThumbnail: Bool
+    }
+
+    private let path: String
+
+    /// - Parameter path: the directory, which is created when it is needed.
+    package init(path: String) { self.path = path }
+
+    func path(of digest: AttachmentDigest, _ type: NotificationAttachmentType) -> String {
+        "\(self.path)/\(digest).\(type.fileExtension)"
+    }
+
+    func thumbnailPath(of digest: AttachmentDigest) -> String { "\(self.path)/\(digest).thumbnail" }
+
+    func incomingPath(_ number: UInt64) -> String { "\(self.path)/incoming-\(number)" }
+
+    /// Creates the directory.
+    func create() async throws(NotificationError) {
+        try await Self.run { () throws(NotificationError) in
+            guard unsafe mkdir(self.path, 0o700) != 0, errno != EEXIST else { return }
+            throw Self.failure("The directory \(self.path) for attachments cannot be created")
+        }
+    }
+
+    /// The files of an earlier process. What it had not received completely is removed.
+    func load() async -> [File] {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                let names = (try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []
+                let thumbnails = Set(names.filter { $0.hasSuffix(".thumbnail") })
+                var files: [File] = []
+                for name in names {
+                    let parts = name.split(separator: ".").map(String.init)
+                    let path = "\(self.path)/\(name)"
+                    var status = stat()
+                    guard parts.count == 2, let digest = AttachmentDigest(parts[0]),
+                        let type = NotificationAttachmentType(fileExtension: parts[1]),
+                        unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
+                    else {
+                        if name.hasPrefix("incoming-") { _ = unsafe unlink(path) }
+                        continue
+                    }
+                    files.append(
+                        File(
+                            digest: digest,
+                            type: type,
+                            byteCount: Int64(status.st_size),
+                            hasThumbnail: thumbnails.contains("\(digest).thumbnail")
+                        )
+                    )
+                }
+                let known = Set(files.map { "\($0.digest).thumbnail" })
+                for name in thumbnails.subtracting(known) { _ = unsafe unlink("\(self.path)/\(name)") }
+                continuation.resume(returning: files)
+            }
+        }
+    }
+
+    /// Gives a received file its name. It is on the disk then.
+    func take(_ incoming: String, _ digest: AttachmentDigest, _ type: NotificationAttachmentType)
+        async
+        throws(NotificationError)
+    {
+        try await Self.run { () throws(NotificationError) in
+            let descriptor = unsafe open(incoming, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw Self.failure("The attachment cannot be stored") }
+            defer { close(descriptor) }
+            guard fsync(descriptor) == 0, fchmod(descriptor, 0o400) == 0,
+                unsafe rename(incoming, self.path(of: digest, type)) == 0
+            else { throw Self.failure("The attachment cannot be stored") }
+        }
+    }
+
+    /// Removes files, if they exist.
+    func remove(_ paths: [String]) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                for path in paths { _ = unsafe unlink(path) }
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Gives a file a second name.
+    ///
+    /// - Returns: whether it has it.
+    func link(_ path: String, as other: String) async -> Bool {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: unsafe Glibc.link(path, other) == 0) }
+        }
+    }
+
+    private static func run(
+        _ body: @escaping @Sendable () throws(NotificationError) -> Void
+    ) async throws(NotificationError) {
+        let result = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: Result(catching: body)) }
+        }
+        try result.get()
+    }
+
+    private static func failure(_ text: String) -> NotificationError {
+        NotificationError(.storeFailed, "\(text): \(unsafe String(cString: strerror(errno))).")
+    }
+}

@@ -1,0 +1,142 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which attachments this system keeps, and how much space senders may use.
+///
+/// A value type: the receiver moves and removes the files that it names.
+struct AttachmentTable {
+    typealias Instant = ContinuousClock.Instant
+
+    struct File: Hashable {
+        var type: NotificationAttachmentType
+        var byteCount: Int64
+        /// Whether a small image for the desktop lies beside it.
+        var hasThumbnail: Bool
+        /// Who pays for the space (``NotificationSender/quotaHolder``); `nil` until that is known again after a start.
+        var holder: String?
+        /// Until when it is kept without a notification.
+        var expires: Instant
+    }
+
+    /// A file that is being received.
+    struct Upload: Hashable {
+        var number: UInt64
+        var digest: AttachmentDigest
+        var byteCount: Int64
+        var holder: String
+    }
+
+    /// The space of all attachments, and of those of one system or local application, in bytes.
+    static let (maxBytes, maxBytesOfHolder): (Int64, Int64) = (512_000_000, 128_000_000)
+    /// The maximum number of files, in all and of one system or local application.
+    static let (maxFiles, maxFilesOfHolder) = (8192, 1024)
+    /// The maximum number of files that are received at a time, in all and from one system or local application.
+    static let (maxUploads, maxUploadsOfHolder) = (16, 4)
+    /// The time for which a file waits for its notification.
+    static let waitingTime = Duration.seconds(600)
+
+    private(set) var files: [AttachmentDigest: File] = [:]
+    private var uploads: [UInt64: Upload] = [:]
+    private var lastNumber: UInt64 = 0
+    /// The files that no notification had at the last look.
+    private var unused: Set<AttachmentDigest> = []
+
+    var isEmpty: Bool { self.files.isEmpty }
+
+    /// Begins to receive a file.
+    ///
+    /// - Returns: `nil` if it is here already.
+    mutating func begin(
+        _ digest: AttachmentDigest,
+        _ byteCount: Int64,
+        of holder: String,
+        _ now: Instant
+    ) throws(NotificationError) -> Upload? {
+        if let file = self.files[digest] {
+            self.files[digest]?.expires = max(file.expires, now + Self.waitingTime)
+            return nil
+        }
+        guard (1...NotificationAttachmentType.maxBytes).contains(byteCount) else {
+            throw NotificationError(
+                .attachmentInvalid,
+                "An attachment has from 1 to \(NotificationAttachmentType.maxBytes) bytes.",
+                field: "Size"
+            )
+        }
+        guard self.uploads.values.count(where: { $0.holder == holder }) < Self.maxUploadsOfHolder,
+            self.uploads.count < Self.maxUploads
+        else {
+            throw NotificationError(.rateLimited, "Too many attachments are received now. Try again in a moment.")
+        }
+        let (own, all) = (self.sizes(of: holder), self.sizes(of: nil))
+        guard own.count < Self.maxFilesOfHolder, own.reduce(byteCount, +) <= Self.maxBytesOfHolder,
+            all.count < Self.maxFiles, all.reduce(byteCount, +) <= Self.maxBytes
+        else {
+            throw NotificationError(
+                .limitExceeded,
+                "The attachments of this sender, or of all, use all the space that they may "
+                    + "(\(Self.maxBytesOfHolder / 1_000_000) and \(Self.maxBytes / 1_000_000) MB). Withdraw "
+                    + "notifications with attachments, or try again in ten minutes."
+            )
+        }
+        self.lastNumber += 1
+        let upload = Upload(number: self.lastNumber, digest: digest, byteCount: byteCount, holder: holder)
+        self.uploads[upload.number] = upload
+        return upload
+    }
+
+    /// A file was received and checked.
+    mutating func finish(
+        _ upload: Upload,
+        _ type: NotificationAttachmentType,
+        hasThumbnail: Bool = false,
+        _ now: Instant
+    ) {
+        self.uploads[upload.number] = nil
+        self.files[upload.digest] = File(
+            type: type,
+            byteCount: upload.byteCount,
+            hasThumbnail: hasThumbnail,
+            holder: upload.holder,
+            expires: now + Self.waitingTime
+        )
+        self.unused.insert(upload.digest)
+    }
+
+    mutating func fail(_ upload: Upload) { self.uploads[upload.number] = nil }
+
+    /// Takes over a file of an earlier process.
+    mutating func restore(_ file: AttachmentDirectory.File, _ now: Instant) {
+        self.files[file.digest] = File(
+            type: file.type,
+            byteCount: file.byteCount,
+            hasThumbnail: file.hasThumbnail,
+            holder: nil,
+            expires: now
+        )
+    }
+
+    /// Forgets the files that no notification needs any more.
+    ///
+    /// - Parameter used: the attachments of all notifications, with who pays for them.
+    /// - Returns: the files to remove.
+    mutating func keep(_ used: [AttachmentDigest: String], _ now: Instant) -> [AttachmentDigest: File] {
+        self.unused = Set(self.files.keys.filter { used[$0] == nil })
+        for (digest, holder) in used where self.files[digest]?.holder == nil { self.files[digest]?.holder = holder }
+        let over = self.files.filter { self.unused.contains($0.key) && $0.value.expires <= now }
+        for digest in over.keys {
+            self.files[digest] = nil
+            self.unused.remove(digest)
+        }
+        return over
+    }
+
+    /// When the next file that no notification has is removed.
+    var nextExpiration: Instant? { self.unused.compactMap { self.files[$0]?.expires }.min() }
+
+    /// The sizes of the files of one holder, also of those that arrive; `nil` for all.
+    private func sizes(of holder: String?) -> [Int64] {
+        self.files.values.filter { holder == nil || $0.holder == holder }.map(\.byteCount)
+            + self.uploads.values.filter { holder == nil || $0.holder == holder }.map(\.byteCount)
+    }
+}

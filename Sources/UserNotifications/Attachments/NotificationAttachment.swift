@@ -1,0 +1,154 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+internal import Glibc
+internal import ValueSets
+
+/// An image, a sound or a video that belongs to a notification.
+///
+/// ```swift
+/// content.attachments = [try NotificationAttachment(url: URL(filePath: "invitation.png"))]
+/// ```
+///
+/// The file is copied when the notification is scheduled or delivered, over the network beside it and not inside it.
+/// It may be removed then. The system that shows the notification checks the file itself, keeps its copy as long as
+/// the notification, and removes it.
+public struct NotificationAttachment: Sendable, Hashable, Identifiable {
+    /// The maximum number of attachments of one notification.
+    public static let max = 8
+
+    /// Identifies the attachment in its notification.
+    public let identifier: String
+    /// The format, found in the content of the file.
+    public let type: NotificationAttachmentType
+    /// The size of the file.
+    public let byteCount: Int64
+    /// Whether the notification does not show the image. Defaults to `false`.
+    public var isThumbnailHidden: Bool
+    let digest: AttachmentDigest
+    /// Where the file is on this system; `nil` if it is not here.
+    var path: String?
+    /// Where a small image of the file is; `nil` if there is none.
+    private(set) var thumbnailPath: String?
+
+    /// The identifier.
+    public var id: String { self.identifier }
+
+    /// The file; `nil` if it is on another system. Of a delivered notification, it is the copy of the host daemon:
+    /// read only, and gone when the notification is.
+    public var url: URL? { self.path.map { URL(filePath: $0) } }
+
+    /// Creates an attachment, and reads the file: about 0.1 s for the largest.
+    ///
+    /// - Parameters:
+    ///   - identifier: Identifies the attachment in its notification. Defaults to `nil`: a new identifier. Valid range:
+    ///     1–128 bytes.
+    ///   - url: The file. A URL of another kind is refused: download the file first.
+    ///   - isThumbnailHidden: Whether the notification does not show the image. Defaults to `false`.
+    /// - Throws: ``NotificationError`` with `attachmentInvalid` if the file cannot be read, has another format, is
+    ///   larger than ``NotificationAttachmentType/maxBytes``, or an image of more than 50 million pixels.
+    public init(identifier: String? = nil, url: URL, isThumbnailHidden: Bool = false) throws(NotificationError) {
+        guard url.isFileURL else {
+            throw NotificationError(
+                .attachmentInvalid,
+                "An attachment is a local file. Download it first.",
+                field: "url"
+            )
+        }
+        let identifier = identifier ?? UUID().uuidString.lowercased()
+        try FieldCheck.identifier(identifier, "identifier")
+        let path = url.path(percentEncoded: false)
+        let file = try AttachmentFile(path: path)
+        self.identifier = identifier
+        self.type = file.type
+        self.byteCount = file.byteCount
+        self.digest = file.digest
+        self.isThumbnailHidden = isThumbnailHidden
+        self.path = path
+        // The file of this program is shown as it is.
+        self.thumbnailPath = file.type.kind == .image ? path : nil
+    }
+
+    /// Gives access to the file while the closure runs.
+    ///
+    /// - Parameter body: Receives a file descriptor, open for reading, at the beginning of the file. It is closed
+    ///   afterwards.
+    /// - Returns: What the closure returns.
+    /// - Throws: ``NotificationError`` with `attachmentInvalid` if the file is not on this system any more; what the
+    ///   closure throws.
+    public func withAccess<Result>(_ body: (_ descriptor: CInt) throws -> Result) throws -> Result {
+        guard let path else { throw NotificationError(.attachmentInvalid, "The file is on another system.") }
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            throw NotificationError(
+                .attachmentInvalid,
+                "The file of the attachment cannot be read: \(unsafe String(cString: strerror(errno)))."
+            )
+        }
+        defer { close(descriptor) }
+        return try body(descriptor)
+    }
+
+    /// Where the file is shown as an image.
+    var imagePath: String? { self.isThumbnailHidden ? nil : self.thumbnailPath }
+}
+
+extension NotificationAttachment {
+    /// The attachment without the place of its file, which concerns no other system.
+    var valueSet: ValueSet {
+        var set: ValueSet = [
+            "Id": .string(self.identifier), "Digest": .data(Data(self.digest.bytes)),
+            "Size": .integer(self.byteCount), "Type": .string(self.type.mediaType),
+        ]
+        if self.isThumbnailHidden { set["Hidden"] = true }
+        return set
+    }
+
+    /// - Returns: `nil` for a format of a later version.
+    init?(_ set: ValueSet) throws(NotificationError) {
+        let reader = FieldReader(set)
+        self.identifier = try reader.requiredString("Id")
+        try FieldCheck.identifier(self.identifier, "Id")
+        guard let digest = set["Digest"]?.data.flatMap({ AttachmentDigest($0) }) else {
+            throw NotificationError(.invalidContent, "The value must be the 32 bytes of a SHA-256.", field: "Digest")
+        }
+        let size = try reader.int("Size") ?? 0
+        guard (1...NotificationAttachmentType.maxBytes).contains(Int64(size)) else {
+            throw NotificationError(
+                .attachmentInvalid,
+                "An attachment has from 1 to \(NotificationAttachmentType.maxBytes) bytes.",
+                field: "Size"
+            )
+        }
+        guard let type = NotificationAttachmentType(mediaType: try reader.requiredString("Type")) else { return nil }
+        self.type = type
+        self.digest = digest
+        self.byteCount = Int64(size)
+        self.isThumbnailHidden = try reader.bool("Hidden") ?? false
+        (self.path, self.thumbnailPath) = (nil, nil)
+    }
+
+    /// The same attachment with the file that this system has, whatever the sender states about it.
+    func located(_ file: AttachmentTable.File, in directory: AttachmentDirectory) -> NotificationAttachment {
+        NotificationAttachment(self, file, directory)
+    }
+
+    /// The places of the files, by the identifiers of the attachments: for programs of this system, which may open
+    /// them.
+    static func files(of attachments: [NotificationAttachment]) -> ValueSet {
+        var files: ValueSet = [:]
+        for attachment in attachments { files.put(attachment.path, attachment.identifier) }
+        return files
+    }
+
+    private init(_ other: NotificationAttachment, _ file: AttachmentTable.File, _ directory: AttachmentDirectory) {
+        self.identifier = other.identifier
+        self.digest = other.digest
+        self.isThumbnailHidden = other.isThumbnailHidden
+        self.type = file.type
+        self.byteCount = file.byteCount
+        self.path = directory.path(of: other.digest, file.type)
+        self.thumbnailPath = file.hasThumbnail ? directory.thumbnailPath(of: other.digest) : nil
+    }
+}

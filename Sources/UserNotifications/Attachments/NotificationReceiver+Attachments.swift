@@ -1,0 +1,183 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+internal import ValueSets
+
+/// The files that belong to notifications. They come over streams of their own, before the notification.
+extension NotificationReceiver {
+    /// The time in which a file must arrive.
+    private static let uploadTime = AttachmentTable.waitingTime
+
+    /// A sender is about to send a notification with a file.
+    ///
+    /// - Returns: the ticket of the stream for the file; empty if the file is here already.
+    func attach(
+        _ digest: AttachmentDigest,
+        _ byteCount: Int64,
+        from caller: AppServiceCaller,
+        over connection: AppServiceConnection
+    ) async throws(NotificationError) -> ValueSet {
+        let sender = Self.sender(caller)
+        guard sender.linkedAccountID == nil else {
+            throw NotificationError(.notAuthorized, "Only systems of the same account send attachments.")
+        }
+        try self.checkPermission(of: sender)
+        guard let attachmentDirectory else {
+            throw NotificationError(.attachmentInvalid, "This system keeps no attachments.")
+        }
+        try self.received.admit(sender, self.clock.now)
+        self.collectAttachments()
+        // A file that comes again must not be removed.
+        await self.removingAttachments?.value
+        guard let upload = try self.attachments.begin(digest, byteCount, of: sender.quotaHolder, self.clock.now) else {
+            return [:]
+        }
+        do {
+            try await attachmentDirectory.create()
+            let offer = try connection.offerStream()
+            _ = self.clock.task { await self.receive(upload, offer, attachmentDirectory) }
+            return ["Ticket": offer.ticket]
+        } catch {
+            self.attachments.fail(upload)
+            throw error as? NotificationError ?? NotificationError(.rateLimited, "\(error)")
+        }
+    }
+
+    private func receive(
+        _ upload: AttachmentTable.Upload,
+        _ offer: RemoteSystemStreamOffer,
+        _ directory: AttachmentDirectory
+    ) async {
+        var stream: RemoteSystemStream?
+        let path = directory.incomingPath(upload.number)
+        do {
+            let opened = try await offer.opened()
+            stream = opened
+            let result = await self.clock.first(within: Self.uploadTime) { [imageScaler] in
+                await Self.receive(upload, opened, path, directory, imageScaler)
+            }
+            guard let result else { throw NotificationError(.attachmentInvalid, "The file took too long to arrive.") }
+            let (type, hasThumbnail) = try result.get()
+            self.attachments.finish(upload, type, hasThumbnail: hasThumbnail, self.clock.now)
+            self.setAlarm()
+            try await opened.finish()
+        } catch {
+            self.attachments.fail(upload)
+            let reason = (error as? NotificationError)?.message ?? "\(error)"
+            stream?.abort(reason)
+            await directory.remove([path])
+            self.logger.info("An attachment was not received", metadata: ["reason": "\(reason)"])
+        }
+    }
+
+    /// Receives a file and checks it. What the sender states about it is not believed.
+    private static func receive(
+        _ upload: AttachmentTable.Upload,
+        _ stream: RemoteSystemStream,
+        _ path: String,
+        _ directory: AttachmentDirectory,
+        _ scaler: (any ImageScaler)?
+    ) async -> Result<(NotificationAttachmentType, hasThumbnail: Bool), any Error> {
+        do {
+            try await stream.receive(intoFile: path, maxBytes: upload.byteCount)
+            let file = try await AttachmentFile.read(path: path).get()
+            guard file.digest == upload.digest, file.byteCount == upload.byteCount else {
+                throw NotificationError(.attachmentInvalid, "The file has changed since it was attached.")
+            }
+            let hasThumbnail = try await Self.makeThumbnail(of: file, path, directory, scaler)
+            try await directory.take(path, file.digest, file.type)
+            return .success((file.type, hasThumbnail))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// The maximum number of pixels of an image that a desktop without a scaler gets as it is.
+    private static let maxUnscaledPixels = 1_000_000
+
+    /// A desktop decodes what it shows, and must not do that with everything that other systems send.
+    private static func makeThumbnail(
+        of file: AttachmentFile,
+        _ path: String,
+        _ directory: AttachmentDirectory,
+        _ scaler: (any ImageScaler)?
+    ) async throws(NotificationError) -> Bool {
+        guard file.type.kind == .image, let scaler else { return false }
+        let thumbnail = directory.thumbnailPath(of: file.digest)
+        switch await scaler.scale(path, to: thumbnail) {
+        case .scaled: return true
+        case .damaged:
+            await directory.remove([thumbnail])
+            throw NotificationError(.attachmentInvalid, "The image cannot be decoded.")
+        case .unavailable:
+            guard let pixels = file.pixels, pixels <= Self.maxUnscaledPixels else { return false }
+            return await directory.link(path, as: thumbnail)
+        }
+    }
+
+    /// Gives the attachments of a notification the files that this system has.
+    ///
+    /// - Returns: what was left out of a notification of another system; `nil` for nothing.
+    /// - Throws: ``NotificationError`` if a file is missing for a program of this system, which can send it again.
+    func locateAttachments(
+        of notification: inout RemoteNotification,
+        isLocal: Bool
+    ) throws(NotificationError) -> String? {
+        let attachments = notification.request.content.attachments
+        guard !attachments.isEmpty else { return nil }
+        let located = attachments.compactMap { attachment -> NotificationAttachment? in
+            guard let directory = self.attachmentDirectory, let file = self.attachments.files[attachment.digest] else {
+                return nil
+            }
+            return attachment.located(file, in: directory)
+        }
+        notification.request.content.attachments = located
+        guard located.count < attachments.count else { return nil }
+        let present = Set(located.map(\.identifier))
+        let missing = attachments.map(\.identifier).filter { !present.contains($0) }
+        let text = "The files of these attachments are not here: \(missing.joined(separator: ", "))."
+        guard !isLocal else {
+            throw NotificationError(.attachmentInvalid, "\(text) Send them first.", field: "content.attachments")
+        }
+        return text
+    }
+
+    /// A notification of an earlier process is shown without the files that are lost.
+    func relocateAttachments(of notification: inout RemoteNotification) {
+        guard let reason = try? self.locateAttachments(of: &notification, isLocal: false) else { return }
+        self.logger.warning("Attachments of a notification were lost", metadata: ["reason": "\(reason)"])
+    }
+
+    /// Takes over the files of an earlier process. Called before its notifications are restored.
+    func restoreAttachments() async {
+        for file in await self.attachmentDirectory?.load() ?? [] {
+            self.attachments.restore(file, self.clock.now)
+        }
+    }
+
+    /// Removes the files that no notification needs any more.
+    func collectAttachments() {
+        guard let attachmentDirectory, !self.attachments.isEmpty else { return }
+        var used: [AttachmentDigest: String] = [:]
+        func use(_ notification: RemoteNotification, _ sender: NotificationSender?) {
+            for attachment in notification.request.content.attachments {
+                used[attachment.digest] = sender?.quotaHolder ?? used[attachment.digest] ?? ""
+            }
+        }
+        for entry in self.outbox.all { use(entry.notification, nil) }
+        for entry in self.pending.all { use(entry.notification, entry.sender) }
+        for entry in self.received.all { use(entry.notification, entry.sender) }
+        let over = self.attachments.keep(used, self.clock.now)
+        guard !over.isEmpty else { return }
+        let paths = over.flatMap { digest, file in
+            [attachmentDirectory.path(of: digest, file.type), attachmentDirectory.thumbnailPath(of: digest)]
+        }
+        self.removingAttachments = self.clock.task { [previous = self.removingAttachments] in
+            await previous?.value
+            await attachmentDirectory.remove(paths)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import IntegrationSupport
+import Testing
+
+extension DesktopTests {
+    /// Images, sounds and videos of notifications on real notification servers.
+    @Suite struct Attachments {
+        enum Server: Sendable {
+            case dunst, xfce
+        }
+
+        private static let magenta: (UInt8, UInt8, UInt8) = (255, 0, 200)
+
+        /// Writes a PNG of one colour.
+        private static func image(_ side: Int, to path: String) async throws {
+            let script = """
+                import struct, sys, zlib
+                side, colour = int(sys.argv[1]), bytes([255, 0, 200])
+                def chunk(kind, data):
+                    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+                header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+                rows = zlib.compress((b"\\0" + colour * side) * side)
+                with open(sys.argv[2], "wb") as file:
+                    file.write(b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b""))
+                """
+            try await IntegrationSupport.run(["/usr/bin/python3", "-c", script, "\(side)", path])
+        }
+
+        @Test(arguments: [Server.dunst, .xfce])
+        func `a real server shows the image of a notification, and it is gone with it (N-14, N-25)`(
+            server: Server
+        ) async throws {
+            try await OneDesktop.with { environment in
+                // The system's database of file formats, with which servers recognise images.
+                let environment = environment.merging(["XDG_DATA_DIRS": "/usr/share"]) { $1 }
+                return server == .dunst
+                    ? try await Desktop.startDunst(environment) : try await OneDesktop.startXfce(environment)
+            } _: { desktop in
+                let path = "\(desktop.system.desktop.directory)/the garden.png"
+                // Larger than every screen: the server gets a small one.
+                try await Self.image(4000, to: path)
+                #expect(try desktop.system.desktop.pixels(Self.magenta) == 0)
+                let asking = try desktop.ask(["--title", "The party", "--attach", path])
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                try await desktop.eventually("the picture") {
+                    try desktop.system.desktop.pixels(Self.magenta) > 500
+                }
+                let list = try await desktop.system.command("notifications", "list", "--json")
+                #expect(list.contains(#""type":"image/png""#) && list.contains(#""id":"the garden.png""#), "\(list)")
+                let key = try await desktop.listedKey(of: "The party")
+                _ = try await desktop.system.command("notifications", "answer", key, "dismiss")
+                try await desktop.eventually("the screen is empty") {
+                    try desktop.system.desktop.pixels(Self.magenta) == 0
+                }
+            }
+        }
+
+        @Test func `a sound is opened with the user's application for it, and the notification stays (N-25)`()
+            async throws
+        {
+            try await OneDesktop.with(server: "media") { desktop in
+                let user = desktop.system.desktop
+                try user.install(
+                    "org.example.player",
+                    exec: "\(user.recorder("player")) %f",
+                    "MimeType=audio/mpeg;",
+                    "X-RemoteSystems-NeedsDisplay=false"
+                )
+                try user.write(
+                    "[Default Applications]\naudio/mpeg=org.example.player.desktop\n",
+                    to: "config/mimeapps.list"
+                )
+                // Its name pretends to be another format.
+                let path = "\(user.directory)/song.desktop"
+                try Data("ID3\u{3} music".utf8).write(to: URL(filePath: path))
+                let asking = try desktop.ask(["--title", "The song", "--attach", path])
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                let call = try await desktop.notified("The song")
+                #expect(call.contains("Open sound") && call.contains(#""image": "audio-x-generic""#), "\(call)")
+                desktop.server.send(SIGUSR1)
+                let opened = try #require(try await user.recorded("player").last)
+                #expect(opened.hasSuffix(".mp3"))
+                #expect(FileManager.default.contents(atPath: opened) == Data("ID3\u{3} music".utf8))
+                #expect(try await desktop.system.command("notifications", "list").contains("The song"))
+            }
+        }
+
+        @Test func `an image that no program can decode is left out, and the notification is shown`() async throws {
+            try await OneDesktop.with(server: "plain") { desktop in
+                let path = "\(desktop.system.desktop.directory)/broken.png"
+                try await Self.image(8, to: path)
+                var bytes = try Data(contentsOf: URL(filePath: path))
+                // The size of the only row: nothing of the picture can be read.
+                bytes.replaceSubrange(33..<bytes.endIndex, with: Data(count: 40))
+                try bytes.write(to: URL(filePath: path))
+                let asking = try desktop.ask(["--title", "Deploy?", "--attach", path])
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                let call = try await desktop.notified()
+                #expect(call.contains(#""image": null"#), "\(call)")
+                #expect(
+                    asking.lines.contains { $0.contains("'broken.png' was left out. The image cannot be decoded.") }
+                )
+            }
+        }
+    }
+}

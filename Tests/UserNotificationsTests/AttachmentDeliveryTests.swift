@@ -1,0 +1,207 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+
+@testable import UserNotifications
+
+/// Files that staged systems send with notifications.
+@Suite struct AttachmentDeliveryTests {
+    private typealias Receiving = ReceivingSystem
+
+    /// Files of a sender, and the directory of the receiver.
+    private struct Files {
+        let directory: URL
+        var received: AttachmentDirectory { AttachmentDirectory(path: self.directory.appending(path: "kept").path) }
+
+        var kept: [String] {
+            get throws {
+                let path = self.directory.appending(path: "kept").path
+                return FileManager.default.fileExists(atPath: path)
+                    ? try FileManager.default.contentsOfDirectory(atPath: path).sorted() : []
+            }
+        }
+
+        func file(_ name: String, _ bytes: [UInt8] = TestFile.png()) throws -> URL {
+            let url = self.directory.appending(path: name)
+            try Data(bytes).write(to: url)
+            return url
+        }
+
+        static func with(_ body: (Files) async throws -> Void) async throws {
+            let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: directory) }
+            try await body(Files(directory: directory))
+        }
+    }
+
+    /// Copies an image in place of scaling it.
+    private struct Copier: ImageScaler {
+        var result = ImageScaling.scaled
+
+        func scale(_ path: String, to result: String) async -> ImageScaling {
+            if self.result == .scaled { try? FileManager.default.copyItem(atPath: path, toPath: result) }
+            return self.result
+        }
+    }
+
+    private static func notification(_ attachments: NotificationAttachment...) -> RemoteNotification {
+        var notification = Receiving.question()
+        notification.request.content.attachments = attachments
+        return notification
+    }
+
+    @Test func `an image travels beside the notification, is shown small, and is gone with it (N-14, N-23, N-25)`()
+        async throws
+    {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received, scaler: Copier()) { receiving in
+                let image = TestFile.png(more: 300_000)
+                let url = try files.file("photo", image)
+                let attachment = try NotificationAttachment(identifier: "photo", url: url)
+                // It is far larger than a notification may be.
+                #expect(image.count > NotificationLimits.remotePayloadBytes)
+                let connection = try await receiving.connect()
+                #expect(try await connection.deliver(Self.notification(attachment)) == NotificationDelivery(.shown))
+                // The sender may remove its file now.
+                try FileManager.default.removeItem(at: url)
+                let shown = try #require(receiving.screen.shown.first)
+                let path = try #require(shown.imagePaths.first)
+                #expect(path.hasSuffix(".thumbnail") && shown.imagePaths.count == 1)
+                let kept = try #require(shown.content.attachments.first)
+                #expect(kept.identifier == "photo" && kept.type == .png && kept.byteCount == image.count)
+                try kept.withAccess { descriptor in
+                    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
+                    let bytes = try file.readToEnd()
+                    #expect(bytes == Data(image))
+                }
+                // Only the user reads it, and programs do not change it.
+                let attributes = try FileManager.default.attributesOfItem(atPath: try #require(kept.url).path)
+                #expect(attributes[.posixPermissions] as? Int == 0o400)
+                _ = try await connection.withdraw(["q"])
+                try await receiving.stage.clock.advance(by: AttachmentTable.waitingTime)
+                try await receiving.stage.eventually("the files are removed") { (try? files.kept) == [] }
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a file that the receiver has is not sent again`() async throws {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received) { receiving in
+                let attachment = try NotificationAttachment(url: try files.file("photo"))
+                let connection = try await receiving.connect()
+                _ = try await connection.deliver(Self.notification(attachment))
+                // It could not be sent a second time.
+                try FileManager.default.removeItem(at: try #require(attachment.url))
+                #expect(try await connection.deliver(Self.notification(attachment)) == NotificationDelivery(.shown))
+                #expect(receiving.screen.shown.first?.content.attachments.count == 1)
+                // Nothing scales it here, and a desktop does not decode what comes from other systems.
+                #expect(receiving.screen.shown.first?.imagePaths.isEmpty == true)
+                let count = try files.kept.count
+                #expect(count == 1)
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a bad file of another system is left out, the sender learns why, and the rest is shown (X-50)`()
+        async throws
+    {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received, scaler: Copier(result: .damaged)) { receiving in
+                let broken = try NotificationAttachment(identifier: "broken", url: try files.file("photo"))
+                let url = try files.file("sound", Array("ID3\u{3} the music".utf8))
+                let changed = try NotificationAttachment(identifier: "changed", url: url)
+                try Data("ID3\u{3} the noise".utf8).write(to: url)
+                let longer = try NotificationAttachment(
+                    identifier: "longer",
+                    url: try files.file("longer", Array("ID3\u{3} more".utf8))
+                )
+                try Data("ID3\u{3} more and more".utf8).write(to: files.directory.appending(path: "longer"))
+                let good = try NotificationAttachment(
+                    identifier: "good",
+                    url: try files.file("video", [0, 0, 1, 0xBA, 0x44])
+                )
+                let connection = try await receiving.connect()
+                let delivery = try await connection.deliver(Self.notification(broken, changed, longer, good))
+                #expect(delivery.status == .shown)
+                let reason = try #require(delivery.reason)
+                #expect(reason.contains("'broken' was left out. The image cannot be decoded."), "\(reason)")
+                #expect(reason.contains("'changed' was left out. The file has changed since it was attached."))
+                #expect(reason.contains("'longer' was left out. The receiving system takes at most 9 bytes."))
+                let shown = try #require(receiving.screen.shown.first)
+                #expect(shown.content.title == "Deploy?")
+                #expect(shown.content.attachments.map(\.identifier) == ["good"])
+                let count = try files.kept.count
+                #expect(count == 1)
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a file that its sender cannot read any more is an error before anything is sent`() async throws {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received) { receiving in
+                let attachment = try NotificationAttachment(url: try files.file("photo"))
+                try FileManager.default.removeItem(at: try #require(attachment.url))
+                let connection = try await receiving.connect()
+                let error = await #expect(throws: NotificationError.self) {
+                    try await connection.deliver(Self.notification(attachment))
+                }
+                #expect(error?.code == .attachmentInvalid)
+                #expect(receiving.screen.shown.isEmpty)
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a system that keeps no attachments shows the notification without them`() async throws {
+        try await Files.with { files in
+            try await Receiving.with { receiving in
+                let attachment = try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
+                let connection = try await receiving.connect()
+                let delivery = try await connection.deliver(Self.notification(attachment))
+                #expect(delivery.status == .shown)
+                #expect(delivery.reason == "The attachment 'photo' was left out. This system keeps no attachments.")
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a sender that names files which it has not sent gets none of them shown`() async throws {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received) { receiving in
+                let (sender, attachment) = (
+                    NotificationSender(systemID: "s", application: "a"),
+                    try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
+                )
+                let (reason, located) = try await receiving.receiver.locate(Self.notification(attachment))
+                #expect(reason?.contains("photo") == true && located.request.content.attachments.isEmpty)
+                // A program of this system learns that it has to send it.
+                var message = NotificationMessage.schedule(Self.notification(attachment))
+                message["Trigger"] = ["Milliseconds": 1000]
+                do throws(NotificationError) {
+                    _ = try await receiving.receiver.schedule(message, by: sender)
+                    Issue.record("It was scheduled without its file.")
+                } catch {
+                    #expect(error.code == .attachmentInvalid && error.field == "content.attachments")
+                }
+                #expect(await receiving.receiver.pending.all.isEmpty)
+            }
+        }
+    }
+}
+
+extension NotificationReceiver {
+    /// As for a notification of another system.
+    fileprivate func locate(_ notification: RemoteNotification) throws -> (String?, RemoteNotification) {
+        var notification = notification
+        return (try self.locateAttachments(of: &notification, isLocal: false), notification)
+    }
+}

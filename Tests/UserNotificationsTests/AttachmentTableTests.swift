@@ -1,0 +1,134 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import UserNotifications
+
+@Suite struct AttachmentTableTests {
+    private let now = ContinuousClock.now
+    private var table = AttachmentTable()
+
+    private static func digest(_ number: UInt8) -> AttachmentDigest {
+        guard let digest = AttachmentDigest([UInt8](repeating: number, count: 32)) else {
+            preconditionFailure("32 bytes are a digest")
+        }
+        return digest
+    }
+
+    private mutating func add(_ number: UInt8, bytes: Int64 = 1000, of holder: String = "a") throws {
+        let upload = try #require(try self.table.begin(Self.digest(number), bytes, of: holder, self.now))
+        self.table.finish(upload, .png, self.now)
+    }
+
+    private mutating func refusal(_ number: UInt8, bytes: Int64 = 1000, of holder: String = "a") -> NotificationError? {
+        do throws(NotificationError) {
+            _ = try self.table.begin(Self.digest(number), bytes, of: holder, self.now)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test mutating func `a file that is here is not received again`() throws {
+        try self.add(1)
+        let again = try self.table.begin(Self.digest(1), 1000, of: "b", self.now)
+        #expect(again == nil)
+        #expect(self.table.files.count == 1)
+    }
+
+    @Test mutating func `the size is checked before anything is received (X-50)`() {
+        for bytes in [0, -1, NotificationAttachmentType.maxBytes + 1] {
+            let refusal1 = self.refusal(1, bytes: bytes)
+            #expect(refusal1?.code == .attachmentInvalid)
+        }
+    }
+
+    @Test mutating func `the space of one sender, and of all, is limited`() throws {
+        try self.add(1, bytes: 50_000_000)
+        try self.add(2, bytes: 50_000_000)
+        let own = self.refusal(3, bytes: 50_000_000)
+        #expect(own?.code == .limitExceeded)
+        for number: UInt8 in 4..<12 { try self.add(number, bytes: 50_000_000, of: "\(number / 2)") }
+        let all = self.refusal(20, bytes: 50_000_000, of: "new")
+        #expect(all?.code == .limitExceeded)
+        try self.add(21, bytes: 5_000_000, of: "new")
+    }
+
+    @Test mutating func `the number of small files is limited, too`() throws {
+        for number in 0..<AttachmentTable.maxFilesOfHolder {
+            let bytes = (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 2 * 8)) }
+            let digest = try #require(AttachmentDigest(bytes))
+            let upload = try #require(try self.table.begin(digest, 1, of: "a", self.now))
+            self.table.finish(upload, .png, self.now)
+        }
+        let more = self.refusal(255, bytes: 1)
+        #expect(more?.code == .limitExceeded)
+        let another = self.refusal(255, bytes: 1, of: "b")
+        #expect(another == nil)
+    }
+
+    @Test mutating func `the files that arrive at a time are limited for a sender and in all, also their space`() throws
+    {
+        var uploads: [AttachmentTable.Upload] = []
+        for number in 0..<UInt8(AttachmentTable.maxUploads) {
+            let holder = "\(Int(number) / AttachmentTable.maxUploadsOfHolder)"
+            uploads.append(try #require(try self.table.begin(Self.digest(number), 1000, of: holder, self.now)))
+        }
+        let refusal2 = self.refusal(100, of: "0")
+        #expect(refusal2?.code == .rateLimited)
+        let refusal3 = self.refusal(100, of: "new")
+        #expect(refusal3?.code == .rateLimited)
+        self.table.fail(uploads[0])
+        let refusal4 = self.refusal(100, of: "0")
+        #expect(refusal4 == nil)
+        var other = AttachmentTable()
+        _ = try other.begin(Self.digest(1), 50_000_000, of: "a", self.now)
+        _ = try other.begin(Self.digest(2), 50_000_000, of: "a", self.now)
+        self.table = other
+        let refusal5 = self.refusal(3, bytes: 50_000_000)
+        #expect(refusal5?.code == .limitExceeded)
+    }
+
+    @Test mutating func `a file stays while a notification has it, and ten minutes for one that comes`() throws {
+        try self.add(1)
+        try self.add(2)
+        #expect(self.table.nextExpiration == self.now + AttachmentTable.waitingTime)
+        let later = self.now + AttachmentTable.waitingTime
+        let over6 = self.table.keep([Self.digest(1): "a"], later - .seconds(1))
+        #expect(over6.isEmpty)
+        let over7 = self.table.keep([Self.digest(1): "a"], later)
+        #expect(Array(over7.keys) == [Self.digest(2)])
+        #expect(self.table.nextExpiration == nil && self.table.files.count == 1)
+        // Another sender is about to use it.
+        let announced = try self.table.begin(Self.digest(1), 1000, of: "b", later)
+        #expect(announced == nil)
+        let over8 = self.table.keep([:], later + AttachmentTable.waitingTime - .seconds(1))
+        #expect(over8.isEmpty)
+        let over9 = self.table.keep([:], later + AttachmentTable.waitingTime)
+        #expect(over9.count == 1)
+        #expect(self.table.isEmpty && self.table.nextExpiration == nil)
+    }
+
+    @Test mutating func `after a start, the notifications say who pays for a file`() throws {
+        let file = AttachmentDirectory.File(
+            digest: Self.digest(1),
+            type: .mp4,
+            byteCount: 50_000_000,
+            hasThumbnail: false
+        )
+        self.table.restore(file, self.now)
+        let over10 = self.table.keep([Self.digest(1): "a"], self.now)
+        #expect(over10.isEmpty)
+        try self.add(2, bytes: 50_000_000)
+        let refusal11 = self.refusal(3, bytes: 50_000_000)
+        #expect(refusal11?.code == .limitExceeded)
+        let refusal12 = self.refusal(3, bytes: 50_000_000, of: "b")
+        #expect(refusal12 == nil)
+        // What no notification has is removed at once.
+        var lost = AttachmentTable()
+        lost.restore(file, self.now)
+        let removed = lost.keep([:], self.now)
+        #expect(removed.count == 1)
+    }
+}
