@@ -23,8 +23,9 @@ extension DesktopTests {
                     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
                 header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
                 rows = zlib.compress((b"\\0" + colour * side) * side)
+                parts = chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b"")
                 with open(sys.argv[2], "wb") as file:
-                    file.write(b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b""))
+                    file.write(b"\\x89PNG\\r\\n\\x1a\\n" + b"".join(parts))
                 """
             try await IntegrationSupport.run(["/usr/bin/python3", "-c", script, "\(side)", path])
         }

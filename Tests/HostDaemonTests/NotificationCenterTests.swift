@@ -89,6 +89,48 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `the daemon keeps the file of a scheduled notification, also when it is killed (N-23, N-24)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                let file = URL(filePath: "\(daemon.directory)/song.wav")
+                let bytes = Data("RIFF....WAVEfmt music".utf8)
+                try bytes.write(to: file)
+                var request = Self.request("song", in: 1)
+                request.content.attachments = [try NotificationAttachment(identifier: "song", url: file)]
+                try await daemon.whileRunning { process, _ in
+                    let center = try await Self.center(daemon, "test.player")
+                    try await center.add(request)
+                    await center.close()
+                    process.send(SIGKILL)
+                    _ = try await process.exit()
+                }
+                try FileManager.default.removeItem(at: file)
+                try await daemon.whileRunning { _, _ in
+                    let center = try await Self.center(daemon, "test.player")
+                    let delivered = try await eventually("it is delivered", within: .seconds(60)) {
+                        try await center.deliveredNotifications.first
+                    }
+                    let attachment = try #require(delivered.request.content.attachments.first)
+                    #expect(attachment.identifier == "song" && attachment.type == .wav)
+                    #expect(try Data(contentsOf: try #require(attachment.url)) == bytes)
+                    // What cannot be read is an error, and nothing is scheduled.
+                    try Data("ID3".utf8).write(to: file)
+                    var lost = Self.request("lost", in: 60)
+                    lost.content.attachments = [try NotificationAttachment(url: file)]
+                    try FileManager.default.removeItem(at: file)
+                    do {
+                        try await center.add(lost)
+                        Issue.record("It was added without its file.")
+                    } catch let error as NotificationError {
+                        #expect(error.code == .attachmentInvalid)
+                    }
+                    #expect(try await center.pendingNotifications.isEmpty)
+                    await center.close()
+                }
+            }
+        }
+
         @Test func `an installed application is started for a response, and handles it (N-11, N-49)`() async throws {
             try await Daemon.with { daemon in
                 try daemon.install("test.notified", start: try daemon.exec("test.notified"))

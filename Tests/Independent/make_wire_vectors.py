@@ -996,6 +996,11 @@ def notifications():
         {"Id": "why", "Title": "Wait", "Options": 3, "Text": {"Button": "Send", "Placeholder": "Because"}},
     ]}
     content = {"Title": "Deploy?", "Category": "question"}
+    photo = {"Id": "photo", "Digest": bytes(range(32)), "Size": 10_000_000, "Type": "image/jpeg"}
+
+    def attached(*attachments):
+        return {"Title": "Deploy?", "Attachments": list(attachments)}
+
     return [
         valid("what is required"),
         valid("everything", {"body": "1284 has passed", "level": "time-sensitive", "actions": ["yes", "why"]},
@@ -1009,6 +1014,17 @@ def notifications():
               Payload={"aps": {"alert": {"title": "Deploy?", "body": "1284"}}, "build": 1284}),
         valid("an unknown key", Later={"Version": 2}),
         valid("an unknown level", Content={"Title": "Deploy?", "Level": "deafening"}),
+        valid("attachments", {"attachments": ["photo", "sound"]},
+              Content=attached({**photo, "Hidden": True}, {**photo, "Id": "sound", "Type": "audio/mpeg", "Size": 1})),
+        valid("an attachment of an unknown format", Content=attached({**photo, "Type": "image/jxl"})),
+        refused("an attachment without its digest", "the digest is required",
+                Content=attached({key: value for key, value in photo.items() if key != "Digest"})),
+        refused("a digest of 31 bytes", "32 bytes", Content=attached({**photo, "Digest": bytes(31)})),
+        refused("an empty attachment", "1 to 50000000", Content=attached({**photo, "Size": 0})),
+        refused("a large attachment", "1 to 50000000", Content=attached({**photo, "Size": 50_000_001})),
+        refused("two attachments with one identifier", "each identifier once", Content=attached(photo, photo)),
+        refused("nine attachments", "at most 8",
+                Content=attached(*({**photo, "Id": str(n)} for n in range(9)))),
         refused("no identifier", "the identifier is required", Id=None),
         refused("an empty identifier", "1 to 128 bytes", Id=""),
         refused("a long identifier", "1 to 128 bytes", Id="x" * 129),

@@ -10,7 +10,9 @@ extension SystemTests {
     /// Notifications between real hosts, each with its daemon.
     @Suite struct Notifications {
         @Test(arguments: ["killed", "cut off"])
-        func `what is sent to a machine that is away arrives once when it is back (N-08, X-40)`(how: String)
+        func `what is sent to a machine that is away arrives once when it is back, with its files (N-08, N-14, X-40)`(
+            how: String
+        )
             async throws
         {
             try await SimulatedNetwork.with { network in
@@ -34,8 +36,15 @@ extension SystemTests {
                 }
                 // By its id: the account of the tests has more systems.
                 let id = try #require(try await b.run(["account", "show"]).events.compactMap(\.systemID).first)
+                let sound = Data("ID3\u{3} \(how)".utf8)
+                let path = "\(a.host.directory)/song.mp3"
                 for text in [title("Second"), title("Third")] {
-                    let sent = try await a.run(["notify", id, "--later", "--title", text, "--id", "\(how), q"])
+                    try sound.write(to: URL(filePath: path))
+                    let sent = try await a.run(
+                        ["notify", id, "--later", "--title", text, "--id", "\(how), q", "--attach", path]
+                    )
+                    // The daemon has its own copy.
+                    try FileManager.default.removeItem(atPath: path)
                     let later = sent.lines.filter { $0.contains(#""status":"later""#) }
                     #expect(sent.code == 0 && later.count == 1, "\(sent.lines)")
                 }
@@ -56,6 +65,10 @@ extension SystemTests {
                 _ = try await eventually("nothing waits any more", within: .seconds(60)) {
                     try await a.run(["notifications", "outbox"]).code == 1 ? true : nil
                 }
+                let list = try await b.run(["notifications", "list"])
+                let line = try #require(list.lines.last { $0.contains(title("Third")) })
+                let kept = try #require(line.firstMatch(of: /"path":"([^"]+\.mp3)"/))
+                #expect(FileManager.default.contents(atPath: String(kept.output.1)) == sound)
                 await origin.stop()
                 await target.stop()
             }

@@ -174,6 +174,64 @@ import Testing
         }
     }
 
+    @Test func `a process that starts later has the files, and shows without them what has lost them`() async throws {
+        try await Files.with { files in
+            let store = StepStore()
+            try await Receiving.with(store: store, attachments: files.received, scaler: Copier()) { receiving in
+                let attachment = try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
+                let connection = try await receiving.connect()
+                _ = try await connection.deliver(Self.notification(attachment))
+                await connection.close()
+                // What a process has not received completely, and what has lost its notification.
+                _ = try files.file("kept/incoming-7.12.part")
+                _ = try files.file("kept/\(String(repeating: "0", count: 64)).png")
+                func restart() async throws -> StagedNotificationPresenter {
+                    let screen = StagedNotificationPresenter()
+                    let next = NotificationReceiver(
+                        receiving.stage.configuration,
+                        presenter: screen,
+                        store: store,
+                        attachmentDirectory: files.received
+                    ) { _ in "Server" }
+                    await next.restore(try await store.load())
+                    await next.showRestored()
+                    try await receiving.stage.eventually("it is shown") { screen.shown.count == 1 }
+                    return screen
+                }
+                let shown = try await restart().shown.first
+                #expect(shown?.content.attachments.map(\.identifier) == ["photo"] && shown?.imagePaths.count == 1)
+                try await receiving.stage.eventually("only its files are left") { (try? files.kept.count) == 2 }
+                for name in try files.kept {
+                    try FileManager.default.removeItem(at: files.directory.appending(path: "kept/\(name)"))
+                }
+                let without = try await restart().shown.first
+                #expect(without?.content.title == "Deploy?" && without?.content.attachments.isEmpty == true)
+            }
+        }
+    }
+
+    @Test func `a linked account sends no files, and a sender that the user has denied none either`() async throws {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received) { receiving in
+                let connection = AppServiceConnection(to: NotificationMessage.description)
+                let digest = try NotificationAttachment(url: try files.file("photo")).digest
+                func refusal(_ sender: NotificationSender) async -> NotificationError.Code? {
+                    do throws(NotificationError) {
+                        _ = try await receiving.receiver.attach(digest, 100, from: sender, over: connection)
+                        return nil
+                    } catch {
+                        return error.code
+                    }
+                }
+                let linked = NotificationSender(systemID: "s", application: "a", linkedAccountID: "l")
+                #expect(await refusal(linked) == .notAuthorized)
+                try await receiving.receiver.set(.denied, for: .init(system: "s"))
+                #expect(await refusal(NotificationSender(systemID: "s", application: "a")) == .notAuthorized)
+                #expect(try files.kept.isEmpty)
+            }
+        }
+    }
+
     @Test func `a sender that names files which it has not sent gets none of them shown`() async throws {
         try await Files.with { files in
             try await Receiving.with(attachments: files.received) { receiving in

@@ -24,6 +24,8 @@ import ValueSets
         #expect(read.request.content.interruptionLevel.rawValue == json["level"]?.string)
         let actions = (read.category?.actions ?? []).map(\.identifier.rawValue)
         #expect(actions == json["actions"]?.array?.compactMap(\.string))
+        let attachments = read.request.content.attachments.map(\.identifier)
+        #expect(attachments == json["attachments"]?.array?.compactMap(\.string) ?? [])
         #expect(try RemoteNotification(read.valueSet) == read)
     }
 

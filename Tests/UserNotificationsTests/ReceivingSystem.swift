@@ -51,10 +51,12 @@ struct ReceivingSystem {
     }
 
     /// - Parameters:
+    ///   - store: keeps everything else. Defaults to `nil`: nothing is kept.
     ///   - attachments: keeps the files of attachments. Defaults to `nil`: they are left out.
     ///   - scaler: makes small images. Defaults to `nil`.
     static func with(
         presents: Bool = true,
+        store: (any NotificationStore)? = nil,
         attachments: AttachmentDirectory? = nil,
         scaler: (any ImageScaler)? = nil,
         _ body: (ReceivingSystem) async throws -> Void
@@ -64,6 +66,7 @@ struct ReceivingSystem {
             let receiver = NotificationReceiver(
                 stage.configuration,
                 presenter: presents ? screen : nil,
+                store: store,
                 attachmentDirectory: attachments,
                 imageScaler: scaler
             ) { _ in "Server" }

@@ -23,11 +23,15 @@ public struct ContinuationInputStream: Sendable, AsyncSequence {
 
     /// Receives a file: everything until the other application finishes its output.
     ///
-    /// - Parameter path: the file's path. The complete file appears there at the end, and replaces an existing one.
+    /// - Parameters:
+    ///   - path: the file's path. The complete file appears there at the end, and replaces an existing one.
+    ///   - maxBytes: the maximum number of bytes. Defaults to `nil`: none.
     /// - Returns: the number of bytes received.
-    /// - Throws: the errors of `RemoteSystemStream.receive(intoFile:)`.
+    /// - Throws: the errors of `RemoteSystemStream.receive(intoFile:maxBytes:)`.
     @discardableResult
-    public func receive(intoFile path: String) async throws -> Int64 { try await self.stream.receive(intoFile: path) }
+    public func receive(intoFile path: String, maxBytes: Int64? = nil) async throws -> Int64 {
+        try await self.stream.receive(intoFile: path, maxBytes: maxBytes)
+    }
 }
 
 /// The writing half of a continuation stream: the other application reads it from its input.

@@ -17,10 +17,9 @@ extension NotificationReceiver {
     func attach(
         _ digest: AttachmentDigest,
         _ byteCount: Int64,
-        from caller: AppServiceCaller,
+        from sender: NotificationSender,
         over connection: AppServiceConnection
     ) async throws(NotificationError) -> ValueSet {
-        let sender = Self.sender(caller)
         guard sender.linkedAccountID == nil else {
             throw NotificationError(.notAuthorized, "Only systems of the same account send attachments.")
         }

@@ -108,7 +108,7 @@ struct NotificationService: AppServiceProvider {
                 )
             }
             let size = Int64(try reader.int("Size") ?? 0)
-            return try await self.receiver.attach(digest, size, from: request.caller, over: request.connection)
+            return try await self.receiver.attach(digest, size, from: sender, over: request.connection)
         case NotificationMessage.use:
             guard let key = NotificationState.Key(try reader.requiredString("Key")) else {
                 throw NotificationError(.invalidContent, "The key of the notification is not valid.", field: "Key")

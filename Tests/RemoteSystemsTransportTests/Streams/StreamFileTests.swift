@@ -43,6 +43,38 @@ import Testing
         }
     }
 
+    @Test(arguments: [(size: 600_000, max: 600_000, arrives: true), (600_000, 599_999, false), (1, 0, false)])
+    func `a receiver that limits a file keeps nothing of a larger one, and the sender learns why`(
+        size: Int,
+        max: Int64,
+        arrives: Bool
+    ) async throws {
+        try await Self.withDirectory { directory in
+            let target = directory.appending(path: "target")
+            try await LoopbackHost.with { host in
+                let pair = try await host.streams()
+                async let received = pair.caller.receive(into: target.path, max: max)
+                let sent = await streamError {
+                    try await pair.host.write(ByteBuffer(repeating: 7, count: size))
+                    try await pair.host.finish()
+                    if !arrives { _ = try await pair.host.read() }
+                }
+                if arrives {
+                    #expect(try await received == max && sent == nil)
+                    return
+                }
+                do {
+                    _ = try await received
+                    Issue.record("It was received.")
+                } catch let error as StreamError {
+                    #expect(error.code == .aborted && error.message.contains("more than \(max) bytes"))
+                }
+                #expect(sent?.code == .abortedByPeer && sent?.message.contains("at most \(max) bytes") == true)
+                try await eventually("the file's end") { try Self.names(in: directory).isEmpty }
+            }
+        }
+    }
+
     @Test func `a truncated stream leaves no new file, and keeps an existing one`() async throws {
         try await Self.withDirectory { directory in
             let target = directory.appending(path: "target")
