@@ -64,6 +64,24 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a program that the user opens gets the token for its window, and other actions none (X-59)`()
+            async throws
+        {
+            try await OneDesktop.with(server: "token") { desktop in
+                for (arguments, hasToken) in [([], true), (["--action", "yes=Deploy"], false)] {
+                    let asking = try desktop.ask(["--title", "Deploy?", "--wait", "--json"] + arguments)
+                    let count = desktop.server.lines.count
+                    try await desktop.eventually("a call of Notify") { desktop.server.lines.count > count }
+                    try await desktop.eventually("the answer") {
+                        desktop.server.send(SIGUSR1)
+                        return asking.exitCode != nil
+                    }
+                    let answer = try await asking.allLines().last { $0.contains(#""event":"answer""#) }
+                    #expect(answer?.contains(#""activationToken":"token-1""#) == hasToken, "\(answer ?? "")")
+                }
+            }
+        }
+
         @Test func `a server without capabilities shows the title with the sender, and no button (X-73)`() async throws
         {
             try await OneDesktop.with(server: "bare") { desktop in

@@ -36,6 +36,19 @@ import ValueSets
         }
     }
 
+    @Test("A program of another system gets no token for windows of this one")
+    func withoutToken() async throws {
+        try await Receiving.with { receiving in
+            let connection = try await receiving.connect()
+            _ = try await connection.deliver(Receiving.question())
+            let key = try #require(receiving.screen.shown.first?.identifier)
+            receiving.screen.choose(on: key, activationToken: "token-1")
+            let response = await connection.responses.first { _ in true }
+            #expect(response?.actionIdentifier == .default && response?.activationToken == nil)
+            await connection.close()
+        }
+    }
+
     @Test("The same identifier replaces, and the sender withdraws (X-55)")
     func replacedAndWithdrawn() async throws {
         try await Receiving.with { receiving in

@@ -57,6 +57,27 @@ import UserNotifications
         #expect(try await center.deliveredNotifications.isEmpty)
     }
 
+    @Test("A click and an action of the foreground come with the token for a window, other actions without (X-59)")
+    func tokens() async throws {
+        let (center, desktop) = try await Self.staged()
+        let category = NotificationCategory(
+            identifier: "event-invite",
+            actions: [
+                NotificationAction(identifier: "accept", title: "Accept"),
+                NotificationAction(identifier: "show", title: "Show", options: .foreground),
+            ]
+        )
+        try await center.setNotificationCategories([category])
+        var responses = center.responses.makeAsyncIterator()
+        for (action, hasToken) in [("default", true), ("show", true), ("accept", false)] {
+            try await center.add(Self.request(action))
+            desktop.choose(NotificationActionIdentifier(action), on: action, activationToken: "token-1")
+            let response = try #require(await responses.next())
+            #expect(response.actionIdentifier.rawValue == action)
+            #expect(response.activationToken == (hasToken ? "token-1" : nil))
+        }
+    }
+
     @Test("An unknown category is an error that names it, and nothing is shown (N-29)")
     func unknownCategory() async throws {
         let (center, desktop) = try await Self.staged()

@@ -102,7 +102,9 @@ package enum DesktopNotificationEvent: Sendable, Hashable {
     /// The server was asked to show the notification, and did not. It is tried again when something changes.
     case notShown(DesktopNotification, reason: String)
     /// The user has chosen an action of a notification.
-    case activated(DesktopNotification, action: String)
+    ///
+    /// - Parameter token: with which a program may raise its window; `nil` if the server gave none.
+    case activated(DesktopNotification, action: String, token: String? = nil)
     /// The user has typed a text for an action of a notification.
     case replied(DesktopNotification, action: String, text: String)
     /// The server does not show the notification any more. It is not shown again unless its content changes.

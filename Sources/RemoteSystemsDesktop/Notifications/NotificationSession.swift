@@ -27,6 +27,8 @@ final class NotificationSession: Sendable {
         var unanswered = 0
         /// The number of servers so far. A response of an earlier one does not count.
         var servers = 0
+        /// The last token with which a window may be raised, and its notification. It precedes the user's action.
+        var token: (id: UInt32, text: String)?
         var locks = ScreenLocks()
         /// Whether it is known whether the session is locked. Nothing is shown before.
         var knowsLock = false
@@ -45,6 +47,7 @@ final class NotificationSession: Sendable {
     static let name = "org.freedesktop.Notifications"
     /// The reason of a notification that the user has closed.
     private static let dismissed: UInt32 = 2
+    private static let maxTokenBytes = 512
 
     let events: AsyncStream<DesktopNotificationEvent>.Continuation
     let logger: Logger
@@ -115,11 +118,19 @@ final class NotificationSession: Sendable {
 
     private func received(_ signal: BusSignal) {
         switch (signal.interface, signal.member) {
-        case (Self.name, "ActionInvoked"):
+        case (Self.name, "ActivationToken"):
             guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
-                let content = self.state.withLock({ $0.table.activated(id, action: signal.text) })
+                (1...Self.maxTokenBytes).contains(signal.text.utf8.count)
             else { return }
-            self.events.yield(.activated(content, action: signal.text))
+            self.state.withLock { $0.token = (id, signal.text) }
+        case (Self.name, "ActionInvoked"):
+            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number else { return }
+            let (content, token) = self.state.withLock { state in
+                defer { state.token = nil }
+                return (state.table.activated(id, action: signal.text), state.token)
+            }
+            guard let content else { return }
+            self.events.yield(.activated(content, action: signal.text, token: token?.id == id ? token?.text : nil))
         case (Self.name, "NotificationReplied"):
             guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
                 let (content, action) = self.state.withLock({ $0.table.replied(id) })

@@ -69,7 +69,7 @@ package actor OfferPresenter: Service {
                 case .locked(let isLocked):
                     self.notifications.lock(isLocked)
                     self.show()
-                case .activated(let notification, let action):
+                case .activated(let notification, let action, _):
                     let key = notification.key
                     // The user has read the present text, and not an earlier one.
                     guard self.notifications.notifications.contains(notification),

@@ -184,8 +184,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
             self.ended(notification, nil)
         case .notShown(let notification, let reason):
             self.ended(notification, "No notification server shows it: \(reason)")
-        case .activated(let notification, let action):
-            self.chosen(notification, action, text: nil)
+        case .activated(let notification, let action, let token):
+            self.chosen(notification, action, text: nil, token)
         case .replied(let notification, let action, let text):
             self.chosen(notification, action, text: text)
         case .closed(let notification, let byUser):
@@ -209,7 +209,12 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
 
     private var isLocked: Bool { self.state.withLock { $0.isLocked } ?? true }
 
-    private func chosen(_ notification: DesktopNotification, _ action: String, text: String?) {
+    private func chosen(
+        _ notification: DesktopNotification,
+        _ action: String,
+        text: String?,
+        _ token: String? = nil
+    ) {
         // On a locked screen, everyone who passes by could choose. A choice that concerns an older content is none of
         // the newer one, which is shown next.
         let (isCurrent, shown) = self.state.withLock { state in
@@ -221,7 +226,12 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
         guard isCurrent else { return }
         if action == DesktopNotification.mediaKey, let media = shown?.media { return self.open(media) }
         self.feed.yield(
-            .activated(identifier: notification.key, action: NotificationActionIdentifier(action), text: text)
+            .activated(
+                identifier: notification.key,
+                action: NotificationActionIdentifier(action),
+                text: text,
+                activationToken: token
+            )
         )
     }
 }

@@ -69,8 +69,16 @@ public final class StagedNotificationPresenter: NotificationPresenter {
     ///   - action: The action. Defaults to `default`: the notification itself.
     ///   - identifier: The identifier of the shown notification.
     ///   - text: The text that the user enters. Defaults to `nil`.
-    public func choose(_ action: NotificationActionIdentifier = .default, on identifier: String, text: String? = nil) {
-        self.feed.yield(.activated(identifier: identifier, action: action, text: text))
+    ///   - activationToken: The token with which a window may be raised. Defaults to `nil`: the server sends none.
+    public func choose(
+        _ action: NotificationActionIdentifier = .default,
+        on identifier: String,
+        text: String? = nil,
+        activationToken: String? = nil
+    ) {
+        self.feed.yield(
+            .activated(identifier: identifier, action: action, text: text, activationToken: activationToken)
+        )
     }
 
     /// A notification leaves the screen.

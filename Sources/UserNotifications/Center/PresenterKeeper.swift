@@ -205,14 +205,14 @@ actor PresenterKeeper: NotificationKeeper {
 
     private func received(_ event: NotificationPresenterEvent) async {
         switch event {
-        case .activated(let identifier, let action, let text, _):
+        case .activated(let identifier, let action, let text, let token):
             guard let index = self.shown.firstIndex(where: { $0.request.identifier == identifier }) else { return }
             let notification = self.shown[index]
             let known = notification.category?.actions.first { $0.identifier == action }
             guard action == .default || known != nil else { return }
             // Each notification is responded to once.
             self.shown.remove(at: index)
-            await self.respond(notification, action, known?.textInput == nil ? nil : text)
+            await self.respond(notification, action, known?.textInput == nil ? nil : text, token)
             await self.close(notification)
         case .closed(let identifier, .dismissed):
             guard let index = self.shown.firstIndex(where: { $0.request.identifier == identifier }) else { return }
@@ -226,14 +226,16 @@ actor PresenterKeeper: NotificationKeeper {
     private func respond(
         _ notification: DeliveredNotification,
         _ action: NotificationActionIdentifier,
-        _ text: String?
+        _ text: String?,
+        _ token: String? = nil
     ) async {
-        let response = NotificationResponse(
+        var response = NotificationResponse(
             id: UUID().uuidString.lowercased(),
             requestIdentifier: notification.request.identifier,
             actionIdentifier: action,
             userText: text
         )
+        if NotificationResponse.isForeground(action, of: notification.category) { response.activationToken = token }
         guard let delegate = self.owner.delegate, await delegate.handle(response) else {
             self.logger?.warning(
                 "A response was dropped: too many wait for the application",

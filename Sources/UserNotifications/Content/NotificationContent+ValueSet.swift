@@ -142,6 +142,7 @@ extension NotificationResponse {
         if let userText { set["Text"] = .string(userText) }
         set.put(self.systemID, "SystemId")
         set.put(self.systemName, "SystemName")
+        set.put(self.activationToken, "ActivationToken")
         return set
     }
 
@@ -159,6 +160,7 @@ extension NotificationResponse {
         )
         self.systemID = try reader.string("SystemId")
         self.systemName = try reader.string("SystemName")
+        self.activationToken = try reader.string("ActivationToken")
         try self.validate()
     }
 }

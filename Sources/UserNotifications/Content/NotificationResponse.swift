@@ -15,6 +15,11 @@ public struct NotificationResponse: Sendable, Hashable {
     public var systemID: String?
     /// The name of the system on which the user responded; `nil` for this system.
     public var systemName: String?
+    /// The token with which the application may raise its window at once (xdg-activation): set it as
+    /// `XDG_ACTIVATION_TOKEN`, or give it to the toolkit. `nil` if the user responded on another system or long ago, to
+    /// an action without ``NotificationAction/Options/foreground``, or on a desktop that gives none. A click on the
+    /// notification itself counts as an action of the foreground.
+    public var activationToken: String?
 
     /// Creates a response.
     ///
@@ -35,6 +40,13 @@ public struct NotificationResponse: Sendable, Hashable {
         self.userText = userText
         self.systemID = nil
         self.systemName = nil
+        self.activationToken = nil
+    }
+
+    /// Whether the application may come to the foreground for an action.
+    static func isForeground(_ action: NotificationActionIdentifier, of category: NotificationCategory?) -> Bool {
+        let known = category?.actions.first { $0.identifier == action }
+        return action == .default || known?.options.contains(.foreground) == true
     }
 
     /// Checks every field against its limit.
@@ -46,6 +58,9 @@ public struct NotificationResponse: Sendable, Hashable {
         try FieldCheck.identifier(self.actionIdentifier.rawValue, "actionIdentifier")
         if let userText { try FieldCheck.text(userText, "userText", max: NotificationLimits.userTextBytes) }
         if let systemID { try FieldCheck.identifier(systemID, "systemID") }
+        if let activationToken {
+            try FieldCheck.text(activationToken, "activationToken", max: NotificationLimits.titleBytes)
+        }
         if let systemName { try FieldCheck.text(systemName, "systemName", max: NotificationLimits.titleBytes) }
     }
 }

@@ -10,7 +10,8 @@ extension NotificationReceiver {
     func responded(
         _ entry: ReceivedNotifications.Entry,
         _ action: NotificationActionIdentifier,
-        _ text: String?
+        _ text: String?,
+        activationToken: String? = nil
     ) async {
         let end: NotificationEnd = action == .dismiss ? .dismissed : .answered
         guard !entry.notification.isOneWay else {
@@ -25,7 +26,12 @@ extension NotificationReceiver {
             userText: text
         )
         let date = self.clock.date
-        self.routing.add(response, to: entry.sender, at: date, link: entry.link)
+        var routed = response
+        // It is valid for a moment only, so it is not stored.
+        if entry.sender.isLocal, NotificationResponse.isForeground(action, of: entry.notification.category) {
+            routed.activationToken = activationToken
+        }
+        self.routing.add(routed, to: entry.sender, at: date, link: entry.link)
         // Together, so that an answer is neither lost nor asked for again.
         await self.commitOrLog { () throws(NotificationError) in
             [.put(try NotificationRecord(response, to: entry.sender, date: date))]

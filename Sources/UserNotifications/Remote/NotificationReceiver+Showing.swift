@@ -109,11 +109,11 @@ extension NotificationReceiver {
 
     func received(_ event: NotificationPresenterEvent) async {
         switch event {
-        case .activated(let key, let action, let text, _):
+        case .activated(let key, let action, let text, let token):
             // The user has seen another text, and is asked again.
             guard self.received.isPresented(key) else { return }
             do throws(NotificationError) {
-                let entry = try await self.answer(key, action, text: text)
+                let entry = try await self.answer(key, action, text: text, activationToken: token)
                 // What the user does next is read meanwhile.
                 _ = self.clock.task { await self.close(entry) }
             } catch {

@@ -288,11 +288,13 @@ package actor NotificationReceiver: Service {
 
     /// Takes over a response of the user.
     ///
+    /// - Parameter activationToken: with which the application may raise its window. Defaults to `nil`: none.
     /// - Returns: its notification, which is gone and may still be on the screen.
     func answer(
         _ key: String,
         _ action: NotificationActionIdentifier,
-        text: String?
+        text: String?,
+        activationToken: String? = nil
     ) async throws(NotificationError) -> ReceivedNotifications.Entry {
         let checked = try self.received.check(key, action, text: text)
         if !checked.notification.isOneWay { try self.routing.checkRoom(for: checked.sender, link: checked.link) }
@@ -300,7 +302,7 @@ package actor NotificationReceiver: Service {
         self.setAlarm()
         let end: NotificationEnd = action == .dismiss ? .dismissed : .answered
         self.report(end.rawValue, entry)
-        await self.responded(entry, action, text)
+        await self.responded(entry, action, text, activationToken: activationToken)
         return entry
     }
 

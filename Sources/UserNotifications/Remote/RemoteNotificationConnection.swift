@@ -68,6 +68,7 @@ public final class RemoteNotificationConnection: Sendable {
                 // The certificate proves the system, not the message.
                 response.systemID = "\(request.caller.systemID)"
                 response.systemName = systemName
+                if !request.caller.isLocal { response.activationToken = nil }
                 let isTaken = handled.withLock { [response] handled in
                     guard !handled.contains(response.id) else { return true }
                     guard case .enqueued = feed.yield(response) else { return false }

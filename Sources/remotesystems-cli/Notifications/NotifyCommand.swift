@@ -208,6 +208,8 @@ struct NotifyAnswerOutput: Encodable {
     var text: String?
     var systemID: String?
     var system: String?
+    /// With which a script may raise a window on this system.
+    var activationToken: String?
     /// Why there is no answer: `timedOut`, `expired` or `notKept`.
     var reason: String?
 
@@ -218,5 +220,6 @@ struct NotifyAnswerOutput: Encodable {
         self.text = response?.userText
         self.systemID = response?.systemID
         self.system = response?.systemName
+        self.activationToken = response?.activationToken
     }
 }

@@ -19,6 +19,7 @@ KIND  reply  has text fields, as Plasma does
       click  reports a click on a notification that is replaced, just before it replaces that one
       crash  ends at the first Notify
       media  opens the attachment of a notification when its user acts
+      token  gives a token for windows before it reports an action
       lie    also reports actions, closings and texts of numbers that it never gave
 """
 
@@ -99,6 +100,8 @@ def act():
     elif "inline-reply" in last["actions"]:
         emit("NotificationReplied", "(us)", last["id"], "Because")
     else:
+        if kind == "token":
+            emit("ActivationToken", "(us)", last["id"], "token-1")
         emit("ActionInvoked", "(us)", last["id"], last["actions"][0])
     return True
 
