@@ -64,7 +64,8 @@ extension DesktopTests {
             }
         }
 
-        @Test func `a program that the user opens gets the token for its window, and other actions none (X-59)`()
+        @Test
+        func `the server gets the sender's desktop entry, and a token for its window comes back (X-59, X-74, X-75)`()
             async throws
         {
             try await OneDesktop.with(server: "token") { desktop in
@@ -72,6 +73,8 @@ extension DesktopTests {
                     let asking = try desktop.ask(["--title", "Deploy?", "--wait", "--json"] + arguments)
                     let count = desktop.server.lines.count
                     try await desktop.eventually("a call of Notify") { desktop.server.lines.count > count }
+                    let call = try #require(desktop.server.lines.last)
+                    #expect(call.contains(#""entry": "remote-systems.command.notify""#), "\(call)")
                     try await desktop.eventually("the answer") {
                         desktop.server.send(SIGUSR1)
                         return asking.exitCode != nil

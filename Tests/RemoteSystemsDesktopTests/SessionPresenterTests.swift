@@ -40,6 +40,18 @@ import UserNotifications
         #expect(shown.markupBody(showsAll: true).contains("&lt;b&gt;"))
     }
 
+    @Test func `a program of another system does not get the icon of one that is installed here (X-74)`() {
+        var notification = PresentedNotification(
+            identifier: "1",
+            content: NotificationContent(title: "Lunch"),
+            applicationName: "Calendar"
+        )
+        notification.desktopEntry = "com.example.calendar"
+        #expect(DesktopNotification(notification, isLocked: false).desktopEntry == "com.example.calendar")
+        notification.systemName = "Server"
+        #expect(DesktopNotification(notification, isLocked: false).desktopEntry == nil)
+    }
+
     @Test func `one system cannot fill the screen`() {
         func arrived(_ number: Int, from system: String) -> PresentedNotification {
             var arrived = PresentedNotification(

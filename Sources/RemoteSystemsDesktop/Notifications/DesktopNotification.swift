@@ -57,6 +57,8 @@ package struct DesktopNotification: Sendable, Hashable {
     package var imagePath: String?
     /// The icon of the icon theme that is shown without an image; `nil` for none.
     package var iconName: String?
+    /// The id of the desktop entry of the sender, for its icon and the server's settings; `nil` for another system's.
+    package var desktopEntry: String?
     /// The sender. It is the last line, and part of the summary where the server shows no body.
     package var source: String?
     /// How the user can respond where the server cannot show every action. It is added to the body then.

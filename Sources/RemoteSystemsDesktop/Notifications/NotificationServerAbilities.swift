@@ -58,6 +58,7 @@ extension DesktopNotification {
         } else if let soundName, abilities.playsSounds {
             hints.append(("sound-name", .string(soundName)))
         }
+        if let desktopEntry { hints.append(("desktop-entry", .string(desktopEntry))) }
         if let imagePath {
             hints.append(("image-path", .string(URL(filePath: imagePath, directoryHint: .notDirectory).absoluteString)))
         } else if let iconName {

@@ -261,6 +261,7 @@ extension DesktopNotification {
         )
         self.soundName = Self.soundName(content.sound)
         self.imagePath = notification.imagePaths.first
+        self.desktopEntry = notification.systemName == nil ? notification.desktopEntry : nil
         // Always the last line, so that no text can pretend to be from another system.
         let application = Self.line(notification.applicationName, max: 60)
         self.source = [application, system].compactMap(\.self).joined(separator: " on ")

@@ -43,7 +43,12 @@ struct ReceivedNotifications {
                 applicationName: self.notification.applicationName ?? self.sender.application,
                 systemName: self.systemName
             )
-            if self.systemName != nil { presented.systemID = self.sender.systemID }
+            if self.systemName != nil {
+                presented.systemID = self.sender.systemID
+            } else {
+                // The id of an application is that of its desktop entry, if it has one.
+                presented.desktopEntry = self.sender.application
+            }
             presented.imagePaths = self.notification.request.content.attachments.compactMap(\.imagePath)
             return presented
         }

@@ -64,6 +64,7 @@ def called(_bus, _sender, _path, _interface, method, parameters, invocation):
         sound = None if values[6].get("suppress-sound") else values[6].get("sound-name", "unnamed")
         call = {"notify": values[3], "body": values[4], "actions": values[5], "sound": sound}
         call["image"] = values[6].get("image-path")
+        call["entry"] = values[6].get("desktop-entry")
         print(json.dumps(call), flush=True)
         if kind == "crash":
             os._exit(1)
