@@ -11,6 +11,7 @@ import UserNotifications
     /// Runs `body` with a directory, and a program in place of the thumbnailer.
     private static func with(
         _ script: String,
+        maxTime: Duration = .seconds(60),
         _ body: (URL, DesktopImageScaler) async throws -> Void
     ) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
@@ -20,7 +21,7 @@ import UserNotifications
         try "#!/bin/sh\n\(script)\n".write(to: program, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
         let environment = ["PATH": "/usr/bin:/bin", "SECRET": "s"]
-        try await body(directory, DesktopImageScaler(environment: environment, program: program.path))
+        try await body(directory, DesktopImageScaler(environment: environment, program: program.path, maxTime: maxTime))
     }
 
     @Test func `a program gets the image, the size, and nothing of this process`() async throws {
@@ -40,7 +41,7 @@ import UserNotifications
     }
 
     @Test func `a program that never ends is ended, with its children`() async throws {
-        try await Self.with("sleep 600 & sleep 600") { directory, scaler in
+        try await Self.with("sleep 600 & sleep 600", maxTime: .seconds(1)) { directory, scaler in
             #expect(await scaler.scale("/image.png", to: directory.appending(path: "result").path) == .damaged)
         }
     }

@@ -16,14 +16,19 @@ import Testing
         return digest
     }
 
+    private static func holder(_ name: String) -> AttachmentTable.Holder {
+        let isLocal = name.hasPrefix("local")
+        return AttachmentTable.Holder(NotificationSender(systemID: name, application: name, isLocal: isLocal))
+    }
+
     private mutating func add(_ number: UInt8, bytes: Int64 = 1000, of holder: String = "a") throws {
-        let upload = try #require(try self.table.begin(Self.digest(number), bytes, of: holder, self.now))
+        let upload = try #require(try self.table.begin(Self.digest(number), bytes, of: Self.holder(holder), self.now))
         self.table.finish(upload, .png, self.now)
     }
 
     private mutating func refusal(_ number: UInt8, bytes: Int64 = 1000, of holder: String = "a") -> NotificationError? {
         do throws(NotificationError) {
-            _ = try self.table.begin(Self.digest(number), bytes, of: holder, self.now)
+            _ = try self.table.begin(Self.digest(number), bytes, of: Self.holder(holder), self.now)
             return nil
         } catch {
             return error
@@ -32,7 +37,7 @@ import Testing
 
     @Test mutating func `a file that is here is not received again`() throws {
         try self.add(1)
-        let again = try self.table.begin(Self.digest(1), 1000, of: "b", self.now)
+        let again = try self.table.begin(Self.digest(1), 1000, of: Self.holder("b"), self.now)
         #expect(again == nil)
         #expect(self.table.files.count == 1)
     }
@@ -53,13 +58,15 @@ import Testing
         let all = self.refusal(20, bytes: 50_000_000, of: "new")
         #expect(all?.code == .limitExceeded)
         try self.add(21, bytes: 5_000_000, of: "new")
+        // Other systems take no space from the programs of this one.
+        try self.add(22, bytes: 50_000_000, of: "local calendar")
     }
 
     @Test mutating func `the number of small files is limited, too`() throws {
         for number in 0..<AttachmentTable.maxFilesOfHolder {
             let bytes = (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 2 * 8)) }
             let digest = try #require(AttachmentDigest(bytes))
-            let upload = try #require(try self.table.begin(digest, 1, of: "a", self.now))
+            let upload = try #require(try self.table.begin(digest, 1, of: Self.holder("a"), self.now))
             self.table.finish(upload, .png, self.now)
         }
         let more = self.refusal(255, bytes: 1)
@@ -73,7 +80,9 @@ import Testing
         var uploads: [AttachmentTable.Upload] = []
         for number in 0..<UInt8(AttachmentTable.maxUploads) {
             let holder = "\(Int(number) / AttachmentTable.maxUploadsOfHolder)"
-            uploads.append(try #require(try self.table.begin(Self.digest(number), 1000, of: holder, self.now)))
+            uploads.append(
+                try #require(try self.table.begin(Self.digest(number), 1000, of: Self.holder(holder), self.now))
+            )
         }
         let refusal2 = self.refusal(100, of: "0")
         #expect(refusal2?.code == .rateLimited)
@@ -83,8 +92,8 @@ import Testing
         let refusal4 = self.refusal(100, of: "0")
         #expect(refusal4 == nil)
         var other = AttachmentTable()
-        _ = try other.begin(Self.digest(1), 50_000_000, of: "a", self.now)
-        _ = try other.begin(Self.digest(2), 50_000_000, of: "a", self.now)
+        _ = try other.begin(Self.digest(1), 50_000_000, of: Self.holder("a"), self.now)
+        _ = try other.begin(Self.digest(2), 50_000_000, of: Self.holder("a"), self.now)
         self.table = other
         let refusal5 = self.refusal(3, bytes: 50_000_000)
         #expect(refusal5?.code == .limitExceeded)
@@ -95,13 +104,13 @@ import Testing
         try self.add(2)
         #expect(self.table.nextExpiration == self.now + AttachmentTable.waitingTime)
         let later = self.now + AttachmentTable.waitingTime
-        let over6 = self.table.keep([Self.digest(1): "a"], later - .seconds(1))
+        let over6 = self.table.keep([Self.digest(1): Self.holder("a")], later - .seconds(1))
         #expect(over6.isEmpty)
-        let over7 = self.table.keep([Self.digest(1): "a"], later)
+        let over7 = self.table.keep([Self.digest(1): Self.holder("a")], later)
         #expect(Array(over7.keys) == [Self.digest(2)])
         #expect(self.table.nextExpiration == nil && self.table.files.count == 1)
         // Another sender is about to use it.
-        let announced = try self.table.begin(Self.digest(1), 1000, of: "b", later)
+        let announced = try self.table.begin(Self.digest(1), 1000, of: Self.holder("b"), later)
         #expect(announced == nil)
         let over8 = self.table.keep([:], later + AttachmentTable.waitingTime - .seconds(1))
         #expect(over8.isEmpty)
@@ -118,7 +127,7 @@ import Testing
             hasThumbnail: false
         )
         self.table.restore(file, self.now)
-        let over10 = self.table.keep([Self.digest(1): "a"], self.now)
+        let over10 = self.table.keep([Self.digest(1): Self.holder("a")], self.now)
         #expect(over10.isEmpty)
         try self.add(2, bytes: 50_000_000)
         let refusal11 = self.refusal(3, bytes: 50_000_000)

@@ -11,32 +11,40 @@ package struct DesktopImageScaler: ImageScaler {
     private static let pixels = 256
     /// The address space of the process: an image of 50 million pixels, twice.
     private static let maxMemory = 1 << 30
-    private static let maxTime = Duration.seconds(5)
+    private static let maxProcessorSeconds = 5
     private static let maxResultBytes = 4 << 20
 
     private let program: String
+    private let maxTime: Duration
     private let environment: [String: String]
 
     /// - Parameters:
     ///   - environment: the environment of this process.
     ///   - program: the thumbnailer. Defaults to that of gdk-pixbuf.
-    package init(environment: [String: String], program: String = "gdk-pixbuf-thumbnailer") {
+    ///   - maxTime: the time after which a program is ended that waits. Longer than its processor time, for a busy
+    ///     machine. Defaults to 30 s.
+    package init(
+        environment: [String: String],
+        program: String = "gdk-pixbuf-thumbnailer",
+        maxTime: Duration = .seconds(30)
+    ) {
         // No key, address or token of this process concerns a decoder.
         self.environment = environment.filter { ["PATH", "HOME", "LANG"].contains($0.key) }
         self.program = program
+        self.maxTime = maxTime
     }
 
     package func scale(_ path: String, to result: String) async -> ImageScaling {
         let limits = [
-            "--as=\(Self.maxMemory)", "--cpu=\(Self.maxTime.components.seconds)", "--fsize=\(Self.maxResultBytes)",
+            "--as=\(Self.maxMemory)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxResultBytes)",
             "--core=0",
         ]
         let arguments = ["prlimit"] + limits + ["--", self.program, "-s", "\(Self.pixels)", path, result]
         guard let process = try? DetachedProgram(arguments, environment: self.environment).start() else {
             return .unavailable
         }
-        let killing = Task {
-            guard (try? await Task.sleep(for: Self.maxTime)) != nil else { return }
+        let killing = Task { [maxTime] in
+            guard (try? await Task.sleep(for: maxTime)) != nil else { return }
             process.signal(SIGKILL)
         }
         defer { killing.cancel() }

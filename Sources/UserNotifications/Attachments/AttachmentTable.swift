@@ -7,13 +7,23 @@
 struct AttachmentTable {
     typealias Instant = ContinuousClock.Instant
 
+    /// Who pays for the space of a file.
+    struct Holder: Hashable {
+        /// ``NotificationSender/quotaHolder``.
+        var name: String
+        /// Whether it is a program of this system. Other systems take no space from those.
+        var isLocal: Bool
+
+        init(_ sender: NotificationSender) { (self.name, self.isLocal) = (sender.quotaHolder, sender.isLocal) }
+    }
+
     struct File: Hashable {
         var type: NotificationAttachmentType
         var byteCount: Int64
         /// Whether a small image for the desktop lies beside it.
         var hasThumbnail: Bool
-        /// Who pays for the space (``NotificationSender/quotaHolder``); `nil` until that is known again after a start.
-        var holder: String?
+        /// `nil` until it is known again after a start.
+        var holder: Holder?
         /// Until when it is kept without a notification.
         var expires: Instant
     }
@@ -23,14 +33,15 @@ struct AttachmentTable {
         var number: UInt64
         var digest: AttachmentDigest
         var byteCount: Int64
-        var holder: String
+        var holder: Holder
     }
 
-    /// The space of all attachments, and of those of one system or local application, in bytes.
+    /// The space of the attachments of all other systems, and of those of one, in bytes. As much more is for all
+    /// programs of this system, and for each of them.
     static let (maxBytes, maxBytesOfHolder): (Int64, Int64) = (512_000_000, 128_000_000)
-    /// The maximum number of files, in all and of one system or local application.
+    /// The maximum number of files, counted in the same way.
     static let (maxFiles, maxFilesOfHolder) = (8192, 1024)
-    /// The maximum number of files that are received at a time, in all and from one system or local application.
+    /// The maximum number of files that are received at a time, counted in the same way.
     static let (maxUploads, maxUploadsOfHolder) = (16, 4)
     /// The time for which a file waits for its notification.
     static let waitingTime = Duration.seconds(600)
@@ -49,7 +60,7 @@ struct AttachmentTable {
     mutating func begin(
         _ digest: AttachmentDigest,
         _ byteCount: Int64,
-        of holder: String,
+        of holder: Holder,
         _ now: Instant
     ) throws(NotificationError) -> Upload? {
         if let file = self.files[digest] {
@@ -63,18 +74,21 @@ struct AttachmentTable {
                 field: "Size"
             )
         }
-        guard self.uploads.values.count(where: { $0.holder == holder }) < Self.maxUploadsOfHolder,
-            self.uploads.count < Self.maxUploads
+        let uploads = self.uploads.values.filter { $0.holder.isLocal == holder.isLocal }
+        guard uploads.count < Self.maxUploads,
+            uploads.count(where: { $0.holder == holder }) < Self.maxUploadsOfHolder
         else {
             throw NotificationError(.rateLimited, "Too many attachments are received now. Try again in a moment.")
         }
-        let (own, all) = (self.sizes(of: holder), self.sizes(of: nil))
+        let own = self.sizes { $0 == holder }
+        // What no notification has claimed since the start counts for both.
+        let all = self.sizes { $0.map { $0.isLocal == holder.isLocal } ?? true }
         guard own.count < Self.maxFilesOfHolder, own.reduce(byteCount, +) <= Self.maxBytesOfHolder,
             all.count < Self.maxFiles, all.reduce(byteCount, +) <= Self.maxBytes
         else {
             throw NotificationError(
                 .limitExceeded,
-                "The attachments of this sender, or of all, use all the space that they may "
+                "The attachments of this sender, or of all together, use all the space that they may "
                     + "(\(Self.maxBytesOfHolder / 1_000_000) and \(Self.maxBytes / 1_000_000) MB). Withdraw "
                     + "notifications with attachments, or try again in ten minutes."
             )
@@ -120,7 +134,7 @@ struct AttachmentTable {
     ///
     /// - Parameter used: the attachments of all notifications, with who pays for them.
     /// - Returns: the files to remove.
-    mutating func keep(_ used: [AttachmentDigest: String], _ now: Instant) -> [AttachmentDigest: File] {
+    mutating func keep(_ used: [AttachmentDigest: Holder], _ now: Instant) -> [AttachmentDigest: File] {
         self.unused = Set(self.files.keys.filter { used[$0] == nil })
         for (digest, holder) in used where self.files[digest]?.holder == nil { self.files[digest]?.holder = holder }
         let over = self.files.filter { self.unused.contains($0.key) && $0.value.expires <= now }
@@ -134,9 +148,9 @@ struct AttachmentTable {
     /// When the next file that no notification has is removed.
     var nextExpiration: Instant? { self.unused.compactMap { self.files[$0]?.expires }.min() }
 
-    /// The sizes of the files of one holder, also of those that arrive; `nil` for all.
-    private func sizes(of holder: String?) -> [Int64] {
-        self.files.values.filter { holder == nil || $0.holder == holder }.map(\.byteCount)
-            + self.uploads.values.filter { holder == nil || $0.holder == holder }.map(\.byteCount)
+    /// The sizes of the files of some holders, also of those that arrive.
+    private func sizes(_ isCounted: (Holder?) -> Bool) -> [Int64] {
+        self.files.values.filter { isCounted($0.holder) }.map(\.byteCount)
+            + self.uploads.values.filter { isCounted($0.holder) }.map(\.byteCount)
     }
 }

@@ -31,7 +31,14 @@ extension NotificationReceiver {
         self.collectAttachments()
         // A file that comes again must not be removed.
         await self.removingAttachments?.value
-        guard let upload = try self.attachments.begin(digest, byteCount, of: sender.quotaHolder, self.clock.now) else {
+        guard
+            let upload = try self.attachments.begin(
+                digest,
+                byteCount,
+                of: AttachmentTable.Holder(sender),
+                self.clock.now
+            )
+        else {
             return [:]
         }
         do {
@@ -160,13 +167,19 @@ extension NotificationReceiver {
     /// Removes the files that no notification needs any more.
     func collectAttachments() {
         guard let attachmentDirectory, !self.attachments.isEmpty else { return }
-        var used: [AttachmentDigest: String] = [:]
-        func use(_ notification: RemoteNotification, _ sender: NotificationSender?) {
+        var used: [AttachmentDigest: AttachmentTable.Holder] = [:]
+        func use(_ notification: RemoteNotification, _ sender: NotificationSender) {
             for attachment in notification.request.content.attachments {
-                used[attachment.digest] = sender?.quotaHolder ?? used[attachment.digest] ?? ""
+                used[attachment.digest] = AttachmentTable.Holder(sender)
             }
         }
-        for entry in self.outbox.all { use(entry.notification, nil) }
+        for entry in self.outbox.all {
+            // Only programs of this system have something there.
+            use(
+                entry.notification,
+                NotificationSender(systemID: "", application: entry.key.application, isLocal: true)
+            )
+        }
         for entry in self.pending.all { use(entry.notification, entry.sender) }
         for entry in self.received.all { use(entry.notification, entry.sender) }
         let over = self.attachments.keep(used, self.clock.now)
