@@ -50,6 +50,20 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a notification that the user has clicked is closed, and not shown a second time`() async throws {
+            try await OneDesktop.with(server: "plain") { desktop in
+                let asking = try desktop.ask(["--title", "Deploy?", "--wait"])
+                _ = try await desktop.notified()
+                desktop.server.send(SIGUSR1)
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                // Everything before it was sent to the server by then.
+                let last = try desktop.ask(["--title", "Last"])
+                #expect(try await last.exit(within: .seconds(60)) == 0)
+                _ = try await desktop.notified("Last")
+                #expect(desktop.server.lines.count { $0.contains("Deploy?") } == 1, "\(desktop.server.lines)")
+            }
+        }
+
         @Test func `a text field of a server that has one is used (N-12, X-77)`() async throws {
             try await OneDesktop.with(server: "reply") { desktop in
                 let asking = try desktop.ask(Self.question + ["--wait"])

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import IntegrationSupport
 import Testing
 import UserNotifications
 
@@ -33,16 +34,27 @@ import UserNotifications
         }
     }
 
-    @Test(arguments: ["exit 1", "kill -9 $$", "ulimit -v | grep -qv 1048576 && exit 0; exit 1"])
-    func `a program that fails means a damaged image; it may use 1 GiB`(script: String) async throws {
+    @Test(arguments: ["exit 1", "ulimit -v | grep -qv 1048576 && exit 0; exit 1"])
+    func `a program that cannot read the image means a damaged one; it may use 1 GiB`(script: String) async throws {
         try await Self.with(script) { directory, scaler in
             #expect(await scaler.scale("/image.png", to: directory.appending(path: "result").path) == .damaged)
         }
     }
 
+    @Test func `a program that is killed, as for too much memory, makes no small image of a good one`() async throws {
+        try await Self.with("kill -9 $$") { directory, scaler in
+            #expect(await scaler.scale("/image.png", to: directory.appending(path: "result").path) == .failed)
+        }
+    }
+
     @Test func `a program that never ends is ended, with its children`() async throws {
-        try await Self.with("sleep 600 & sleep 600", maxTime: .seconds(1)) { directory, scaler in
-            #expect(await scaler.scale("/image.png", to: directory.appending(path: "result").path) == .damaged)
+        try await Self.with(#"sleep 600 & echo $! > "$4"; sleep 600"#, maxTime: .seconds(2)) { directory, scaler in
+            let result = directory.appending(path: "result")
+            #expect(await scaler.scale("/image.png", to: result.path) == .failed)
+            let text = try String(contentsOf: result, encoding: .utf8)
+            let child = try #require(Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+            // Its parent may not have reaped it yet.
+            _ = try await eventually("the child's end") { isAlive(child) ? nil : true }
         }
     }
 

@@ -67,7 +67,10 @@ import Testing
                 // It is far larger than a notification may be.
                 #expect(image.count > NotificationLimits.remotePayloadBytes)
                 let connection = try await receiving.connect()
-                #expect(try await connection.deliver(Self.notification(attachment)) == NotificationDelivery(.shown))
+                var notification = Self.notification(attachment)
+                // Nothing but its end wakes the receiver then.
+                notification.deliveryID = nil
+                #expect(try await connection.deliver(notification) == NotificationDelivery(.shown))
                 // The sender may remove its file now.
                 try FileManager.default.removeItem(at: url)
                 let shown = try #require(receiving.screen.shown.first)
@@ -185,7 +188,7 @@ import Testing
                 // What a process has not received completely, and what has lost its notification.
                 _ = try files.file("kept/incoming-7.12.part")
                 _ = try files.file("kept/\(String(repeating: "0", count: 64)).png")
-                func restart() async throws -> StagedNotificationPresenter {
+                func restart() async throws -> (StagedNotificationPresenter, NotificationReceiver) {
                     let screen = StagedNotificationPresenter()
                     let next = NotificationReceiver(
                         receiving.stage.configuration,
@@ -196,15 +199,18 @@ import Testing
                     await next.restore(try await store.load())
                     await next.showRestored()
                     try await receiving.stage.eventually("it is shown") { screen.shown.count == 1 }
-                    return screen
+                    return (screen, next)
                 }
-                let shown = try await restart().shown.first
+                let (screen, next) = try await restart()
+                let shown = screen.shown.first
                 #expect(shown?.content.attachments.map(\.identifier) == ["photo"] && shown?.imagePaths.count == 1)
+                try await receiving.stage.clock.advance(by: AttachmentTable.graceTime)
                 try await receiving.stage.eventually("only its files are left") { (try? files.kept.count) == 2 }
+                #expect(await next.attachments.files.count == 1)
                 for name in try files.kept {
                     try FileManager.default.removeItem(at: files.directory.appending(path: "kept/\(name)"))
                 }
-                let without = try await restart().shown.first
+                let without = try await restart().0.shown.first
                 #expect(without?.content.title == "Deploy?" && without?.content.attachments.isEmpty == true)
             }
         }
@@ -225,6 +231,11 @@ import Testing
                 }
                 let linked = NotificationSender(systemID: "s", application: "a", linkedAccountID: "l")
                 #expect(await refusal(linked) == .notAuthorized)
+                // It does not learn either whether a file is here.
+                let attachment = try NotificationAttachment(identifier: "x", url: try files.file("other"))
+                let named = try await receiving.receiver.locate(Self.notification(attachment), isLinked: true)
+                #expect(named.0 == "Only systems of the same account send attachments.")
+                #expect(named.1.request.content.attachments.isEmpty)
                 try await receiving.receiver.set(.denied, for: .init(system: "s"))
                 #expect(await refusal(NotificationSender(systemID: "s", application: "a")) == .notAuthorized)
                 #expect(try files.kept.isEmpty)
@@ -258,8 +269,11 @@ import Testing
 
 extension NotificationReceiver {
     /// As for a notification of another system.
-    fileprivate func locate(_ notification: RemoteNotification) throws -> (String?, RemoteNotification) {
+    fileprivate func locate(
+        _ notification: RemoteNotification,
+        isLinked: Bool = false
+    ) throws -> (String?, RemoteNotification) {
         var notification = notification
-        return (try self.locateAttachments(of: &notification, isLocal: false), notification)
+        return (try self.locateAttachments(of: &notification, isLocal: false, isLinked: isLinked), notification)
     }
 }

@@ -62,7 +62,7 @@ import ValueSets
         let isMade = unsafe mkfifo(pipe.path, 0o600) == 0
         #expect(isMade)
         #expect(self.error(pipe)?.message.contains("not a regular file") == true)
-        #expect(self.error(try self.file([]))?.message.contains("neither an image") == true)
+        #expect(self.error(try self.file([]))?.message.contains("it is empty") == true)
         #expect(self.error(try self.file(Array("#!/bin/sh".utf8), named: "a.png"))?.code == .attachmentInvalid)
     }
 

@@ -28,7 +28,8 @@ import Testing
 
     @Test(arguments: [
         [], [0x89], Array("GIF90a".utf8), Array("RIFF....WEBP".utf8), Array("#!/bin/sh\n".utf8),
-        Array("<svg xmlns=".utf8), [0xFF, 0xFF, 0xFF, 0xFF], [0x7F, 0x45, 0x4C, 0x46],
+        Array("<svg xmlns=".utf8), Array("\0\0\0 ftypheic".utf8), Array("\0\0\0 ftypavif".utf8),
+        [0xFF, 0xFF, 0xFF, 0xFF], [0x7F, 0x45, 0x4C, 0x46],
     ])
     func `nothing else is an attachment`(bytes: [UInt8]) {
         #expect(Self.format(bytes) == nil)

@@ -104,9 +104,9 @@ import Testing
         try self.add(2)
         #expect(self.table.nextExpiration == self.now + AttachmentTable.waitingTime)
         let later = self.now + AttachmentTable.waitingTime
-        let over6 = self.table.keep([Self.digest(1): Self.holder("a")], later - .seconds(1))
+        let over6 = self.table.keep([Self.digest(1): [Self.holder("a")]], later - .seconds(1))
         #expect(over6.isEmpty)
-        let over7 = self.table.keep([Self.digest(1): Self.holder("a")], later)
+        let over7 = self.table.keep([Self.digest(1): [Self.holder("a")]], later)
         #expect(Array(over7.keys) == [Self.digest(2)])
         #expect(self.table.nextExpiration == nil && self.table.files.count == 1)
         // Another sender is about to use it.
@@ -114,7 +114,7 @@ import Testing
         #expect(announced == nil)
         let over8 = self.table.keep([:], later + AttachmentTable.waitingTime - .seconds(1))
         #expect(over8.isEmpty)
-        let over9 = self.table.keep([:], later + AttachmentTable.waitingTime)
+        let over9 = self.table.keep([:], later + AttachmentTable.waitingTime + AttachmentTable.graceTime)
         #expect(over9.count == 1)
         #expect(self.table.isEmpty && self.table.nextExpiration == nil)
     }
@@ -127,17 +127,21 @@ import Testing
             hasThumbnail: false
         )
         self.table.restore(file, self.now)
-        let over10 = self.table.keep([Self.digest(1): Self.holder("a")], self.now)
+        let over10 = self.table.keep([Self.digest(1): [Self.holder("a")]], self.now)
         #expect(over10.isEmpty)
         try self.add(2, bytes: 50_000_000)
         let refusal11 = self.refusal(3, bytes: 50_000_000)
         #expect(refusal11?.code == .limitExceeded)
         let refusal12 = self.refusal(3, bytes: 50_000_000, of: "b")
         #expect(refusal12 == nil)
-        // What no notification has is removed at once.
+        // B has the same file, and pays for it when A does not need it any more.
+        let moved = self.table.keep([Self.digest(1): [Self.holder("b")]], self.now)
+        #expect(moved.isEmpty && self.table.files[Self.digest(1)]?.holder == Self.holder("b"))
+        // What no notification has is removed, but not at once: its notification may come back.
         var lost = AttachmentTable()
         lost.restore(file, self.now)
-        let removed = lost.keep([:], self.now)
-        #expect(removed.count == 1)
+        let kept = lost.keep([:], self.now)
+        let removed = lost.keep([:], self.now + AttachmentTable.graceTime)
+        #expect(kept.isEmpty && removed.count == 1)
     }
 }

@@ -45,16 +45,17 @@ package struct DesktopImageScaler: ImageScaler {
         }
         let killing = Task { [maxTime] in
             guard (try? await Task.sleep(for: maxTime)) != nil else { return }
-            process.signal(SIGKILL)
+            // With its children.
+            _ = await process.terminate(grace: .milliseconds(100))
         }
         defer { killing.cancel() }
         switch await process.end() {
         case .exited(status: 0): return .scaled
         // As of a shell: the program was not found, or cannot be executed.
         case .exited(status: 126), .exited(status: 127): return .unavailable
-        default:
-            process.signal(SIGKILL)
-            return .damaged
+        // The thumbnailer cannot read it.
+        case .exited(status: 1): return .damaged
+        default: return .failed
         }
     }
 }

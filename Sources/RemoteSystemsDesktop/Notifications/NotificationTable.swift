@@ -23,6 +23,9 @@ struct NotificationTable {
     private var used: [UInt32] = []
     /// The wanted notifications that the user has closed. Their content at that time: a new one is shown again.
     private var dismissed: [String: DesktopNotification] = [:]
+    /// The wanted notifications with which the user has done something. Their content at that time. What follows from
+    /// it is wanted next: to show them again before would only flicker.
+    private var chosen: [String: DesktopNotification] = [:]
     /// The notifications that the server was asked to show, without a response so far. None is sent twice: a server
     /// that is only slow would show both.
     private var sent: [String: DesktopNotification] = [:]
@@ -33,6 +36,7 @@ struct NotificationTable {
     mutating func want(_ notifications: [DesktopNotification]) {
         var keys: Set<String> = []
         self.wanted = notifications.filter { keys.insert($0.key).inserted }
+        self.chosen = [:]
         for (key, content) in self.dismissed where !self.wanted.contains(content) { self.dismissed[key] = nil }
         for (key, content) in self.refused where !self.wanted.contains(content) { self.refused[key] = nil }
     }
@@ -41,7 +45,9 @@ struct NotificationTable {
     var nextStep: Step? {
         if let id = self.used.first { return .close(id) }
         for notification in self.wanted
-        where self.dismissed[notification.key] == nil && self.sent[notification.key] == nil {
+        where self.dismissed[notification.key] == nil && self.sent[notification.key] == nil
+            && self.chosen[notification.key] != notification
+        {
             let present = self.shown[notification.key]
             guard self.refused[notification.key] != notification else {
                 // What is shown in its place is out of date: on a locked screen, the text for an unlocked one.
@@ -108,8 +114,9 @@ struct NotificationTable {
         return content
     }
 
-    /// The server reports an action. The notification is then closed, and shown again under another number: a server
-    /// that closes it after the action may report that only after the content was replaced.
+    /// The server reports an action. The notification is then closed, and shown again under another number if it is
+    /// still wanted by the next ``want(_:)``: a server that closes it after the action may report that only after the
+    /// content was replaced.
     ///
     /// - Returns: the content that the user has seen; `nil` for a number or an action that it does not have.
     mutating func activated(_ id: UInt32, action: String) -> DesktopNotification? {
@@ -118,6 +125,7 @@ struct NotificationTable {
         else { return nil }
         self.shown[key] = nil
         self.used.append(id)
+        self.chosen[key] = content
         return content
     }
 
@@ -137,5 +145,6 @@ struct NotificationTable {
         self.shown = [:]
         self.sent = [:]
         self.used = []
+        self.chosen = [:]
     }
 }

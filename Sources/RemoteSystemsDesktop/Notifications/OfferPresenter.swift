@@ -75,7 +75,10 @@ package actor OfferPresenter: Service {
                     guard self.notifications.notifications.contains(notification),
                         let (_, receiver) = self.notifications.begin(key, action: action),
                         let offer = self.offers[key]
-                    else { continue }
+                    else {
+                        self.show()
+                        continue
+                    }
                     self.show()
                     group.addTask { await self.continue(offer, key, in: receiver) }
                 case .replied, .closed, .shown, .notShown:

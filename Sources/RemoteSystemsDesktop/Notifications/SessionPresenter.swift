@@ -207,6 +207,9 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
         }
     }
 
+    /// The time in which something follows from a choice of the user.
+    private static let choiceTime = Duration.seconds(2)
+
     private var isLocked: Bool { self.state.withLock { $0.isLocked } ?? true }
 
     private func chosen(
@@ -223,8 +226,13 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
                 state.shown.first { $0.identifier == notification.key }
             )
         }
-        guard isCurrent else { return }
-        if action == DesktopNotification.mediaKey, let media = shown?.media { return self.open(media) }
+        // A choice from which nothing follows leaves the notification as it is.
+        guard isCurrent else { return self.update { _ in } }
+        if action == DesktopNotification.mediaKey, let media = shown?.media {
+            self.open(media)
+            return self.update { _ in }
+        }
+        BlockingCalls.after(Self.choiceTime) { [weak self] in self?.update { _ in } }
         self.feed.yield(
             .activated(
                 identifier: notification.key,

@@ -69,16 +69,19 @@ package struct AttachmentDirectory: Sendable {
         }
     }
 
-    /// Gives a received file its name. It is on the disk then.
-    func take(_ incoming: String, _ digest: AttachmentDigest, _ type: NotificationAttachmentType)
-        async
-        throws(NotificationError)
-    {
+    /// Gives a received file its name, and its small image. It is on the disk then.
+    func take(
+        _ incoming: String,
+        thumbnail: String?,
+        _ digest: AttachmentDigest,
+        _ type: NotificationAttachmentType
+    ) async throws(NotificationError) {
         try await Self.run { () throws(NotificationError) in
             let descriptor = unsafe open(incoming, O_RDONLY | O_CLOEXEC)
             guard descriptor >= 0 else { throw Self.failure("The attachment cannot be stored") }
             defer { close(descriptor) }
             guard fsync(descriptor) == 0, fchmod(descriptor, 0o400) == 0,
+                thumbnail.map({ unsafe rename($0, self.thumbnailPath(of: digest)) == 0 }) ?? true,
                 unsafe rename(incoming, self.path(of: digest, type)) == 0
             else { throw Self.failure("The attachment cannot be stored") }
         }

@@ -29,6 +29,7 @@ struct AttachmentFile: Hashable {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw Self.failure("it cannot be read", errno) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw Self.failure("it is not a regular file") }
+        guard status.st_size > 0 else { throw Self.failure("it is empty") }
         do {
             guard
                 let format = try AttachmentFormat({ offset, count throws(NotificationError) in
@@ -66,9 +67,8 @@ struct AttachmentFile: Hashable {
 
     private static func check(_ format: AttachmentFormat, _ size: Int64) throws(NotificationError) {
         guard size <= format.type.maxBytes else {
-            let kind = format.type.kind
             throw Self.failure(
-                "it has \(size) bytes; an attachment of the kind '\(kind)' has at most \(format.type.maxBytes)"
+                "it has \(size) bytes; a file with \(format.type.kind.noun) has at most \(format.type.maxBytes)"
             )
         }
         guard format.type.kind == .image else { return }

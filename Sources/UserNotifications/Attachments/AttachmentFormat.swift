@@ -7,6 +7,9 @@
 struct AttachmentFormat {
     /// The number of bytes with which every format is recognised.
     static let headBytes = 16
+    private static let videoBrands = [
+        "isom", "iso2", "iso3", "iso4", "iso5", "iso6", "mp41", "mp42", "avc1", "M4V ", "MSNV", "dash",
+    ]
     /// The maximum number of segments before the frame header of a JPEG file.
     private static let maxSegments = 512
 
@@ -21,7 +24,9 @@ struct AttachmentFormat {
         guard let type = Self.type(of: head) else { return nil }
         self.type = type
         switch type {
-        case .png: self.pixels = Self.product(of: try read(16, 8), bytes: 4, bigEndian: true)
+        case .png:
+            let isHeader = try read(8, 8) == [0, 0, 0, 13] + Array("IHDR".utf8)
+            self.pixels = isHeader ? Self.product(of: try read(16, 8), bytes: 4, bigEndian: true) : nil
         case .gif: self.pixels = Self.product(of: try read(6, 4), bytes: 2, bigEndian: false)
         case .jpeg: self.pixels = try Self.pixels(ofJPEG: read)
         default: self.pixels = nil
@@ -37,8 +42,11 @@ struct AttachmentFormat {
         if has("GIF87a") || has("GIF89a") { return .gif }
         if has("FORM"), has("AIFF", at: 8) || has("AIFC", at: 8) { return .aiff }
         if has("RIFF") { return has("WAVE", at: 8) ? .wav : has("AVI ", at: 8) ? .avi : nil }
-        // ISO 14496-12: the size of the first box, its type, and the brand.
-        if has("ftyp", at: 4) { return has("M4A ", at: 8) || has("M4B ", at: 8) ? .m4a : .mp4 }
+        // ISO 14496-12: the size of the first box, its type, and the brand. Images have brands, too.
+        if has("ftyp", at: 4) {
+            if has("M4A ", at: 8) || has("M4B ", at: 8) { return .m4a }
+            return Self.videoBrands.contains { has($0, at: 8) } ? .mp4 : nil
+        }
         // ISO 13818-1: a pack header, or the header of a video sequence.
         if head.starts(with: [0, 0, 1, 0xBA]) || head.starts(with: [0, 0, 1, 0xB3]) { return .mpeg }
         if has("ID3") { return .mp3 }

@@ -45,6 +45,9 @@ struct AttachmentTable {
     static let (maxUploads, maxUploadsOfHolder) = (16, 4)
     /// The time for which a file waits for its notification.
     static let waitingTime = Duration.seconds(600)
+    /// The time for which a file stays whose notification has gone: one that cannot be removed from the store comes
+    /// back.
+    static let graceTime = Duration.seconds(60)
 
     private(set) var files: [AttachmentDigest: File] = [:]
     private var uploads: [UInt64: Upload] = [:]
@@ -107,11 +110,13 @@ struct AttachmentTable {
         _ now: Instant
     ) {
         self.uploads[upload.number] = nil
+        // Another sender may have sent it meanwhile.
+        let present = self.files[upload.digest]
         self.files[upload.digest] = File(
             type: type,
             byteCount: upload.byteCount,
-            hasThumbnail: hasThumbnail,
-            holder: upload.holder,
+            hasThumbnail: hasThumbnail || present?.hasThumbnail == true,
+            holder: present?.holder ?? upload.holder,
             expires: now + Self.waitingTime
         )
         self.unused.insert(upload.digest)
@@ -134,9 +139,19 @@ struct AttachmentTable {
     ///
     /// - Parameter used: the attachments of all notifications, with who pays for them.
     /// - Returns: the files to remove.
-    mutating func keep(_ used: [AttachmentDigest: Holder], _ now: Instant) -> [AttachmentDigest: File] {
-        self.unused = Set(self.files.keys.filter { used[$0] == nil })
-        for (digest, holder) in used where self.files[digest]?.holder == nil { self.files[digest]?.holder = holder }
+    mutating func keep(_ used: [AttachmentDigest: Set<Holder>], _ now: Instant) -> [AttachmentDigest: File] {
+        let unused = Set(self.files.keys.filter { used[$0] == nil })
+        for digest in unused.subtracting(self.unused) {
+            guard let expires = self.files[digest]?.expires else { continue }
+            self.files[digest]?.expires = max(expires, now + Self.graceTime)
+        }
+        self.unused = unused
+        for (digest, holders) in used {
+            let holder = self.files[digest]?.holder
+            // The one who has sent it does not need it any more.
+            guard holder.map({ !holders.contains($0) }) ?? true else { continue }
+            self.files[digest]?.holder = holders.min { $0.name < $1.name }
+        }
         let over = self.files.filter { self.unused.contains($0.key) && $0.value.expires <= now }
         for digest in over.keys {
             self.files[digest] = nil

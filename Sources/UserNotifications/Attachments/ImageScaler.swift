@@ -13,8 +13,10 @@ package protocol ImageScaler: Sendable {
 
 package enum ImageScaling: Sendable {
     case scaled
-    /// The image cannot be decoded, or only at too high a cost.
+    /// The image cannot be decoded.
     case damaged
+    /// The image takes too much memory or time.
+    case failed
     /// This system has no program that scales images.
     case unavailable
 }

@@ -79,7 +79,7 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     ///   closure throws.
     public func withAccess<Result>(_ body: (_ descriptor: CInt) throws -> Result) throws -> Result {
         guard let path else { throw NotificationError(.attachmentInvalid, "The file is on another system.") }
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw NotificationError(
                 .attachmentInvalid,

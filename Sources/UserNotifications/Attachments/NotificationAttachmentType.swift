@@ -13,6 +13,15 @@ public struct NotificationAttachmentType: Sendable, Hashable, CustomStringConver
         case audio
         /// A video.
         case video
+
+        /// The kind with its article, for messages.
+        package var noun: String {
+            switch self {
+            case .image: "an image"
+            case .audio: "a sound"
+            case .video: "a video"
+            }
+        }
     }
 
     private enum Format: String, CaseIterable {

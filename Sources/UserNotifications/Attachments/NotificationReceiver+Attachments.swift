@@ -27,10 +27,8 @@ extension NotificationReceiver {
         guard let attachmentDirectory else {
             throw NotificationError(.attachmentInvalid, "This system keeps no attachments.")
         }
-        try self.received.admit(sender, self.clock.now)
         self.collectAttachments()
-        // A file that comes again must not be removed.
-        await self.removingAttachments?.value
+        if self.attachments.files[digest] == nil { try self.received.admit(sender, self.clock.now) }
         guard
             let upload = try self.attachments.begin(
                 digest,
@@ -59,67 +57,77 @@ extension NotificationReceiver {
     ) async {
         var stream: RemoteSystemStream?
         let path = directory.incomingPath(upload.number)
+        let thumbnail = "\(path).thumbnail"
         do {
             let opened = try await offer.opened()
             stream = opened
-            let result = await self.clock.first(within: Self.uploadTime) { [imageScaler] in
-                await Self.receive(upload, opened, path, directory, imageScaler)
+            let end = self.clock.now + Self.uploadTime
+            let limit = self.clock.task { [clock] in
+                guard (try? await clock.sleep(until: end)) != nil else { return }
+                opened.abort("The file took too long to arrive.")
             }
-            guard let result else { throw NotificationError(.attachmentInvalid, "The file took too long to arrive.") }
-            let (type, hasThumbnail) = try result.get()
-            self.attachments.finish(upload, type, hasThumbnail: hasThumbnail, self.clock.now)
+            defer { limit.cancel() }
+            try await opened.receive(intoFile: path, maxBytes: upload.byteCount)
+            // What the sender states about it is not believed.
+            let file = try await AttachmentFile.read(path: path).get()
+            guard file.digest == upload.digest, file.byteCount == upload.byteCount else {
+                throw NotificationError(.attachmentInvalid, "The file has changed since it was attached.")
+            }
+            let hasThumbnail = try await self.makeThumbnail(of: file, path, thumbnail, directory)
+            await self.waitForRemovals()
+            try await directory.take(path, thumbnail: hasThumbnail ? thumbnail : nil, file.digest, file.type)
+            self.attachments.finish(upload, file.type, hasThumbnail: hasThumbnail, self.clock.now)
             self.setAlarm()
             try await opened.finish()
         } catch {
             self.attachments.fail(upload)
             let reason = (error as? NotificationError)?.message ?? "\(error)"
             stream?.abort(reason)
-            await directory.remove([path])
+            await directory.remove([path, thumbnail])
             self.logger.info("An attachment was not received", metadata: ["reason": "\(reason)"])
         }
     }
 
-    /// Receives a file and checks it. What the sender states about it is not believed.
-    private static func receive(
-        _ upload: AttachmentTable.Upload,
-        _ stream: RemoteSystemStream,
-        _ path: String,
-        _ directory: AttachmentDirectory,
-        _ scaler: (any ImageScaler)?
-    ) async -> Result<(NotificationAttachmentType, hasThumbnail: Bool), any Error> {
-        do {
-            try await stream.receive(intoFile: path, maxBytes: upload.byteCount)
-            let file = try await AttachmentFile.read(path: path).get()
-            guard file.digest == upload.digest, file.byteCount == upload.byteCount else {
-                throw NotificationError(.attachmentInvalid, "The file has changed since it was attached.")
-            }
-            let hasThumbnail = try await Self.makeThumbnail(of: file, path, directory, scaler)
-            try await directory.take(path, file.digest, file.type)
-            return .success((file.type, hasThumbnail))
-        } catch {
-            return .failure(error)
+    /// A file that comes again must not be removed.
+    private func waitForRemovals() async {
+        while let removing = self.removingAttachments {
+            await removing.value
+            if self.removingAttachments == removing { self.removingAttachments = nil }
         }
     }
 
-    /// The maximum number of pixels of an image that a desktop without a scaler gets as it is.
-    private static let maxUnscaledPixels = 1_000_000
+    /// The size of a small image, and the maximum number of pixels of an image that a desktop without a scaler gets as
+    /// it is.
+    private static let (thumbnailPixels, maxUnscaledPixels) = (256 * 256, 1_000_000)
 
-    /// A desktop decodes what it shows, and must not do that with everything that other systems send.
-    private static func makeThumbnail(
+    /// A desktop decodes what it shows, and must not do that with everything that other systems send. One image is
+    /// scaled at a time, because that takes much memory.
+    private func makeThumbnail(
         of file: AttachmentFile,
         _ path: String,
-        _ directory: AttachmentDirectory,
-        _ scaler: (any ImageScaler)?
+        _ thumbnail: String,
+        _ directory: AttachmentDirectory
     ) async throws(NotificationError) -> Bool {
-        guard file.type.kind == .image, let scaler else { return false }
-        let thumbnail = directory.thumbnailPath(of: file.digest)
-        switch await scaler.scale(path, to: thumbnail) {
-        case .scaled: return true
-        case .damaged:
+        guard file.type.kind == .image, let imageScaler else { return false }
+        let scaling = self.clock.task { [previous = self.lastScaling] in
+            await previous?.value
+            return await imageScaler.scale(path, to: thumbnail)
+        }
+        self.lastScaling = self.clock.task { _ = await scaling.value }
+        switch await scaling.value {
+        case .scaled:
+            let result = try? await AttachmentFile.read(path: thumbnail).get()
+            guard result?.type == .png, let pixels = result?.pixels, pixels <= Self.thumbnailPixels else {
+                await directory.remove([thumbnail])
+                return false
+            }
+            return true
+        case .damaged: throw NotificationError(.attachmentInvalid, "The image cannot be decoded.")
+        case .failed:
             await directory.remove([thumbnail])
-            throw NotificationError(.attachmentInvalid, "The image cannot be decoded.")
+            return false
         case .unavailable:
-            guard let pixels = file.pixels, pixels <= Self.maxUnscaledPixels else { return false }
+            guard file.type == .png, let pixels = file.pixels, pixels <= Self.maxUnscaledPixels else { return false }
             return await directory.link(path, as: thumbnail)
         }
     }
@@ -130,10 +138,16 @@ extension NotificationReceiver {
     /// - Throws: ``NotificationError`` if a file is missing for a program of this system, which can send it again.
     func locateAttachments(
         of notification: inout RemoteNotification,
-        isLocal: Bool
+        isLocal: Bool,
+        isLinked: Bool = false
     ) throws(NotificationError) -> String? {
         let attachments = notification.request.content.attachments
         guard !attachments.isEmpty else { return nil }
+        guard !isLinked else {
+            // It does not learn what is here.
+            notification.request.content.attachments = []
+            return "Only systems of the same account send attachments."
+        }
         let located = attachments.compactMap { attachment -> NotificationAttachment? in
             guard let directory = self.attachmentDirectory, let file = self.attachments.files[attachment.digest] else {
                 return nil
@@ -167,10 +181,10 @@ extension NotificationReceiver {
     /// Removes the files that no notification needs any more.
     func collectAttachments() {
         guard let attachmentDirectory, !self.attachments.isEmpty else { return }
-        var used: [AttachmentDigest: AttachmentTable.Holder] = [:]
+        var used: [AttachmentDigest: Set<AttachmentTable.Holder>] = [:]
         func use(_ notification: RemoteNotification, _ sender: NotificationSender) {
             for attachment in notification.request.content.attachments {
-                used[attachment.digest] = AttachmentTable.Holder(sender)
+                used[attachment.digest, default: []].insert(AttachmentTable.Holder(sender))
             }
         }
         for entry in self.outbox.all {
@@ -182,7 +196,9 @@ extension NotificationReceiver {
         }
         for entry in self.pending.all { use(entry.notification, entry.sender) }
         for entry in self.received.all { use(entry.notification, entry.sender) }
+        let alarm = self.attachments.nextExpiration
         let over = self.attachments.keep(used, self.clock.now)
+        if self.attachments.nextExpiration != alarm { self.setAlarm() }
         guard !over.isEmpty else { return }
         let paths = over.flatMap { digest, file in
             [attachmentDirectory.path(of: digest, file.type), attachmentDirectory.thumbnailPath(of: digest)]

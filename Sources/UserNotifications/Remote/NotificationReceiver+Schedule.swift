@@ -14,13 +14,13 @@ extension NotificationReceiver {
     func schedule(_ message: ValueSet, by sender: NotificationSender) async throws(NotificationError) -> Date {
         try self.checkPermission(of: sender)
         var notification = try RemoteNotification(local: message)
-        _ = try self.locateAttachments(of: &notification, isLocal: true)
         // It is on no other system, and a repeated one is delivered more than once.
         notification.deliveryID = nil
         guard let trigger = notification.request.trigger else {
             throw NotificationError(.triggerInvalid, "The notification has no trigger.", field: "Trigger")
         }
         await self.checkClock()
+        _ = try self.locateAttachments(of: &notification, isLocal: true)
         let key = PendingNotifications.Key(sender: sender, identifier: notification.request.identifier)
         let previous = self.pending[key]
         let entry = try self.pending.add(notification, trigger, from: sender, at: self.clock.date)
@@ -121,7 +121,8 @@ extension NotificationReceiver {
 
     /// Takes over what an earlier process has stored. Called once, before the service is offered.
     package func restore(_ records: [NotificationRecord]) async {
-        await self.restoreAttachments()
+        // Without the notifications, nothing is known of the files that they need.
+        if !(self.store is UnavailableNotificationStore) { await self.restoreAttachments() }
         let (now, date) = (self.clock.now, self.clock.date)
         for record in records {
             do throws(NotificationError) {

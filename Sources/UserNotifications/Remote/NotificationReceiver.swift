@@ -31,6 +31,7 @@ package actor NotificationReceiver: Service {
     let imageScaler: (any ImageScaler)?
     var attachments = AttachmentTable()
     var removingAttachments: Task<Void, Never>?
+    var lastScaling: Task<Void, Never>?
     var permissions = NotificationPermissions()
     var states = NotificationStates()
     /// What this system publishes of ``states``.
@@ -175,7 +176,11 @@ package actor NotificationReceiver: Service {
         try self.received.admit(sender, self.clock.now)
         var notification =
             caller.isLocal ? try RemoteNotification(local: message) : try RemoteNotification(message)
-        let leftOut = try self.locateAttachments(of: &notification, isLocal: caller.isLocal)
+        let leftOut = try self.locateAttachments(
+            of: &notification,
+            isLocal: caller.isLocal,
+            isLinked: sender.linkedAccountID != nil
+        )
         guard notification.request.content.hasAlert else {
             guard notification.isContentAvailable else {
                 return NotificationDelivery(.withheld, reason: "The notification has no text.")

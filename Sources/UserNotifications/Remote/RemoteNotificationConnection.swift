@@ -123,15 +123,26 @@ public final class RemoteNotificationConnection: Sendable {
         var notification = notification
         // The notification is worth more than its attachments.
         let refusals = try await self.connection.send(notification.request.content.attachments)
-        notification.request.content.attachments.removeAll { refusals[$0.identifier] != nil }
+        let what = "The system did not take over the attachment"
+        if application == nil {
+            // The program can attach another file, or send again. The notification itself would be refused, too.
+            if let refusal = refusals.first(where: { $0.isLocal || $0.error.code == .rateLimited }) {
+                throw refusal.error(of: what)
+            }
+        } else if let refusal = refusals.first(where: \.canRetry) {
+            // The daemon has time.
+            throw refusal.error(of: what)
+        }
+        let refused = Set(refusals.map(\.identifier))
+        notification.request.content.attachments.removeAll { refused.contains($0.identifier) }
         var message = NotificationMessage.deliver(notification)
         message.put(application, "Application")
         let isUpdate = notification.isContentAvailable && !notification.request.content.hasAlert
         var delivery = try NotificationDelivery(
             try await self.connection.send(message, timeout: isUpdate ? Self.updateTime : nil).get()
         )
-        for (identifier, reason) in refusals.sorted(by: { $0.key < $1.key }) {
-            delivery.add("The attachment '\(identifier)' was left out. \(reason)")
+        for refusal in refusals {
+            delivery.add("The attachment '\(refusal.identifier)' was left out. \(refusal.error.message)")
         }
         return delivery
     }

@@ -20,7 +20,7 @@ struct AttachmentOptions: ParsableArguments {
 
     func validate() throws {
         guard self.files.count <= NotificationAttachment.max else {
-            throw ValidationError("--attach can be given \(NotificationAttachment.max) times.")
+            throw ValidationError("--attach can be given at most \(NotificationAttachment.max) times.")
         }
         guard !self.files.contains("") else { throw ValidationError("--attach takes the name of a file.") }
     }
@@ -30,16 +30,36 @@ struct AttachmentOptions: ParsableArguments {
         var attachments: [NotificationAttachment] = []
         for file in self.files {
             let url = URL(filePath: file, directoryHint: .notDirectory)
-            let name = String(url.lastPathComponent.prefix(NotificationLimits.identifierBytes / 4))
+            var name = url.lastPathComponent.inOneLine
+            while name.utf8.count > NotificationLimits.identifierBytes - 8 { name.removeLast() }
             // Two files may have one name.
-            let isTaken = attachments.contains { $0.identifier == name }
-            let identifier = isTaken ? "\(attachments.count + 1) \(name)" : name
+            var (identifier, number) = (name, 1)
+            while attachments.contains(where: { $0.identifier == identifier }) {
+                number += 1
+                identifier = "\(name) (\(number))"
+            }
             do throws(NotificationError) {
                 attachments.append(try NotificationAttachment(identifier: identifier, url: url))
             } catch {
-                throw NotificationError(error.code, error.message, field: "--attach \(file)")
+                throw NotificationError(error.code, error.message, field: "--attach \(file.inOneLine)")
             }
         }
         return attachments
+    }
+}
+
+/// An attachment in the output with `--json`.
+struct AttachmentOutput: Encodable {
+    var id: String
+    var type: String
+    var bytes: Int64
+    /// The file, if it is on this system.
+    var path: String?
+
+    init(_ attachment: NotificationAttachment) {
+        self.id = attachment.identifier
+        self.type = "\(attachment.type)"
+        self.bytes = attachment.byteCount
+        self.path = attachment.url?.path(percentEncoded: false)
     }
 }

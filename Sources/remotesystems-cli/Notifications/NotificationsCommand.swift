@@ -266,7 +266,7 @@ extension ListedNotification {
         }
         for attachment in self.notification.request.content.attachments {
             let path = attachment.url?.path(percentEncoded: false) ?? "not on this system"
-            try output.line("    \(attachment.type.kind) '\(attachment.identifier)': \(path)".printable)
+            try output.line("    \(attachment.type.kind.noun), '\(attachment.identifier)': \(path)".printable)
         }
     }
 }
@@ -277,13 +277,6 @@ struct ListedNotificationOutput: Encodable {
         var id: String
         var title: String
         var takesText: Bool
-    }
-
-    struct Attachment: Encodable {
-        var id: String
-        var type: String
-        var bytes: Int64
-        var path: String?
     }
 
     let event: String
@@ -299,7 +292,7 @@ struct ListedNotificationOutput: Encodable {
     let system: String?
     let isShown: Bool
     let actions: [Action]
-    let attachments: [Attachment]
+    let attachments: [AttachmentOutput]
     let arrived: Date
     /// How and when it has ended.
     let end: String?
@@ -323,14 +316,7 @@ struct ListedNotificationOutput: Encodable {
         self.actions = listed.actions.map {
             Action(id: $0.identifier.rawValue, title: $0.title, takesText: $0.textInput != nil)
         }
-        self.attachments = request.content.attachments.map {
-            Attachment(
-                id: $0.identifier,
-                type: "\($0.type)",
-                bytes: $0.byteCount,
-                path: $0.url?.path(percentEncoded: false)
-            )
-        }
+        self.attachments = request.content.attachments.map { AttachmentOutput($0) }
         self.arrived = listed.date
         self.end = ended?.event
         self.ended = ended?.date

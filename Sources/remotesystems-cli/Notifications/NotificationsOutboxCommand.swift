@@ -69,6 +69,7 @@ private struct PostedOutput: Encodable {
     let id: String
     let title: String
     let body: String
+    let attachments: [AttachmentOutput]
     let application: String
     let systemID: String
     let system: String?
@@ -79,6 +80,7 @@ private struct PostedOutput: Encodable {
         self.id = posted.notification.request.identifier
         self.title = posted.notification.request.content.title
         self.body = posted.notification.request.content.body
+        self.attachments = posted.notification.request.content.attachments.map { AttachmentOutput($0) }
         self.application = posted.application
         self.systemID = posted.systemID
         self.system = system

@@ -197,7 +197,8 @@ struct NotificationsPendingCommand: Subcommand {
                     title: content.title,
                     subtitle: content.subtitle,
                     body: content.body,
-                    repeats: request.trigger?.repeats ?? false
+                    repeats: request.trigger?.repeats ?? false,
+                    attachments: content.attachments.map { AttachmentOutput($0) }
                 )
             )
             let texts = [content.title, content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: " – ")
@@ -304,4 +305,5 @@ private struct ScheduledOutput: Encodable {
     var subtitle: String?
     var body: String?
     var repeats: Bool?
+    var attachments: [AttachmentOutput]?
 }
