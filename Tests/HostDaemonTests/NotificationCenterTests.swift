@@ -93,6 +93,7 @@ extension HostDaemonTests {
             async throws
         {
             try await Daemon.with { daemon in
+                let box = Mutex<UserNotificationCenter?>(nil)
                 let file = URL(filePath: "\(daemon.directory)/song.wav")
                 let bytes = Data("RIFF....WAVEfmt music".utf8)
                 try bytes.write(to: file)
@@ -101,19 +102,26 @@ extension HostDaemonTests {
                 try await daemon.whileRunning { process, _ in
                     let center = try await Self.center(daemon, "test.player")
                     try await center.add(request)
-                    await center.close()
+                    box.withLock { $0 = center }
                     process.send(SIGKILL)
                     _ = try await process.exit()
                 }
                 try FileManager.default.removeItem(at: file)
+                let center = try #require(box.withLock { $0 })
                 try await daemon.whileRunning { _, _ in
-                    let center = try await Self.center(daemon, "test.player")
                     let delivered = try await eventually("it is delivered", within: .seconds(60)) {
-                        try await center.deliveredNotifications.first
+                        try? await center.deliveredNotifications.first
                     }
                     let attachment = try #require(delivered.request.content.attachments.first)
                     #expect(attachment.identifier == "song" && attachment.type == .wav)
                     #expect(try Data(contentsOf: try #require(attachment.url)) == bytes)
+                    // The same centre sends files to the new daemon.
+                    try Data("ID3 next".utf8).write(to: file)
+                    var next = Self.request("next")
+                    next.content.attachments = [try NotificationAttachment(url: file)]
+                    try await center.add(next)
+                    let last = try await center.deliveredNotifications.last
+                    #expect(last?.request.content.attachments.count == 1)
                     // What cannot be read is an error, and nothing is scheduled.
                     try Data("ID3".utf8).write(to: file)
                     var lost = Self.request("lost", in: 60)

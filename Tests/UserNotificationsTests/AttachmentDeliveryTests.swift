@@ -187,7 +187,7 @@ import Testing
                 await connection.close()
                 // What a process has not received completely, and what has lost its notification.
                 _ = try files.file("kept/incoming-7.12.part")
-                _ = try files.file("kept/\(String(repeating: "0", count: 64)).png")
+                _ = try files.file("kept/\(String(repeating: "a", count: 52)).png")
                 func restart() async throws -> (StagedNotificationPresenter, NotificationReceiver) {
                     let screen = StagedNotificationPresenter()
                     let next = NotificationReceiver(

@@ -1,7 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
+import ValueSets
 
 @testable import UserNotifications
 
@@ -42,10 +44,17 @@ import Testing
         #expect(self.table.files.count == 1)
     }
 
-    @Test mutating func `the size is checked before anything is received (X-50)`() {
+    @Test func `the size is checked before anything is received (X-50)`() throws {
+        let digest = Value.data(Data(Self.digest(1).bytes))
+        let whole = FieldReader(["Digest": digest, "Size": .integer(NotificationAttachmentType.maxBytes)])
+        #expect(try whole.attachmentFile().byteCount == NotificationAttachmentType.maxBytes)
         for bytes in [0, -1, NotificationAttachmentType.maxBytes + 1] {
-            let refusal1 = self.refusal(1, bytes: bytes)
-            #expect(refusal1?.code == .attachmentInvalid)
+            do throws(NotificationError) {
+                _ = try FieldReader(["Digest": digest, "Size": .integer(bytes)]).attachmentFile()
+                Issue.record("It was accepted: \(bytes)")
+            } catch {
+                #expect(error.code == .attachmentInvalid && error.field == "Size")
+            }
         }
     }
 

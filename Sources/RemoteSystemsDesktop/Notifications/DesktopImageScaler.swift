@@ -44,6 +44,7 @@ package struct DesktopImageScaler: ImageScaler {
             return .unavailable
         }
         let killing = Task { [maxTime] in
+            // Its cancellation means that the program has ended in time.
             guard (try? await Task.sleep(for: maxTime)) != nil else { return }
             // With its children.
             _ = await process.terminate(grace: .milliseconds(100))

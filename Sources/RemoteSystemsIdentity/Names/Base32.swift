@@ -4,10 +4,10 @@
 /// Base32 as in RFC 4648 §6, in lower case and without padding.
 ///
 /// Only the canonical spelling is decoded, so two texts are equal exactly if their bytes are.
-enum Base32 {
+package enum Base32 {
     private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
 
-    static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var characters: [UInt8] = []
         var pending: UInt16 = 0
         var pendingBits = 0
@@ -26,7 +26,7 @@ enum Base32 {
     }
 
     /// The bytes that `text` spells; `nil` unless it is the canonical spelling of exactly `count` bytes.
-    static func decode(_ text: some StringProtocol, count: Int) -> [UInt8]? {
+    package static func decode(_ text: some StringProtocol, count: Int) -> [UInt8]? {
         guard text.utf8.count == (count * 8 + 4) / 5 else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)

@@ -58,10 +58,7 @@ extension AppServiceConnection {
         let response = try await self.send(NotificationMessage.attach(attachment)).get()
         guard let ticket = response["Ticket"] else { return }
         let stream = try await self.openStream(ticket)
-        let limit = Task {
-            guard (try? await Task.sleep(for: Self.fileTime)) != nil else { return }
-            stream.abort("The file was not taken over in time.")
-        }
+        let limit = stream.abort(after: Self.fileTime, .system, "The file was not taken over in time.")
         defer { limit.cancel() }
         try await stream.send(contentsOfFile: path)
         try await stream.finish()
@@ -86,6 +83,18 @@ extension AppServiceConnection {
             identifier: attachment.identifier,
             error: NotificationError(code ?? .attachmentInvalid, error.message)
         )
+    }
+}
+
+extension RemoteSystemStream {
+    /// Aborts the stream when the time is over, unless the task is cancelled before.
+    func abort(after limit: Duration, _ clock: FeatureClock, _ reason: String) -> Task<Void, Never> {
+        let end = clock.now + limit
+        return clock.task {
+            // Its cancellation means that the other side was in time.
+            guard (try? await clock.sleep(until: end)) != nil else { return }
+            self.abort(reason)
+        }
     }
 }
 

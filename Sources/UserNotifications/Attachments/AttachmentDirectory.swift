@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
 
@@ -37,35 +36,33 @@ package struct AttachmentDirectory: Sendable {
 
     /// The files of an earlier process. What it had not received completely is removed.
     func load() async -> [File] {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                let names = (try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []
-                let thumbnails = Set(names.filter { $0.hasSuffix(".thumbnail") })
-                var files: [File] = []
-                for name in names {
-                    let parts = name.split(separator: ".").map(String.init)
-                    let path = "\(self.path)/\(name)"
-                    var status = stat()
-                    guard parts.count == 2, let digest = AttachmentDigest(parts[0]),
-                        let type = NotificationAttachmentType(fileExtension: parts[1]),
-                        unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
-                    else {
-                        if name.hasPrefix("incoming-") { _ = unsafe unlink(path) }
-                        continue
-                    }
-                    files.append(
-                        File(
-                            digest: digest,
-                            type: type,
-                            byteCount: Int64(status.st_size),
-                            hasThumbnail: thumbnails.contains("\(digest).thumbnail")
-                        )
-                    )
+        await BlockingFileCalls.run {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []
+            let thumbnails = Set(names.filter { $0.hasSuffix(".thumbnail") })
+            var files: [File] = []
+            for name in names {
+                let parts = name.split(separator: ".").map(String.init)
+                let path = "\(self.path)/\(name)"
+                var status = stat()
+                guard parts.count == 2, let digest = AttachmentDigest(parts[0]),
+                    let type = NotificationAttachmentType(fileExtension: parts[1]),
+                    unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
+                else {
+                    if name.hasPrefix("incoming-") { _ = unsafe unlink(path) }
+                    continue
                 }
-                let known = Set(files.map { "\($0.digest).thumbnail" })
-                for name in thumbnails.subtracting(known) { _ = unsafe unlink("\(self.path)/\(name)") }
-                continuation.resume(returning: files)
+                files.append(
+                    File(
+                        digest: digest,
+                        type: type,
+                        byteCount: Int64(status.st_size),
+                        hasThumbnail: thumbnails.contains("\(digest).thumbnail")
+                    )
+                )
             }
+            let known = Set(files.map { "\($0.digest).thumbnail" })
+            for name in thumbnails.subtracting(known) { _ = unsafe unlink("\(self.path)/\(name)") }
+            return files
         }
     }
 
@@ -89,30 +86,20 @@ package struct AttachmentDirectory: Sendable {
 
     /// Removes files, if they exist.
     func remove(_ paths: [String]) async {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                for path in paths { _ = unsafe unlink(path) }
-                continuation.resume()
-            }
-        }
+        await BlockingFileCalls.run { for path in paths { _ = unsafe unlink(path) } }
     }
 
     /// Gives a file a second name.
     ///
     /// - Returns: whether it has it.
     func link(_ path: String, as other: String) async -> Bool {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: unsafe Glibc.link(path, other) == 0) }
-        }
+        await BlockingFileCalls.run { unsafe Glibc.link(path, other) == 0 }
     }
 
     private static func run(
         _ body: @escaping @Sendable () throws(NotificationError) -> Void
     ) async throws(NotificationError) {
-        let result = await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: Result(catching: body)) }
-        }
-        try result.get()
+        try await BlockingFileCalls.run { Result(catching: body) }.get()
     }
 
     private static func failure(_ text: String) -> NotificationError {

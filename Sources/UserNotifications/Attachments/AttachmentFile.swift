@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Crypto
-internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
+internal import RemoteSystemsIdentity
 
 /// What a file contains, read from the file itself.
 struct AttachmentFile: Hashable {
@@ -30,39 +30,28 @@ struct AttachmentFile: Hashable {
         guard unsafe fstat(descriptor, &status) == 0 else { throw Self.failure("it cannot be read", errno) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw Self.failure("it is not a regular file") }
         guard status.st_size > 0 else { throw Self.failure("it is empty") }
-        do {
-            guard
-                let format = try AttachmentFormat({ offset, count throws(NotificationError) in
-                    try Self.read(descriptor, at: offset, count)
-                })
-            else {
-                throw Self.failure(
-                    "it is neither an image (PNG, JPEG, GIF), nor a sound (AIFF, WAV, MP3, MPEG-4), nor a video (MPEG, "
-                        + "MPEG-4, AVI)"
-                )
-            }
-            let size = Int64(status.st_size)
-            try Self.check(format, size)
-            self.type = format.type
-            self.byteCount = size
-            self.digest = try Self.digest(descriptor, size)
-            self.pixels = format.pixels
-        } catch let error as NotificationError {
-            throw error
-        } catch {
-            throw Self.failure("\(error)")
+        guard
+            let format = try AttachmentFormat({ offset, count throws(NotificationError) in
+                try Self.read(descriptor, at: offset, count)
+            })
+        else {
+            throw Self.failure(
+                "it is neither an image (PNG, JPEG, GIF), nor a sound (AIFF, WAV, MP3, MPEG-4), nor a video (MPEG, "
+                    + "MPEG-4, AVI)"
+            )
         }
+        let size = Int64(status.st_size)
+        try Self.check(format, size)
+        self.type = format.type
+        self.byteCount = size
+        self.digest = try Self.digest(descriptor, size)
+        self.pixels = format.pixels
     }
 
     /// Reads a file on a thread that may wait for the disk.
-    static func read(path: String) async -> Result<AttachmentFile, NotificationError> {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                continuation.resume(
-                    returning: Result { () throws(NotificationError) in try AttachmentFile(path: path) }
-                )
-            }
-        }
+    static func read(path: String) async throws(NotificationError) -> AttachmentFile {
+        try await BlockingFileCalls.run { Result { () throws(NotificationError) in try AttachmentFile(path: path) } }
+            .get()
     }
 
     private static func check(_ format: AttachmentFormat, _ size: Int64) throws(NotificationError) {
@@ -125,23 +114,12 @@ struct AttachmentDigest: Hashable, Sendable, CustomStringConvertible {
         self.bytes = Array(bytes)
     }
 
-    /// Reads the hexadecimal form, in lower case.
+    /// Reads the form of ``description``.
     init?(_ text: String) {
-        let digits = text.utf8.map { digit -> UInt8? in
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-            default: nil
-            }
-        }
-        let known = digits.compactMap(\.self)
-        guard known.count == digits.count, known.count == 2 * SHA256.byteCount else { return nil }
-        self.bytes = stride(from: 0, to: known.count, by: 2).map { known[$0] << 4 | known[$0 + 1] }
+        guard let bytes = Base32.decode(text, count: SHA256.byteCount) else { return nil }
+        self.bytes = bytes
     }
 
-    /// The hexadecimal form, in lower case.
-    var description: String {
-        let digits = Array("0123456789abcdef")
-        return String(self.bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
-    }
+    /// The digest in base32 (RFC 4648 §6), as in the names of files.
+    var description: String { Base32.encode(self.bytes) }
 }

@@ -19,7 +19,7 @@ struct AttachmentFormat {
 
     /// - Parameter read: reads at most this many bytes at an offset; fewer at the end of the file.
     /// - Returns: `nil` for any other format.
-    init?(_ read: (_ offset: Int64, _ count: Int) throws -> [UInt8]) rethrows {
+    init?<Failure>(_ read: (_ offset: Int64, _ count: Int) throws(Failure) -> [UInt8]) throws(Failure) {
         let head = try read(0, Self.headBytes)
         guard let type = Self.type(of: head) else { return nil }
         self.type = type
@@ -70,7 +70,9 @@ struct AttachmentFormat {
     }
 
     /// Skips the segments before the frame header (ITU-T T.81, B.2).
-    private static func pixels(ofJPEG read: (_ offset: Int64, _ count: Int) throws -> [UInt8]) rethrows -> Int? {
+    private static func pixels<Failure>(
+        ofJPEG read: (_ offset: Int64, _ count: Int) throws(Failure) -> [UInt8]
+    ) throws(Failure) -> Int? {
         var offset: Int64 = 2
         for _ in 0..<Self.maxSegments {
             let segment = try read(offset, 9)

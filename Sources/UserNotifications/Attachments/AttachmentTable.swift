@@ -70,13 +70,6 @@ struct AttachmentTable {
             self.files[digest]?.expires = max(file.expires, now + Self.waitingTime)
             return nil
         }
-        guard (1...NotificationAttachmentType.maxBytes).contains(byteCount) else {
-            throw NotificationError(
-                .attachmentInvalid,
-                "An attachment has from 1 to \(NotificationAttachmentType.maxBytes) bytes.",
-                field: "Size"
-            )
-        }
         let uploads = self.uploads.values.filter { $0.holder.isLocal == holder.isLocal }
         guard uploads.count < Self.maxUploads,
             uploads.count(where: { $0.holder == holder }) < Self.maxUploadsOfHolder

@@ -15,15 +15,12 @@ internal import ValueSets
 /// It may be removed then. The system that shows the notification checks the file itself, keeps its copy as long as
 /// the notification, and removes it.
 public struct NotificationAttachment: Sendable, Hashable, Identifiable {
-    /// The maximum number of attachments of one notification.
-    public static let max = 8
-
     /// Identifies the attachment in its notification.
     public let identifier: String
     /// The format, found in the content of the file.
-    public let type: NotificationAttachmentType
+    public private(set) var type: NotificationAttachmentType
     /// The size of the file.
-    public let byteCount: Int64
+    public private(set) var byteCount: Int64
     /// Whether the notification does not show the image. Defaults to `false`.
     public var isThumbnailHidden: Bool
     let digest: AttachmentDigest
@@ -110,28 +107,20 @@ extension NotificationAttachment {
         let reader = FieldReader(set)
         self.identifier = try reader.requiredString("Id")
         try FieldCheck.identifier(self.identifier, "Id")
-        guard let digest = set["Digest"]?.data.flatMap({ AttachmentDigest($0) }) else {
-            throw NotificationError(.invalidContent, "The value must be the 32 bytes of a SHA-256.", field: "Digest")
-        }
-        let size = try reader.int("Size") ?? 0
-        guard (1...NotificationAttachmentType.maxBytes).contains(Int64(size)) else {
-            throw NotificationError(
-                .attachmentInvalid,
-                "An attachment has from 1 to \(NotificationAttachmentType.maxBytes) bytes.",
-                field: "Size"
-            )
-        }
+        (self.digest, self.byteCount) = try reader.attachmentFile()
         guard let type = NotificationAttachmentType(mediaType: try reader.requiredString("Type")) else { return nil }
         self.type = type
-        self.digest = digest
-        self.byteCount = Int64(size)
         self.isThumbnailHidden = try reader.bool("Hidden") ?? false
         (self.path, self.thumbnailPath) = (nil, nil)
     }
 
     /// The same attachment with the file that this system has, whatever the sender states about it.
     func located(_ file: AttachmentTable.File, in directory: AttachmentDirectory) -> NotificationAttachment {
-        NotificationAttachment(self, file, directory)
+        var located = self
+        (located.type, located.byteCount) = (file.type, file.byteCount)
+        located.path = directory.path(of: self.digest, file.type)
+        located.thumbnailPath = file.hasThumbnail ? directory.thumbnailPath(of: self.digest) : nil
+        return located
     }
 
     /// The places of the files, by the identifiers of the attachments: for programs of this system, which may open
@@ -141,14 +130,22 @@ extension NotificationAttachment {
         for attachment in attachments { files.put(attachment.path, attachment.identifier) }
         return files
     }
+}
 
-    private init(_ other: NotificationAttachment, _ file: AttachmentTable.File, _ directory: AttachmentDirectory) {
-        self.identifier = other.identifier
-        self.digest = other.digest
-        self.isThumbnailHidden = other.isThumbnailHidden
-        self.type = file.type
-        self.byteCount = file.byteCount
-        self.path = directory.path(of: other.digest, file.type)
-        self.thumbnailPath = file.hasThumbnail ? directory.thumbnailPath(of: other.digest) : nil
+extension FieldReader {
+    /// The digest and the size of a file that another program sends or names.
+    func attachmentFile() throws(NotificationError) -> (AttachmentDigest, byteCount: Int64) {
+        guard let digest = self.set["Digest"]?.data.flatMap({ AttachmentDigest($0) }) else {
+            throw NotificationError(.invalidContent, "The value must be the 32 bytes of a SHA-256.", field: "Digest")
+        }
+        let size = Int64(try self.int("Size") ?? 0)
+        guard (1...NotificationAttachmentType.maxBytes).contains(size) else {
+            throw NotificationError(
+                .attachmentInvalid,
+                "An attachment has from 1 to \(NotificationAttachmentType.maxBytes) bytes.",
+                field: "Size"
+            )
+        }
+        return (digest, size)
     }
 }

@@ -8,9 +8,6 @@ internal import ValueSets
 
 /// The files that belong to notifications. They come over streams of their own, before the notification.
 extension NotificationReceiver {
-    /// The time in which a file must arrive.
-    private static let uploadTime = AttachmentTable.waitingTime
-
     /// A sender is about to send a notification with a file.
     ///
     /// - Returns: the ticket of the stream for the file; empty if the file is here already.
@@ -61,21 +58,27 @@ extension NotificationReceiver {
         do {
             let opened = try await offer.opened()
             stream = opened
-            let end = self.clock.now + Self.uploadTime
-            let limit = self.clock.task { [clock] in
-                guard (try? await clock.sleep(until: end)) != nil else { return }
-                opened.abort("The file took too long to arrive.")
-            }
+            let limit = opened.abort(
+                after: AttachmentTable.waitingTime,
+                self.clock,
+                "The file took too long to arrive."
+            )
             defer { limit.cancel() }
             try await opened.receive(intoFile: path, maxBytes: upload.byteCount)
             // What the sender states about it is not believed.
-            let file = try await AttachmentFile.read(path: path).get()
+            let file = try await AttachmentFile.read(path: path)
             guard file.digest == upload.digest, file.byteCount == upload.byteCount else {
                 throw NotificationError(.attachmentInvalid, "The file has changed since it was attached.")
             }
             let hasThumbnail = try await self.makeThumbnail(of: file, path, thumbnail, directory)
-            await self.waitForRemovals()
-            try await directory.take(path, thumbnail: hasThumbnail ? thumbnail : nil, file.digest, file.type)
+            try await self.attachmentCalls.begin(self.clock) { () -> Result<Void, NotificationError> in
+                do throws(NotificationError) {
+                    try await directory.take(path, thumbnail: hasThumbnail ? thumbnail : nil, file.digest, file.type)
+                    return .success(())
+                } catch {
+                    return .failure(error)
+                }
+            }.value.get()
             self.attachments.finish(upload, file.type, hasThumbnail: hasThumbnail, self.clock.now)
             self.setAlarm()
             try await opened.finish()
@@ -88,20 +91,11 @@ extension NotificationReceiver {
         }
     }
 
-    /// A file that comes again must not be removed.
-    private func waitForRemovals() async {
-        while let removing = self.removingAttachments {
-            await removing.value
-            if self.removingAttachments == removing { self.removingAttachments = nil }
-        }
-    }
-
     /// The size of a small image, and the maximum number of pixels of an image that a desktop without a scaler gets as
     /// it is.
     private static let (thumbnailPixels, maxUnscaledPixels) = (256 * 256, 1_000_000)
 
-    /// A desktop decodes what it shows, and must not do that with everything that other systems send. One image is
-    /// scaled at a time, because that takes much memory.
+    /// A desktop decodes what it shows, and must not do that with everything that other systems send.
     private func makeThumbnail(
         of file: AttachmentFile,
         _ path: String,
@@ -109,14 +103,9 @@ extension NotificationReceiver {
         _ directory: AttachmentDirectory
     ) async throws(NotificationError) -> Bool {
         guard file.type.kind == .image, let imageScaler else { return false }
-        let scaling = self.clock.task { [previous = self.lastScaling] in
-            await previous?.value
-            return await imageScaler.scale(path, to: thumbnail)
-        }
-        self.lastScaling = self.clock.task { _ = await scaling.value }
-        switch await scaling.value {
+        switch await self.scalings.begin(self.clock, { await imageScaler.scale(path, to: thumbnail) }).value {
         case .scaled:
-            let result = try? await AttachmentFile.read(path: thumbnail).get()
+            let result = try? await AttachmentFile.read(path: thumbnail)
             guard result?.type == .png, let pixels = result?.pixels, pixels <= Self.thumbnailPixels else {
                 await directory.remove([thumbnail])
                 return false
@@ -203,9 +192,6 @@ extension NotificationReceiver {
         let paths = over.flatMap { digest, file in
             [attachmentDirectory.path(of: digest, file.type), attachmentDirectory.thumbnailPath(of: digest)]
         }
-        self.removingAttachments = self.clock.task { [previous = self.removingAttachments] in
-            await previous?.value
-            await attachmentDirectory.remove(paths)
-        }
+        _ = self.attachmentCalls.begin(self.clock) { await attachmentDirectory.remove(paths) }
     }
 }

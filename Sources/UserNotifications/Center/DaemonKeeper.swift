@@ -10,7 +10,8 @@ actor DaemonKeeper: NotificationKeeper {
     private let applicationName: String
     private let owner: NotificationKeeperOwner
     private var connection: LongLivedConnection?
-    private var system: RemoteSystem?
+    /// Finds the daemon.
+    private var find: (@Sendable () async throws -> RemoteSystem)?
     private var isForeground = false
 
     init(applicationName: String, owner: NotificationKeeperOwner) {
@@ -20,20 +21,24 @@ actor DaemonKeeper: NotificationKeeper {
 
     /// Finds the daemon, and reports responses from then on.
     func open(_ configuration: RemoteSystemsConfiguration, within limit: Duration) async throws {
-        guard
-            let system = try await RemoteSystem.findLocal(
+        let find: @Sendable () async throws -> RemoteSystem = {
+            let found = try await RemoteSystem.findLocal(
                 offering: NotificationMessage.service,
                 within: limit,
                 configuration: configuration
             )
-        else {
-            throw RemoteSystemError(
-                .unreachable,
-                "This system has no host daemon that receives notifications. Start one with 'remotesystems host run'.",
-                side: .local
-            )
+            guard let found else {
+                throw RemoteSystemError(
+                    .unreachable,
+                    "This system has no host daemon that receives notifications. Start one with 'remotesystems host "
+                        + "run'.",
+                    side: .local
+                )
+            }
+            return found
         }
-        self.system = system
+        let system = try await find()
+        self.find = find
         let connection = LongLivedConnection(
             to: NotificationMessage.description,
             RemoteSystemConnectionRequest(system: system),
@@ -84,6 +89,7 @@ actor DaemonKeeper: NotificationKeeper {
     func close() async {
         await self.connection?.close()
         self.connection = nil
+        self.find = nil
     }
 
     func setForeground(_ isForeground: Bool) async {
@@ -104,11 +110,13 @@ actor DaemonKeeper: NotificationKeeper {
         try await self.send(NotificationMessage.deliver(notification))
     }
 
-    /// Sends files over a connection of their own: the daemon may have been restarted since.
+    /// Sends files over a connection of their own, because the long-lived one opens no streams.
     private func send(_ attachments: [NotificationAttachment]) async throws {
-        guard !attachments.isEmpty, let system else { return }
+        guard !attachments.isEmpty, let find else { return }
         let connection = AppServiceConnection(to: NotificationMessage.description)
-        guard try await connection.open(RemoteSystemConnectionRequest(system: system)) == .success else {
+        // A daemon that was restarted has another port.
+        let request = RemoteSystemConnectionRequest(system: try await find())
+        guard try await connection.open(request) == .success else {
             throw connection.openError
                 ?? RemoteSystemError(.unreachable, "The host daemon does not respond.", side: .local)
         }

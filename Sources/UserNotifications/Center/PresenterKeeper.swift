@@ -21,8 +21,7 @@ actor PresenterKeeper: NotificationKeeper {
     private var asking: [String: UInt64] = [:]
     private var lastNumber: UInt64 = 0
     private var reader: Task<Void, Never>?
-    /// The last call of the presenter. Calls are made in order.
-    private var lastCall: Task<Void, Never>?
+    private var presenterCalls = SerialCalls()
 
     init(
         _ presenter: any NotificationPresenter,
@@ -135,13 +134,9 @@ actor PresenterKeeper: NotificationKeeper {
     }
 
     private func inOrder(_ call: @escaping @Sendable () async throws -> Void) async throws {
-        let last = self.lastCall
-        let task = self.clock.task { () -> Result<Void, any Error> in
-            await last?.value
+        try await self.presenterCalls.begin(self.clock) { () -> Result<Void, any Error> in
             do { return .success(try await call()) } catch { return .failure(error) }
-        }
-        self.lastCall = self.clock.task { _ = await task.value }
-        try await task.value.get()
+        }.value.get()
     }
 
     // MARK: Pending

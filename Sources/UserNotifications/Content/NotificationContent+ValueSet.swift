@@ -48,7 +48,7 @@ extension NotificationContent {
         self.relevanceScore = try reader.double("Relevance") ?? 0
         self.targetContentIdentifier = try reader.string("Target")
         self.filterCriteria = try reader.string("Filter")
-        for (index, set) in try reader.dictionaries("Attachments", max: NotificationAttachment.max).enumerated() {
+        for (index, set) in try reader.dictionaries("Attachments", max: NotificationLimits.attachments).enumerated() {
             do throws(NotificationError) {
                 if let attachment = try NotificationAttachment(set) { self.attachments.append(attachment) }
             } catch {

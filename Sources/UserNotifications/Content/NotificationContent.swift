@@ -43,7 +43,7 @@ public struct NotificationContent: Sendable, Hashable {
     /// The value that the user's filters compare. Defaults to `nil`.
     public var filterCriteria: String?
     /// Images, sounds and videos, with different identifiers. The first image that is not hidden is shown. Defaults to
-    /// empty. Valid range: at most ``NotificationAttachment/max``.
+    /// empty. Valid range: at most ``NotificationLimits/attachments``.
     public var attachments: [NotificationAttachment]
 
     /// Creates content.
@@ -110,7 +110,7 @@ public struct NotificationContent: Sendable, Hashable {
             max: NotificationLimits.userInfoBytes,
             depth: NotificationLimits.userInfoDepth
         )
-        try FieldCheck.count(self.attachments.count, "attachments", max: NotificationAttachment.max)
+        try FieldCheck.count(self.attachments.count, "attachments", max: NotificationLimits.attachments)
         guard Set(self.attachments.map(\.identifier)).count == self.attachments.count else {
             throw NotificationError(
                 .attachmentInvalid,

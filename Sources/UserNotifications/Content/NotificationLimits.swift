@@ -19,6 +19,8 @@ public enum NotificationLimits {
     public static let remotePayloadBytes = 4096
     /// The maximum number of actions of one category. Desktops show about three.
     public static let actions = 10
+    /// The maximum number of attachments of one notification. Their sizes: ``NotificationAttachmentType/maxBytes``.
+    public static let attachments = 8
     /// The maximum number of intent identifiers of one category.
     public static let intentIdentifiers = 16
     /// The maximum number of categories of one application.

@@ -98,13 +98,7 @@ extension NotificationReceiver {
     }
 
     func inOrder<Result: Sendable>(_ call: @escaping @Sendable () async -> Result) async -> Result {
-        let last = self.lastCall
-        let task = self.clock.task {
-            await last?.value
-            return await call()
-        }
-        self.lastCall = self.clock.task { _ = await task.value }
-        return await task.value
+        await self.presenterCalls.begin(self.clock, call).value
     }
 
     func received(_ event: NotificationPresenterEvent) async {

@@ -30,8 +30,10 @@ package actor NotificationReceiver: Service {
     let attachmentDirectory: AttachmentDirectory?
     let imageScaler: (any ImageScaler)?
     var attachments = AttachmentTable()
-    var removingAttachments: Task<Void, Never>?
-    var lastScaling: Task<Void, Never>?
+    /// A file that comes again while it is removed stays.
+    var attachmentCalls = SerialCalls()
+    /// One image is scaled at a time, because that takes much memory.
+    var scalings = SerialCalls()
     var permissions = NotificationPermissions()
     var states = NotificationStates()
     /// What this system publishes of ``states``.
@@ -58,8 +60,7 @@ package actor NotificationReceiver: Service {
     /// installed.
     var wake: (@Sendable (_ application: String) async -> Bool)?
     private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
-    /// The last call of the presenter. Calls are made in order.
-    var lastCall: Task<Void, Never>?
+    var presenterCalls = SerialCalls()
     private var alarm: Task<Void, Never>?
 
     /// - Parameters:

@@ -100,14 +100,7 @@ struct NotificationService: AppServiceProvider {
             let identifiers = try reader.strings("Ids", max: Outbox.maxPerSystem)
             return ["Count": .integer(Int64(try await self.receiver.unpost(Set(identifiers))))]
         case NotificationMessage.attach:
-            guard let digest = message["Digest"]?.data.flatMap({ AttachmentDigest($0) }) else {
-                throw NotificationError(
-                    .invalidContent,
-                    "The value must be the 32 bytes of a SHA-256.",
-                    field: "Digest"
-                )
-            }
-            let size = Int64(try reader.int("Size") ?? 0)
+            let (digest, size) = try reader.attachmentFile()
             return try await self.receiver.attach(digest, size, from: sender, over: request.connection)
         case NotificationMessage.use:
             guard let key = NotificationState.Key(try reader.requiredString("Key")) else {

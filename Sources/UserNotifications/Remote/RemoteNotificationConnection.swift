@@ -125,12 +125,12 @@ public final class RemoteNotificationConnection: Sendable {
         let refusals = try await self.connection.send(notification.request.content.attachments)
         let what = "The system did not take over the attachment"
         if application == nil {
-            // The program can attach another file, or send again. The notification itself would be refused, too.
+            // The program can attach another file. A rate that is exceeded would refuse the notification, too.
             if let refusal = refusals.first(where: { $0.isLocal || $0.error.code == .rateLimited }) {
                 throw refusal.error(of: what)
             }
         } else if let refusal = refusals.first(where: \.canRetry) {
-            // The daemon has time.
+            // The daemon sends the whole notification later.
             throw refusal.error(of: what)
         }
         let refused = Set(refusals.map(\.identifier))

@@ -11,7 +11,7 @@ struct AttachmentOptions: ParsableArguments {
         name: .customLong("attach"),
         help: ArgumentHelp(
             "An image (PNG, JPEG, GIF; at most 10 MB), sound (AIFF, WAV, MP3, MPEG-4; 5 MB) or video (MPEG, MPEG-4, "
-                + "AVI; 50 MB) that belongs to it. Repeatable, at most \(NotificationAttachment.max).",
+                + "AVI; 50 MB) that belongs to it. Repeatable, at most \(NotificationLimits.attachments).",
             valueName: "file"
         ),
         completion: .file()
@@ -19,8 +19,8 @@ struct AttachmentOptions: ParsableArguments {
     var files: [String] = []
 
     func validate() throws {
-        guard self.files.count <= NotificationAttachment.max else {
-            throw ValidationError("--attach can be given at most \(NotificationAttachment.max) times.")
+        guard self.files.count <= NotificationLimits.attachments else {
+            throw ValidationError("--attach can be given at most \(NotificationLimits.attachments) times.")
         }
         guard !self.files.contains("") else { throw ValidationError("--attach takes the name of a file.") }
     }
