@@ -339,8 +339,10 @@ actor SystemBrowser {
     }
 
     private func attemptFailed(_ instance: String, _ endpoints: [Endpoint], _ error: any Error) {
-        if let expected = self.machine.expected(of: instance) {
-            // Systems that were met before are often absent, and another one may have their address.
+        if let expected = self.machine.expected(of: instance), (error as? TransportError)?.openStatus != .notAuthorized
+        {
+            // Systems that were met before are often absent, and another one may have their address. Only the system
+            // itself, whose certificate was verified, refuses this one.
             return self.forgetIfReplaced(expected, at: endpoints, error)
         }
         if let notice = (error as? TransportError)?.withdrawal { self.account.learnWithdrawal(notice) }

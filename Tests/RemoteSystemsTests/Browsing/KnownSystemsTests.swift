@@ -229,6 +229,33 @@ import Testing
         }
     }
 
+    /// The first error of a watcher without discovery, before it lists a system or its enumeration is completed.
+    private static func firstError(_ machines: TwoMachines) async throws -> RemoteSystemWatcherError? {
+        var configuration = machines.configuration("second", application: "test.watcher")
+        configuration.discovery.sources = [ScriptedDiscovery()]
+        let watcher = RemoteSystemWatcher(configuration)
+        let events = watcher.events
+        try await watcher.start()
+        var first: RemoteSystemWatcherError?
+        for await event in events {
+            if case .error(let error) = event { first = error }
+            break
+        }
+        await watcher.stop()
+        return first
+    }
+
+    @Test func `the refusal of a known system is reported without any announcement`() async throws {
+        try await Self.afterMeeting { machines, _ in
+            try machines.account("first").revoke(machines.account("second").identity().systemID)
+            var refusal: RemoteSystemWatcherError?
+            // The host reads the list of revoked systems a moment later, and accepts the system until then.
+            for _ in 0..<100 where refusal == nil { refusal = try await Self.firstError(machines) }
+            #expect(refusal?.code == .authenticationError)
+            #expect(refusal?.message.contains("Your system was revoked") == true)
+        }
+    }
+
     @Test func `discovery takes over the connection to a known system, and the watcher sees no change`() async throws {
         try await Self.afterMeeting { machines, host in
             var configuration = machines.configuration("second", application: "test.watcher")

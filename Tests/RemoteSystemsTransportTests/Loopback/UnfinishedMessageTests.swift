@@ -92,18 +92,35 @@ import ValueSets
 
     @Test func `messages that follow each other without a gap each have their own time`() async throws {
         try await LoopbackHost.with(limits: .patient { $0.frameTime = .seconds(1) }) { host in
-            let peer = try await host.openRaw()
-            var ping = ByteBuffer()
-            try ping.writeFrame(.ping(token: 1), limit: 1_024)
-            let bytes = Array(ping.readableBytesView)
-            // Each send finishes a frame and begins the next one, for twice the time of a frame.
-            peer.send(Array(bytes.prefix(3)))
+            var longestGap = Duration.zero
+            // A busy machine can hold up the sender, which is too slow in earnest then.
             for _ in 0..<20 {
-                peer.send(Array(bytes.dropFirst(3) + bytes.prefix(3)))
-                try await Task.sleep(for: .milliseconds(100))
+                let peer = try await host.openRaw()
+                defer { peer.close() }
+                longestGap = try await Self.sendWithoutGap(from: peer)
+                if !peer.isClosed { return }
+                guard longestGap > .milliseconds(500) else { break }
             }
-            #expect(!peer.isClosed)
-            peer.close()
+            Issue.record("closed, although the longest gap between two messages was \(longestGap)")
         }
+    }
+
+    /// Sends pings for twice the time of a frame. Each send finishes one and begins the next.
+    ///
+    /// - Returns: the longest time between two sends.
+    private static func sendWithoutGap(from peer: RawPeer) async throws -> Duration {
+        var ping = ByteBuffer()
+        try ping.writeFrame(.ping(token: 1), limit: 1_024)
+        let bytes = Array(ping.readableBytesView)
+        var last = ContinuousClock.now
+        var longestGap = Duration.zero
+        peer.send(Array(bytes.prefix(3)))
+        for _ in 0..<20 {
+            peer.send(Array(bytes.dropFirst(3) + bytes.prefix(3)))
+            try await Task.sleep(for: .milliseconds(100))
+            longestGap = max(longestGap, ContinuousClock.now - last)
+            last = .now
+        }
+        return longestGap
     }
 }
