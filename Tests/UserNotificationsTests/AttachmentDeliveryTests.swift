@@ -14,7 +14,7 @@ import Testing
     private typealias Receiving = ReceivingSystem
 
     /// Files of a sender, and the directory of the receiver.
-    private struct Files {
+    struct Files {
         let directory: URL
         var received: AttachmentDirectory { AttachmentDirectory(path: self.directory.appending(path: "kept").path) }
 
@@ -41,7 +41,7 @@ import Testing
     }
 
     /// Copies an image in place of scaling it.
-    private struct Copier: ImageScaler {
+    struct Copier: ImageScaler {
         var result = ImageScaling.scaled
 
         func scale(_ path: String, to result: String) async -> ImageScaling {

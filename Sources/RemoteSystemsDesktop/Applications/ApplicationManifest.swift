@@ -15,6 +15,8 @@ package struct ApplicationManifest: Sendable, Hashable {
     package var activityTypes: Set<String> = []
     /// The domains whose web pages the application claims. A site must approve each.
     package var associatedDomains: Set<AssociatedDomain>
+    /// The program that changes the application's notifications, and its arguments; `nil` for none.
+    package var serviceExtension: [String]?
     /// The unknown keys, each with its line. They are ignored.
     package var warnings: [ConfigurationFileError] = []
 
@@ -72,7 +74,7 @@ package struct ApplicationManifest: Sendable, Hashable {
 extension ApplicationManifest: Decodable {
     private enum Key: String, CodingKey, CaseIterable {
         case id, displayName, attributes, services, schemes, activityTypes, documentTypes, associatedDomains
-        case start, requires, executables, units, flatpaks, publisher
+        case start, requires, executables, units, flatpaks, publisher, notificationServiceExtension
     }
 
     static let keys = Set(Key.allCases.map(\.stringValue))
@@ -81,9 +83,11 @@ extension ApplicationManifest: Decodable {
     /// All keys of a manifest and its parts. The documentation must describe them.
     package static var documentedKeys: Set<String> {
         Self.keys.union(Self.serviceKeys).union(Self.documentTypeKeys).union(PublisherEntry.keys)
+            .union(ServiceExtensionEntry.keys)
     }
 
     static var publisherKeys: Set<String> { PublisherEntry.keys }
+    static var serviceExtensionKeys: Set<String> { ServiceExtensionEntry.keys }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.tolerantContainer(keyedBy: Key.self)
@@ -103,6 +107,9 @@ extension ApplicationManifest: Decodable {
         // Never used: a file with a problem is omitted.
         let none = ApplicationStart.exec([])
         self.start = try decoder.attempt(none) { try container.decode(ApplicationStart.self, forKey: .start) }
+        self.serviceExtension = try decoder.attempt(nil) {
+            try container.decodeIfPresent(ServiceExtensionEntry.self, forKey: .notificationServiceExtension)?.exec
+        }
         self.programs = try decoder.attempt(ManifestPrograms()) { try Self.programs(container) }
         self.programs.include(self.start)
         // Verified when the whole file is read, since the signature is about the whole file.
@@ -253,6 +260,21 @@ extension ApplicationManifest: Decodable {
         }
         guard let first = text.utf8.first, isLetterOrDigit(first), text.utf8.count <= 128 else { return false }
         return text.utf8.allSatisfy { isLetterOrDigit($0) || ".-_".utf8.contains($0) }
+    }
+}
+
+/// The notification service extension in a manifest.
+private struct ServiceExtensionEntry: Decodable {
+    var exec: [String]
+
+    private enum Key: String, CodingKey, CaseIterable {
+        case exec
+    }
+
+    static let keys = Set(Key.allCases.map(\.stringValue))
+
+    init(from decoder: any Decoder) throws {
+        self.exec = try decoder.tolerantContainer(keyedBy: Key.self).arguments(.exec)
     }
 }
 

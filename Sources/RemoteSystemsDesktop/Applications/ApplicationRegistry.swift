@@ -107,10 +107,17 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         let (manifests, files) = self.state.withLock { ($0.manifests, $0.files) }
         var problems: [ConfigurationFileError] = []
         for (id, path) in files.sorted(by: { $0.value < $1.value }) {
-            guard let start = manifests[id]?.start, let (key, text) = await Self.problem(with: start),
+            guard let manifest = manifests[id],
                 let file = try? ConfigurationFile(path: path, limit: ApplicationManifest.largestFile)
             else { continue }
-            problems.append(file.error(at: ["start", key], text))
+            if let (key, text) = await Self.problem(with: manifest.start) {
+                problems.append(file.error(at: ["start", key], text))
+            }
+            if let program = manifest.serviceExtension?.first, let text = ProgramFile.problem(with: program) {
+                problems.append(
+                    file.error(at: ["notificationServiceExtension", "exec"], "'exec' cannot be run: \(text)")
+                )
+            }
         }
         return problems
     }
@@ -407,7 +414,10 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         }
     }
 
-    private var programEnvironment: [String: String] {
+    /// The service extension of an application, by its program and arguments; `nil` if it has none.
+    func serviceExtension(of id: String) -> [String]? { self.state.withLock { $0.manifests[id]?.serviceExtension } }
+
+    var programEnvironment: [String: String] {
         ApplicationEnvironment.passedOn(from: self.environment, stateDirectory: self.stateDirectory)
     }
 

@@ -45,16 +45,7 @@ extension ApplicationStart: Decodable {
             }
             self = .systemd(unit: unit)
         case .exec:
-            let arguments = try container.decode([String].self, forKey: key)
-            guard (1...64).contains(arguments.count), arguments.allSatisfy({ $0.utf8.count <= 4096 }),
-                !arguments.contains(where: { $0.utf8.contains(0) })
-            else {
-                throw container.invalid(key, "takes a program and up to 63 arguments, each at most 4096 bytes")
-            }
-            guard arguments[0].hasPrefix("/") else {
-                throw container.invalid(key, "begins with the absolute path of a program; it is not searched for")
-            }
-            self = .exec(arguments)
+            self = .exec(try container.arguments(key))
         case .desktop:
             let id = try container.text(key, bytes: 9...255)
             guard id.hasSuffix(".desktop"), !id.contains("/") else {
@@ -86,5 +77,21 @@ extension ApplicationStart: Decodable {
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// A program by its absolute path, and its arguments.
+    func arguments(_ key: Key) throws -> [String] {
+        let arguments = try self.decode([String].self, forKey: key)
+        guard (1...64).contains(arguments.count), arguments.allSatisfy({ $0.utf8.count <= 4096 }),
+            !arguments.contains(where: { $0.utf8.contains(0) })
+        else {
+            throw self.invalid(key, "takes a program and up to 63 arguments, each at most 4096 bytes")
+        }
+        guard arguments[0].hasPrefix("/") else {
+            throw self.invalid(key, "begins with the absolute path of a program; it is not searched for")
+        }
+        return arguments
     }
 }

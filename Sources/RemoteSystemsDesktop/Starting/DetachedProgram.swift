@@ -6,7 +6,7 @@ internal import Glibc
 
 /// A program that is started independently of this process.
 ///
-/// It runs in a new session, reads from `/dev/null`, inherits no open file descriptors and has no blocked signals. No
+/// It runs in a new session, reads from `/dev/null`, inherits no further file descriptors and has no blocked signals. No
 /// shell is used. All programs that this machine starts for other systems are started this way.
 package struct DetachedProgram: Sendable {
     /// The program, by path or by name on `PATH`, and its arguments.
@@ -17,6 +17,11 @@ package struct DetachedProgram: Sendable {
     package var directory: String?
     /// Whether the program's output goes to this process's standard error. Defaults to `false`: it is discarded.
     package var keepsOutput = false
+    /// What the program reads from and writes to; `nil` for `/dev/null`, and as ``keepsOutput`` says. The caller closes
+    /// its descriptors.
+    package var pipes: (input: CInt, output: CInt)?
+    /// Whether what is left of its process group is killed when the program ends. Defaults to `false`.
+    package var endsItsChildren = false
 
     /// The program could not be started. `number` is the `errno` value.
     package struct StartError: Error, Hashable, CustomStringConvertible {
@@ -46,6 +51,10 @@ package struct DetachedProgram: Sendable {
         unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
         unsafe posix_spawn_file_actions_adddup2(&actions, self.keepsOutput ? 2 : 0, 1)
         if !self.keepsOutput { unsafe posix_spawn_file_actions_adddup2(&actions, 0, 2) }
+        if let pipes {
+            unsafe posix_spawn_file_actions_adddup2(&actions, pipes.input, 0)
+            unsafe posix_spawn_file_actions_adddup2(&actions, pipes.output, 1)
+        }
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         if let directory { unsafe posix_spawn_file_actions_addchdir_np(&actions, directory) }
 
@@ -75,6 +84,6 @@ package struct DetachedProgram: Sendable {
         var process: pid_t = 0
         let result = unsafe posix_spawnp(&process, program, &actions, &attributes, &argv, &envp)
         guard result == 0 else { throw StartError(number: result) }
-        return StartedProgram(id: process)
+        return StartedProgram(id: process, endsItsChildren: self.endsItsChildren)
     }
 }

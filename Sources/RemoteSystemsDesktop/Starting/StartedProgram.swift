@@ -50,10 +50,12 @@ package final class StartedProgram: Sendable {
     /// The process id. After the program's end, the kernel can assign it to another process.
     package let id: Int32
     private let state = Mutex(State())
+    private let endsItsChildren: Bool
 
     /// Takes over a child process. Nothing else may wait for it.
-    init(id: Int32) {
+    init(id: Int32, endsItsChildren: Bool = false) {
         self.id = id
+        self.endsItsChildren = endsItsChildren
         self.reap()
     }
 
@@ -144,7 +146,7 @@ package final class StartedProgram: Sendable {
 
     private func bury() {
         let waiting = self.state.withLock { state in
-            if state.isUnwanted { self.sendToGroup(SIGKILL) }
+            if state.isUnwanted || self.endsItsChildren { self.sendToGroup(SIGKILL) }
             var status: Int32 = 0
             var buried: pid_t
             repeat { buried = unsafe waitpid(self.id, &status, 0) } while buried < 0 && errno == EINTR

@@ -84,6 +84,27 @@ package struct AttachmentDirectory: Sendable {
         }
     }
 
+    /// Copies a file of a program of this system, which may change or grow meanwhile.
+    func copy(_ path: String, to incoming: String, maxBytes: Int64) async throws(NotificationError) {
+        try await Self.run { () throws(NotificationError) in
+            let source = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            guard source >= 0 else { throw Self.failure("The attachment cannot be read") }
+            defer { close(source) }
+            let target = unsafe open(incoming, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard target >= 0 else { throw Self.failure("The attachment cannot be stored") }
+            defer { close(target) }
+            var left = maxBytes
+            while left > 0 {
+                let count = sendfile(target, source, nil, Int(min(left, 1 << 20)))
+                if count < 0, errno == EINTR { continue }
+                guard count >= 0 else { throw Self.failure("The attachment cannot be stored") }
+                // It has become shorter; its digest shows that.
+                guard count > 0 else { return }
+                left -= Int64(count)
+            }
+        }
+    }
+
     /// Removes files, if they exist.
     func remove(_ paths: [String]) async {
         await BlockingFileCalls.run { for path in paths { _ = unsafe unlink(path) } }

@@ -57,14 +57,20 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
         try FieldCheck.identifier(identifier, "identifier")
         let path = url.path(percentEncoded: false)
         let file = try AttachmentFile(path: path)
+        self.init(identifier, file, isThumbnailHidden: isThumbnailHidden)
+        self.path = path
+        // The file of this program is shown as it is.
+        self.thumbnailPath = file.type.kind == .image ? path : nil
+    }
+
+    /// An attachment whose file has no place yet.
+    init(_ identifier: String, _ file: AttachmentFile, isThumbnailHidden: Bool) {
         self.identifier = identifier
         self.type = file.type
         self.byteCount = file.byteCount
         self.digest = file.digest
         self.isThumbnailHidden = isThumbnailHidden
-        self.path = path
-        // The file of this program is shown as it is.
-        self.thumbnailPath = file.type.kind == .image ? path : nil
+        (self.path, self.thumbnailPath) = (nil, nil)
     }
 
     /// Gives access to the file while the closure runs.

@@ -54,7 +54,6 @@ extension NotificationReceiver {
     ) async {
         var stream: RemoteSystemStream?
         let path = directory.incomingPath(upload.number)
-        let thumbnail = "\(path).thumbnail"
         do {
             let opened = try await offer.opened()
             stream = opened
@@ -65,30 +64,76 @@ extension NotificationReceiver {
             )
             defer { limit.cancel() }
             try await opened.receive(intoFile: path, maxBytes: upload.byteCount)
-            // What the sender states about it is not believed.
-            let file = try await AttachmentFile.read(path: path)
-            guard file.digest == upload.digest, file.byteCount == upload.byteCount else {
-                throw NotificationError(.attachmentInvalid, "The file has changed since it was attached.")
-            }
-            let hasThumbnail = try await self.makeThumbnail(of: file, path, thumbnail, directory)
-            try await self.attachmentCalls.begin(self.clock) { () -> Result<Void, NotificationError> in
-                do throws(NotificationError) {
-                    try await directory.take(path, thumbnail: hasThumbnail ? thumbnail : nil, file.digest, file.type)
-                    return .success(())
-                } catch {
-                    return .failure(error)
-                }
-            }.value.get()
-            self.attachments.finish(upload, file.type, hasThumbnail: hasThumbnail, self.clock.now)
-            self.setAlarm()
+            try await self.takeOver(path, upload, directory)
             try await opened.finish()
         } catch {
             self.attachments.fail(upload)
             let reason = (error as? NotificationError)?.message ?? "\(error)"
             stream?.abort(reason)
-            await directory.remove([path, thumbnail])
+            await directory.remove([path, "\(path).thumbnail"])
             self.logger.info("An attachment was not received", metadata: ["reason": "\(reason)"])
         }
+    }
+
+    /// Checks a file that has arrived, and keeps it.
+    private func takeOver(
+        _ path: String,
+        _ upload: AttachmentTable.Upload,
+        _ directory: AttachmentDirectory
+    ) async throws(NotificationError) {
+        // What the sender states about it is not believed.
+        let file = try await AttachmentFile.read(path: path)
+        guard file.digest == upload.digest, file.byteCount == upload.byteCount else {
+            throw NotificationError(.attachmentInvalid, "The file has changed since it was attached.")
+        }
+        let thumbnail = "\(path).thumbnail"
+        let hasThumbnail = try await self.makeThumbnail(of: file, path, thumbnail, directory)
+        try await self.attachmentCalls.begin(self.clock) { () -> Result<Void, NotificationError> in
+            do throws(NotificationError) {
+                try await directory.take(path, thumbnail: hasThumbnail ? thumbnail : nil, file.digest, file.type)
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }.value.get()
+        self.attachments.finish(upload, file.type, hasThumbnail: hasThumbnail, self.clock.now)
+        self.setAlarm()
+    }
+
+    /// Keeps a copy of a file that a program of this system has for a notification of another one, which pays for it.
+    func takeFile(
+        _ path: String,
+        as identifier: String,
+        isThumbnailHidden: Bool,
+        of sender: NotificationSender
+    ) async throws(NotificationError) -> NotificationAttachment {
+        guard let attachmentDirectory else {
+            throw NotificationError(.attachmentInvalid, "This system keeps no attachments.")
+        }
+        let file = try await AttachmentFile.read(path: path)
+        var attachment = NotificationAttachment(identifier, file, isThumbnailHidden: isThumbnailHidden)
+        if let upload = try self.attachments.begin(
+            file.digest,
+            file.byteCount,
+            of: AttachmentTable.Holder(sender),
+            self.clock.now
+        ) {
+            let incoming = attachmentDirectory.incomingPath(upload.number)
+            do throws(NotificationError) {
+                try await attachmentDirectory.create()
+                try await attachmentDirectory.copy(path, to: incoming, maxBytes: file.byteCount)
+                try await self.takeOver(incoming, upload, attachmentDirectory)
+            } catch {
+                self.attachments.fail(upload)
+                await attachmentDirectory.remove([incoming, "\(incoming).thumbnail"])
+                throw error
+            }
+        }
+        guard let kept = self.attachments.files[file.digest] else {
+            throw NotificationError(.attachmentInvalid, "The file has gone while it was kept.")
+        }
+        attachment = attachment.located(kept, in: attachmentDirectory)
+        return attachment
     }
 
     /// The size of a small image, and the maximum number of pixels of an image that a desktop without a scaler gets as

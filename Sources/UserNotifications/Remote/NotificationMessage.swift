@@ -81,7 +81,7 @@ enum NotificationMessage {
 
     static func present(_ notification: RemoteNotification) -> ValueSet {
         var message = notification.localValueSet
-        message.putFiles(of: notification)
+        message.putFiles(of: notification.request.content)
         message["Type"] = .string(Self.present)
         return message
     }

@@ -100,8 +100,8 @@ extension NotificationPage {
 
 extension ValueSet {
     /// Adds where the files of attachments are, for a program of this system.
-    mutating func putFiles(of notification: RemoteNotification) {
-        let files = NotificationAttachment.files(of: notification.request.content.attachments)
+    mutating func putFiles(of content: NotificationContent) {
+        let files = NotificationAttachment.files(of: content.attachments)
         if !files.isEmpty { self["Files"] = .dictionary(files) }
     }
 }
@@ -110,10 +110,16 @@ extension RemoteNotification {
     /// Reads a notification that the daemon of this system has listed, with the places of its files.
     init(listed set: ValueSet) throws(NotificationError) {
         try self.init(local: set)
+        try self.request.content.readFiles(set)
+    }
+}
+
+extension NotificationContent {
+    /// Reads where the files of the attachments are.
+    mutating func readFiles(_ set: ValueSet) throws(NotificationError) {
         let files = FieldReader(try FieldReader(set).dictionary("Files") ?? [:])
-        for index in self.request.content.attachments.indices {
-            let attachment = self.request.content.attachments[index]
-            self.request.content.attachments[index].path = try files.string(attachment.identifier)
+        for index in self.attachments.indices {
+            self.attachments[index].path = try files.string(self.attachments[index].identifier)
         }
     }
 }
@@ -127,7 +133,7 @@ extension ReceivedNotifications.Entry {
         set["Application"] = .string(self.sender.application)
         set["SystemId"] = .string(self.sender.systemID)
         set.put(self.systemName, "SystemName")
-        set.putFiles(of: self.notification)
+        set.putFiles(of: self.notification.request.content)
         set["Shown"] = .bool(self.isShown)
         set["Date"] = .date(self.arrived)
         return set
@@ -139,7 +145,7 @@ extension PendingNotifications.Entry {
         var notification = self.notification
         if !hasUserInfo { notification.request.content.userInfo = [:] }
         var set = notification.localValueSet
-        set.putFiles(of: self.notification)
+        set.putFiles(of: self.notification.request.content)
         set["Application"] = .string(self.sender.application)
         set["Date"] = .date(self.date)
         return set

@@ -59,6 +59,9 @@ package actor NotificationReceiver: Service {
     /// Starts an application of this system that does not run; `nil` where that is not possible. Returns whether it is
     /// installed.
     var wake: (@Sendable (_ application: String) async -> Bool)?
+    /// The extensions of this system's applications; `nil` where none are started.
+    private(set) var extensionPrograms: (any ServiceExtensionPrograms)?
+    var extensionLanes = ServiceExtensionLanes()
     private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
     var presenterCalls = SerialCalls()
     private var alarm: Task<Void, Never>?
@@ -97,6 +100,9 @@ package actor NotificationReceiver: Service {
     ///
     /// - Parameter wake: returns whether the application is installed.
     package func setWake(_ wake: @escaping @Sendable (_ application: String) async -> Bool) { self.wake = wake }
+
+    /// Sets the extensions that change notifications of other systems before they are shown.
+    package func setExtensions(_ programs: any ServiceExtensionPrograms) { self.extensionPrograms = programs }
 
     /// What the host of this system offers and publishes.
     package nonisolated var feature: HostFeature {
@@ -214,8 +220,9 @@ package actor NotificationReceiver: Service {
             let replaced = [earlier].compactMap(\.self).filter { $0.stateKey != entry.stateKey }
             return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(replaced, .withdrawn)
         }
-        var delivery = await self.show(entry)
-        if let leftOut { delivery.add(leftOut) }
+        let extended = await self.extended(entry)
+        var delivery = await self.show(extended.entry)
+        for text in [leftOut, extended.failure] { if let text { delivery.add(text) } }
         return delivery
     }
 

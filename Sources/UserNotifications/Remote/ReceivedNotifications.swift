@@ -161,6 +161,15 @@ struct ReceivedNotifications {
 
     mutating func set(_ key: String, systemName: String) { self.entries[key]?.systemName = systemName }
 
+    /// Changes the content of a notification that is not shown yet.
+    ///
+    /// - Returns: the entry; `nil` if it is gone, or was replaced.
+    mutating func setContent(_ content: NotificationContent, of entry: Entry) -> Entry? {
+        guard self.entries[entry.key]?.number == entry.number else { return nil }
+        self.entries[entry.key]?.notification.request.content = content
+        return self.entries[entry.key]
+    }
+
     /// The time of a notification on the screen is over.
     ///
     /// - Returns: the entry, if there is one.

@@ -137,9 +137,8 @@ public final class RemoteNotificationConnection: Sendable {
         notification.request.content.attachments.removeAll { refused.contains($0.identifier) }
         var message = NotificationMessage.deliver(notification)
         message.put(application, "Application")
-        let isUpdate = notification.isContentAvailable && !notification.request.content.hasAlert
         var delivery = try NotificationDelivery(
-            try await self.connection.send(message, timeout: isUpdate ? Self.updateTime : nil).get()
+            try await self.connection.send(message, timeout: Self.time(for: notification)).get()
         )
         for refusal in refusals {
             delivery.add("The attachment '\(refusal.identifier)' was left out. \(refusal.error.message)")
@@ -147,9 +146,15 @@ public final class RemoteNotificationConnection: Sendable {
         return delivery
     }
 
-    /// The time for an application to start, and to handle an update, and some for the way.
-    private static let updateTime =
-        NotificationReceiver.startTime + NotificationReceiver.responseTime + .seconds(5)
+    /// The time for the other system to respond; `nil` for the usual one.
+    private static func time(for notification: RemoteNotification) -> Duration? {
+        if notification.request.content.hasAlert {
+            return notification.isMutable ? NotificationReceiver.extensionTime + .seconds(30) : nil
+        }
+        // An application starts, handles the update, and the response takes its way.
+        guard notification.isContentAvailable else { return nil }
+        return NotificationReceiver.startTime + NotificationReceiver.responseTime + .seconds(5)
+    }
 
     /// Removes notifications that this application has sent. Those that are gone are ignored.
     ///

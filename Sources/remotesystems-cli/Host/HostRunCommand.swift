@@ -76,6 +76,7 @@ struct HostRunCommand: Subcommand {
             await host.bringUp(application)
             return true
         }
+        await notifications?.setExtensions(DesktopServiceExtensions(registry))
         let bus = RegistryBus(
             host: host,
             system: try RemoteSystemsAccount(configuration).identity().systemID,

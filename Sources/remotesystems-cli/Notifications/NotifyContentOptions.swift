@@ -57,8 +57,9 @@ struct NotifyContentOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The application that updates its content for a payload with 'content-available'. It is started where it "
-                + "is installed.",
+            "The application that the payload is for: it updates its content ('content-available'), or its extension "
+                + "changes the notification ('mutable-content'). It is started where it is installed. Defaults to this "
+                + "command.",
             valueName: "id"
         )
     )
@@ -92,7 +93,7 @@ struct NotifyContentOptions: ParsableArguments {
             throw ValidationError("--payload and --title, --subtitle, --body cannot be combined.")
         }
         guard self.application == nil || self.payload != nil else {
-            throw ValidationError("--application takes a --payload with 'content-available'.")
+            throw ValidationError("--application takes a --payload with 'content-available' or 'mutable-content'.")
         }
         for text in self.actions { _ = try Self.parts(text, "--action") }
         for text in self.textActions { _ = try Self.parts(text, "--text-action") }
@@ -154,8 +155,8 @@ struct NotifyContentOptions: ParsableArguments {
         notification.expiration = self.expire.map { .seconds($0) }
         notification.isMutable = isMutable
         notification.isContentAvailable = isContentAvailable
-        guard self.application == nil || isContentAvailable else {
-            throw ValidationError("--application takes a --payload with 'content-available'.")
+        guard self.application == nil || isContentAvailable || isMutable else {
+            throw ValidationError("--application takes a --payload with 'content-available' or 'mutable-content'.")
         }
         notification.targetApplicationID = self.application
         do throws(NotificationError) {

@@ -1,0 +1,66 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+package import UserNotifications
+
+/// Starts the service extensions that the manifests of applications name.
+package struct DesktopServiceExtensions: ServiceExtensionPrograms {
+    private let registry: ApplicationRegistry
+
+    package init(_ registry: ApplicationRegistry) { self.registry = registry }
+
+    package func start(
+        _ application: String
+    ) async throws(NotificationError) -> (any ServiceExtensionProgram)? {
+        guard let arguments = self.registry.serviceExtension(of: application) else { return nil }
+        if let problem = ProgramFile.problem(with: arguments[0]) {
+            throw NotificationError(.notShown, "\(arguments[0]) cannot be run: \(problem)")
+        }
+        return try ServiceExtensionProcess(arguments, environment: self.registry.programEnvironment)
+    }
+}
+
+/// What a service extension may use.
+enum ServiceExtensionLimits {
+    /// The memory of all its processes, in bytes, where a service manager runs.
+    private static let maxMemory = 256 << 20
+    private static let maxTasks = 64
+    /// The memory that each of its processes may allocate, in bytes.
+    private static let maxData = 512 << 20
+    private static let maxProcessorSeconds = 30
+    /// The largest attachment, and some more.
+    private static let maxFileBytes = 64 << 20
+    /// The time after which the service manager ends what is left.
+    private static let maxSeconds = 40
+
+    private static let systemdRun = "/usr/bin/systemd-run"
+
+    /// Whether the user's service manager can put the extension into a scope of its own.
+    static func hasServiceManager(_ environment: [String: String]) -> Bool {
+        guard let directory = environment["XDG_RUNTIME_DIR"] else { return false }
+        return unsafe access(Self.systemdRun, X_OK) == 0 && access("\(directory)/systemd/private", F_OK) == 0
+    }
+
+    /// The command that runs a program within the limits.
+    ///
+    /// - Parameter scope: the name of the scope; `nil` without a service manager.
+    static func command(_ program: [String], scope: String?) -> [String] {
+        let limits = [
+            "prlimit", "--data=\(Self.maxData)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxFileBytes)",
+            "--core=0", "--",
+        ]
+        guard let scope else { return limits + program }
+        let properties = [
+            "MemoryMax=\(Self.maxMemory)", "MemorySwapMax=0", "TasksMax=\(Self.maxTasks)",
+            "RuntimeMaxSec=\(Self.maxSeconds)",
+        ]
+        return [Self.systemdRun, "--user", "--scope", "--quiet", "--collect", "--unit=\(scope)"]
+            + properties.map { "--property=\($0)" } + ["--"] + limits + program
+    }
+
+    /// The command that ends everything in a scope.
+    static func stopCommand(_ scope: String) -> [String] {
+        ["systemctl", "--user", "--quiet", "--no-block", "stop", scope]
+    }
+}
