@@ -42,6 +42,7 @@ let package = Package(
         .executable(name: "continue-playing", targets: ["continue-playing"]),
         .executable(name: "picture-story", targets: ["picture-story"]),
         .executable(name: "event-invite", targets: ["event-invite"]),
+        .executable(name: "photo-extension", targets: ["photo-extension"]),
     ],
     dependencies: [
         // The name is explicit because the folder of a checkout can have any name.
@@ -51,6 +52,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     ],
     targets: [
         // Responds to pings until it is stopped.
@@ -183,6 +186,17 @@ let package = Package(
             dependencies: ["SampleSystem", userNotifications, arguments],
             path: "event-invite",
             exclude: ["README.md"],
+            swiftSettings: settings
+        ),
+        // Downloads the photo of a message before the message is shown.
+        .executableTarget(
+            name: "photo-extension",
+            dependencies: [
+                userNotifications, .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "photo-message",
+            exclude: ["README.md", "install", "message.json", "serve-photo"],
             swiftSettings: settings
         ),
         // Code that uses the SDK, and its tests with scripted discovery.

@@ -73,6 +73,66 @@ extension SystemTests {
                 await target.stop()
             }
         }
+
+        /// Changes the title, adds a file, and takes forever for one title.
+        private static let changing = """
+            #!/usr/bin/python3
+            import json, os, sys, time
+            request = json.loads(sys.stdin.readline())
+            content = request["Content"]
+            if content["Title"] == "slow":
+                open(sys.argv[1], "w").close()
+                time.sleep(600)
+            content["Title"] = content["Title"].upper()
+            path = os.environ["TMPDIR"] + "/sound"
+            with open(path, "wb") as file:
+                file.write(b"ID3\\x03 sound")
+            print(json.dumps({"Content": content, "Files": {"sound": path}}), flush=True)
+
+            """
+
+        @Test func `an extension changes what comes, and its daemon's death loses nothing (N-03, N-17)`() async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                let (program, marker) = ("\(b.host.directory)/extension", "\(b.host.directory)/is-slow")
+                try Self.changing.write(toFile: program, atomically: true, encoding: .utf8)
+                try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+                try b.install(
+                    "com.example.messenger",
+                    ["/bin/false"],
+                    #""notificationServiceExtension": {"exec": ["\#(program)", "\#(marker)"]}"#,
+                    in: "\(b.host.directory)/data"
+                )
+                var target = try await b.startDaemon(data: "\(b.host.directory)/data")
+                let id = try #require(try await b.run(["account", "show"]).events.compactMap(\.systemID).first)
+                func command(_ title: String) throws -> [String] {
+                    let path = "\(a.host.directory)/\(title).json"
+                    try #"{"aps":{"alert":{"title":"\#(title)"},"mutable-content":1}}"#
+                        .write(toFile: path, atomically: true, encoding: .utf8)
+                    return ["notify", id, "--application", "com.example.messenger", "--payload", path]
+                }
+                // It is found a moment later.
+                let sent = try await eventually("it is sent", within: .seconds(60)) {
+                    let sent = try await a.run(try command("quick"))
+                    return sent.code == 0 ? sent : nil
+                }
+                #expect(sent.lines.contains { $0.contains(#""status":"kept""#) }, "\(sent.lines)")
+                let list = try await b.run(["notifications", "list"]).lines.joined()
+                #expect(list.contains(#""title":"QUICK""#) && list.contains(#""type":"audio/mpeg""#), "\(list)")
+
+                let sending = try a.command(try command("slow"))
+                _ = try await eventually("the extension runs", within: .seconds(60)) {
+                    FileManager.default.fileExists(atPath: marker) ? true : nil
+                }
+                target.send(SIGKILL)
+                _ = try await target.exit(within: .seconds(10))
+                target = try await b.startDaemon(data: "\(b.host.directory)/data")
+                #expect(try await b.titles().contains("slow"))
+                _ = try await sending.exit(within: .seconds(90))
+                await target.stop()
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ internal import Glibc
 
 /// A program that is started independently of this process.
 ///
-/// It runs in a new session, reads from `/dev/null`, inherits no further file descriptors and has no blocked signals. No
+/// It runs in a new session, reads from `/dev/null`, inherits no other file descriptors and has no blocked signals. No
 /// shell is used. All programs that this machine starts for other systems are started this way.
 package struct DetachedProgram: Sendable {
     /// The program, by path or by name on `PATH`, and its arguments.
