@@ -105,6 +105,7 @@ import UserNotifications
         #expect(command.contains("--scope") && command.contains("--unit=s.scope"))
         // Everywhere.
         #expect(command.contains("--data=536870912"))
-        #expect(ServiceExtensionLimits.command(["/opt/x"], scope: nil).first == "prlimit")
+        let bare = ServiceExtensionLimits.command(["/opt/x"], scope: nil)
+        #expect(bare.prefix(3) == ["timeout", "--kill-after=1", "40"] && bare.contains("--data=536870912"))
     }
 }

@@ -114,6 +114,67 @@ extension SystemTests {
             }
         }
 
+        /// Leaves a process behind that is in a session of its own, and responds when it may.
+        private static let leaving = """
+            #!/bin/sh
+            read -r request
+            setsid sleep 600 >/dev/null 2>&1 </dev/null &
+            sed 's/.*[/]//' /proc/self/cgroup >"$1/unit.new"
+            mv "$1/unit.new" "$1/unit"
+            for try in $(seq 250); do test -e "$1/go" && break; sleep 0.1; done
+            echo '{"Content":{"Title":"changed"}}'
+
+            """
+
+        @Test func `an extension runs in a limited scope of the user's systemd, with all its children (X-51)`()
+            async throws
+        {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                try await UserSession.with(on: a) { session in
+                    let program = "\(session.directory)/extension"
+                    try Self.leaving.write(toFile: program, atomically: true, encoding: .utf8)
+                    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+                    try a.install(
+                        "com.example.messenger",
+                        ["/bin/false"],
+                        #""notificationServiceExtension": {"exec": ["\#(program)", "\#(session.directory)"]}"#,
+                        in: "\(session.directory)/.local/share"
+                    )
+                    try await session.control("start", "remotesystems-host.socket")
+                    let payload = "\(b.host.directory)/payload.json"
+                    try #"{"aps":{"alert":"sent","mutable-content":1}}"#
+                        .write(toFile: payload, atomically: true, encoding: .utf8)
+                    let sending = try b.command(
+                        ["notify", a.address, "--application", "com.example.messenger", "--payload", payload]
+                    )
+                    let unit = try await eventually("the extension runs", within: .seconds(60)) {
+                        try? String(contentsOfFile: "\(session.directory)/unit", encoding: .utf8)
+                            .trimmingCharacters(in: .whitespacesAndNewlines)
+                    }
+                    #expect(unit.hasPrefix("remote-systems-extension-") && unit.hasSuffix(".scope"), "\(unit)")
+                    let limits = try await session.control(
+                        "show",
+                        unit,
+                        "--property=MemoryMax,MemorySwapMax,TasksMax,RuntimeMaxUSec"
+                    )
+                    for limit in ["MemoryMax=268435456", "MemorySwapMax=0", "TasksMax=64", "RuntimeMaxUSec=40s"] {
+                        #expect(limits.contains(limit), "\(limits)")
+                    }
+                    try "".write(toFile: "\(session.directory)/go", atomically: true, encoding: .utf8)
+                    #expect(try await sending.exit(within: .seconds(60)) == 0)
+                    let reason = try await sending.allLines().joined()
+                    #expect(!reason.contains("as it was sent"), "\(reason)")
+                    // Its process in another session would keep the scope for ten minutes.
+                    _ = try await eventually("the scope is gone", within: .seconds(30)) {
+                        try await session.control("list-units", "--type=scope", "--no-legend").contains(unit)
+                            ? nil : true
+                    }
+                }
+            }
+        }
+
         @Test func `the system's systemd runs the daemon as a separate user, in the account that it joined (X-34)`()
             async throws
         {

@@ -31,7 +31,7 @@ enum ServiceExtensionLimits {
     private static let maxProcessorSeconds = 30
     /// The largest attachment, and some more.
     private static let maxFileBytes = 64 << 20
-    /// The time after which the service manager ends what is left.
+    /// The time after which it is ended, also if this process has died.
     private static let maxSeconds = 40
 
     private static let systemdRun = "/usr/bin/systemd-run"
@@ -50,7 +50,10 @@ enum ServiceExtensionLimits {
             "prlimit", "--data=\(Self.maxData)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxFileBytes)",
             "--core=0", "--",
         ]
-        guard let scope else { return limits + program }
+        guard let scope else {
+            // It may outlive this process.
+            return ["timeout", "--kill-after=1", "\(Self.maxSeconds)"] + limits + program
+        }
         let properties = [
             "MemoryMax=\(Self.maxMemory)", "MemorySwapMax=0", "TasksMax=\(Self.maxTasks)",
             "RuntimeMaxSec=\(Self.maxSeconds)",
