@@ -48,6 +48,7 @@ extension NotificationServiceExtension {
     public func serviceExtensionTimeWillExpire() async -> NotificationContent? { nil }
 
     /// Handles the notification for which the host daemon has started this process, and ends it.
+    @concurrent
     public static func main() async {
         await ServiceExtensionMain.run(Self())
     }
