@@ -11,6 +11,8 @@ internal import Synchronization
 package final class DesktopNotifications: Service {
     private struct State {
         var wanted: [DesktopNotification] = []
+        /// The numbers at the icons of applications, by their desktop entries.
+        var badges: [String: Int] = [:]
         var session: NotificationSession?
         /// Why there is no session bus now; `nil` before the first attempt and while there is one.
         var failure: String?
@@ -42,6 +44,14 @@ package final class DesktopNotifications: Service {
         }
     }
 
+    /// Shows a number at the icon of an application; 0 for none.
+    package func setBadge(_ count: Int, of desktopEntry: String) {
+        self.state.withLock { state in
+            state.badges[desktopEntry] = count == 0 ? nil : count
+            state.session?.present(badges: [desktopEntry: count])
+        }
+    }
+
     /// States where an earlier process has shown notifications. They are replaced instead of shown twice, if their
     /// server still runs. Called before ``run()``.
     package func adopt(_ places: [String: DesktopNotificationPlace]) {
@@ -69,6 +79,7 @@ package final class DesktopNotifications: Service {
         self.state.withLock { state in
             state.session = session
             session.present(state.wanted)
+            session.present(badges: state.badges)
         }
         let result = await withTaskCancellationHandler {
             await BlockingCalls.run {

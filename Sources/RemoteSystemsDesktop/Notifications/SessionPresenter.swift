@@ -20,7 +20,7 @@ public import UserNotifications
 ///
 /// Nothing is shown before ``run()``. At most four notifications of one system and 16 of all are shown at the same
 /// time.
-public final class SessionPresenter: PlacedNotificationPresenter, Service {
+public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter, Service {
     private struct State {
         var shown: [PresentedNotification] = []
         /// Whether the session is locked; `nil` before that is known. Nothing is shown until then.
@@ -153,6 +153,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, Service {
             state.waiting.removeValue(forKey: identifier)?.yield("It was withdrawn.")
         }
     }
+
+    package func setBadge(_ count: Int, of desktopEntry: String) { self.desktop.setBadge(count, of: desktopEntry) }
 
     package func place(of identifier: String) -> String? { self.state.withLock { $0.places[identifier] } }
 

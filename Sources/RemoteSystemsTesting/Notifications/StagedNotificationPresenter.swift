@@ -12,10 +12,11 @@ public import UserNotifications
 /// try await center.add(request)
 /// desktop.choose("accept", on: "42")
 /// ```
-public final class StagedNotificationPresenter: NotificationPresenter {
+public final class StagedNotificationPresenter: BadgePresenter {
     private struct State {
         var shown: [PresentedNotification] = []
         var history: [PresentedNotification] = []
+        var badges: [String: Int] = [:]
         var failure: NotificationError?
     }
 
@@ -45,6 +46,13 @@ public final class StagedNotificationPresenter: NotificationPresenter {
 
     /// All notifications that were shown, in their order, replaced ones included.
     public var history: [PresentedNotification] { self.state.withLock { $0.history } }
+
+    /// The numbers at the icons of applications, by the ids of their desktop entries.
+    public var badges: [String: Int] { self.state.withLock { $0.badges } }
+
+    package func setBadge(_ count: Int, of desktopEntry: String) {
+        self.state.withLock { $0.badges[desktopEntry] = count == 0 ? nil : count }
+    }
 
     /// Shows a notification, or fails as ``fail(_:)`` has set it.
     public func show(_ notification: PresentedNotification) async throws {

@@ -129,6 +129,10 @@ actor DaemonKeeper: NotificationKeeper {
         await connection.close()
     }
 
+    func setBadge(_ count: Int) async throws {
+        try await self.send(["Type": .string(NotificationMessage.badge), "Count": .integer(Int64(count))])
+    }
+
     var pending: [PendingNotification] {
         get async throws {
             try await NotificationPage.all(["Type": .string(NotificationMessage.pending), "Own": true], self.send)

@@ -18,6 +18,9 @@ protocol NotificationKeeper: Sendable {
     /// The application comes into the foreground, where it decides how its notifications are shown, or leaves it.
     func setForeground(_ isForeground: Bool) async
 
+    /// Sets the number at the application's icon.
+    func setBadge(_ count: Int) async throws
+
     /// What the user permits the application.
     var permission: NotificationPermission { get async throws }
 

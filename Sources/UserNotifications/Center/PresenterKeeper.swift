@@ -59,6 +59,12 @@ actor PresenterKeeper: NotificationKeeper {
         self.waiting = PendingNotifications()
     }
 
+    // It needs an icon, which the desktop entry names.
+    func setBadge(_ count: Int) {
+        guard let desktopEntry else { return }
+        (self.presenter as? any BadgePresenter)?.setBadge(count, of: desktopEntry)
+    }
+
     // MARK: Delivering
 
     func add(_ notification: RemoteNotification) async throws {
@@ -83,6 +89,7 @@ actor PresenterKeeper: NotificationKeeper {
         // A later one has taken its place meanwhile.
         guard self.asking[request.identifier] == number else { return }
         self.asking[request.identifier] = nil
+        if presentation.contains(.badge), let badge = request.content.badge { self.setBadge(badge) }
         guard request.content.hasAlert, !presentation.isDisjoint(with: [.banner, .list]) else { return }
         var presented = PresentedNotification(
             identifier: request.identifier,

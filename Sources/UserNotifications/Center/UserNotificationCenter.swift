@@ -263,12 +263,17 @@ public actor UserNotificationCenter {
 
     /// Sets the number at the application's icon.
     ///
+    /// Docks and task bars show it that know Unity's launcher API, such as those of KDE Plasma and Dash to Dock, for an
+    /// application whose id is that of its desktop entry. The host daemon keeps it until it is changed, also after the
+    /// application has ended.
+    ///
     /// - Parameter count: The number; 0 for none. Valid range: 0–999 999.
-    /// - Throws: ``NotificationError`` with `limitExceeded`.
-    public func setBadgeCount(_ count: Int) throws(NotificationError) {
+    /// - Throws: ``NotificationError`` with `limitExceeded`; `RemoteSystemError` if the daemon does not respond.
+    public func setBadgeCount(_ count: Int) async throws {
         guard (0...NotificationLimits.badge).contains(count) else {
             throw NotificationError(.limitExceeded, "The badge must be from 0 to \(NotificationLimits.badge).")
         }
+        try await self.keeper.setBadge(count)
         self.badgeCount = count
     }
 }

@@ -35,7 +35,8 @@ public struct NotificationDelivery: Sendable, Hashable {
         case shown
         /// It is in the system's list, but nothing shows it: the system has no desktop.
         case kept
-        /// An application of the system has updated its content. The user sees nothing.
+        /// An application of the system has updated its content, or has the number that the notification sets at its
+        /// icon. The user sees no notification.
         case handled
         /// It was neither shown, kept nor handled.
         case withheld

@@ -36,6 +36,7 @@ enum NotificationMessage {
     static let posted = "posted"
     static let unpost = "unpost"
     static let attach = "attach"
+    static let badge = "badge"
     // Those of the requests that the service sends.
     static let response = "response"
     static let event = "event"

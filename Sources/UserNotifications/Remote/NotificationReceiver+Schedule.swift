@@ -149,6 +149,9 @@ extension NotificationReceiver {
                     self.states.restore(state, for: key)
                 // It is read from the store when it is wanted.
                 case .history: break
+                case .badge:
+                    let (count, application) = try record.badge()
+                    _ = try self.badges.set(count, of: application)
                 case .counter: self.received.restore(lastNumber: try record.lastNumber())
                 case .permission:
                     let (permission, subject) = try record.permission()

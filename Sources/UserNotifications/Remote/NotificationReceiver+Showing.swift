@@ -23,6 +23,7 @@ extension NotificationReceiver {
                     await self.discard(entry)
                     return NotificationDelivery(.withheld, reason: "The user does not permit these notifications.")
                 }
+                if presentation.contains(.badge) { await self.setBadge(of: entry.notification, entry.sender) }
                 var presented = entry.presented
                 guard !presentation.isDisjoint(with: [.banner, .list]) else {
                     await self.discard(entry)

@@ -29,6 +29,7 @@ package actor NotificationReceiver: Service {
     var outbox = Outbox()
     let attachmentDirectory: AttachmentDirectory?
     let imageScaler: (any ImageScaler)?
+    var badges = Badges()
     var attachments = AttachmentTable()
     /// A file that comes again while it is removed stays.
     var attachmentCalls = SerialCalls()
@@ -134,6 +135,7 @@ package actor NotificationReceiver: Service {
         let waits = !self.outbox.isEmpty || self.received.all.contains { $0.stateKey != nil }
         if self.idleTime != nil || waits { self.watchStates() }
         self.showRestored()
+        self.showRestoredBadges()
         self.sendResponses()
         // What the user does meanwhile is read at once: a server may take seconds for each notification.
         _ = self.clock.task { await self.deliverDue() }
@@ -189,7 +191,9 @@ package actor NotificationReceiver: Service {
             isLinked: sender.linkedAccountID != nil
         )
         guard notification.request.content.hasAlert else {
+            let isBadge = await self.setBadge(of: notification, sender)
             guard notification.isContentAvailable else {
+                if isBadge { return NotificationDelivery(.handled) }
                 return NotificationDelivery(.withheld, reason: "The notification has no text.")
             }
             return try await self.update(notification, of: sender)

@@ -99,6 +99,10 @@ struct NotificationService: AppServiceProvider {
             try Self.checkIsLocal(request.caller)
             let identifiers = try reader.strings("Ids", max: Outbox.maxPerSystem)
             return ["Count": .integer(Int64(try await self.receiver.unpost(Set(identifiers))))]
+        case NotificationMessage.badge:
+            try Self.checkIsLocal(request.caller)
+            try await self.receiver.setBadge(try reader.int("Count") ?? 0, of: sender)
+            return [:]
         case NotificationMessage.attach:
             let (digest, size) = try reader.attachmentFile()
             return try await self.receiver.attach(digest, size, from: sender, over: request.connection)

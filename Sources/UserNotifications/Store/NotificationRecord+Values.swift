@@ -104,6 +104,16 @@ extension NotificationRecord {
         return number
     }
 
+    // MARK: Badges
+
+    init(badge count: Int, of application: String, at date: Date) throws(NotificationError) {
+        try self.init(.badge, key: application, date: date, ["Count": .integer(Int64(count))])
+    }
+
+    func badge() throws(NotificationError) -> (count: Int, application: String) {
+        (try FieldReader(try self.values()).int("Count") ?? 0, self.key)
+    }
+
     // MARK: History
 
     /// - Parameters:

@@ -38,6 +38,8 @@ package struct NotificationRecord: Sendable, Hashable {
         case state
         /// A notification that has ended, for the user to read again.
         case history
+        /// The number at the icon of an application.
+        case badge
         /// The last number that was given to a received notification. None is given twice.
         case counter
     }

@@ -1,0 +1,108 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import RemoteSystemsTesting
+import Testing
+import ValueSets
+
+@testable import UserNotifications
+
+/// The numbers at the icons of applications.
+@Suite struct BadgeTests {
+    private typealias Daemon = StagedNotificationDaemon
+
+    private static func badge(_ count: Int?, title: String = "", for application: String? = "mail")
+        -> RemoteNotification
+    {
+        var notification = RemoteNotification(
+            NotificationRequest(identifier: "b", content: NotificationContent(title: title))
+        )
+        notification.request.content.badge = count
+        notification.targetApplicationID = application
+        return notification
+    }
+
+    @Test func `a notification sets the number at the icon of its application, with a text or without (N-05, N-16)`()
+        async throws
+    {
+        try await ReceivingSystem.with { receiving in
+            let connection = try await receiving.connect()
+            #expect(try await connection.deliver(Self.badge(3, title: "Three letters")).status == .shown)
+            #expect(receiving.screen.badges == ["mail": 3])
+            #expect(try await connection.deliver(Self.badge(4)) == NotificationDelivery(.handled))
+            #expect(receiving.screen.badges == ["mail": 4])
+            // One without a number leaves it.
+            _ = try await connection.deliver(Self.badge(nil, title: "News"))
+            #expect(receiving.screen.badges == ["mail": 4])
+            // Without a name it is the application that sends.
+            _ = try await connection.deliver(Self.badge(1, for: nil))
+            #expect(receiving.screen.badges == ["mail": 4, receiving.stage.configuration.applicationID: 1])
+            _ = try await connection.deliver(Self.badge(0))
+            #expect(receiving.screen.badges["mail"] == nil)
+            // Its end does not change the number.
+            _ = try await connection.deliver(Self.badge(5, title: "Letters"))
+            _ = try await connection.withdraw(["b"])
+            #expect(receiving.screen.badges["mail"] == 5)
+            let linked = NotificationSender(systemID: "s", application: "mail", linkedAccountID: "l")
+            #expect(await receiving.receiver.setBadge(of: Self.badge(9), linked) == false)
+            #expect(receiving.screen.badges["mail"] == 5)
+            await connection.close()
+        }
+    }
+
+    @Test func `an application sets its number, which the daemon keeps (N-05)`() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let first = try await Daemon(stage, store)
+            var other = Daemon.sender
+            other.application = "other"
+            try await first.receiver.setBadge(7, of: Daemon.sender)
+            try await first.receiver.setBadge(2, of: other)
+            try await first.receiver.setBadge(0, of: other)
+            #expect(first.screen.badges == [Daemon.sender.application: 7])
+            first.crash()
+            let second = try await Daemon(stage, store)
+            try await stage.eventually("it is shown again") {
+                second.screen.badges == [Daemon.sender.application: 7]
+            }
+            for count in [-1, 1_000_000] {
+                await #expect(throws: NotificationError.self) {
+                    try await second.receiver.setBadge(count, of: Daemon.sender)
+                }
+            }
+            second.crash()
+        }
+    }
+
+    @Test func `applications are only claimed, so that their numbers are limited`() throws {
+        var badges = Badges()
+        for number in 0..<Badges.maxApplications { _ = try badges.set(1, of: "\(number)") }
+        let error = #expect(throws: NotificationError.self) { try badges.set(1, of: "one more") }
+        #expect(error?.code == .limitExceeded)
+        #expect(try badges.set(2, of: "0"))
+        #expect(try badges.set(0, of: "0"))
+        #expect(try badges.set(0, of: "unknown") == false)
+        #expect(try badges.set(1, of: "one more"))
+    }
+
+    @Test func `without a daemon the presenter of the application shows its number (N-05)`() async throws {
+        let desktop = StagedNotificationPresenter()
+        let center = UserNotificationCenter(presenter: desktop, applicationName: "Mail", desktopEntry: "mail")
+        try await center.setBadgeCount(3)
+        #expect(desktop.badges == ["mail": 3])
+        var request = NotificationRequest(identifier: "1", content: NotificationContent(title: "Letter"))
+        request.content.badge = 4
+        try await center.add(request)
+        #expect(desktop.badges == ["mail": 4])
+        // The application counts it, and shows nothing.
+        await center.setWillPresent { _ in .badge }
+        request.content.badge = 5
+        try await center.add(request)
+        #expect(desktop.badges == ["mail": 5] && desktop.history.count == 1)
+        // Without an icon there is no number.
+        let other = StagedNotificationPresenter()
+        try await UserNotificationCenter(presenter: other, applicationName: "Mail").setBadgeCount(3)
+        #expect(other.badges.isEmpty)
+    }
+}
