@@ -208,6 +208,36 @@ import ValueSets
         }
     }
 
+    @Test func `programs that watch see what the user sees`() async throws {
+        try await DiscoveryStage.with { stage in
+            let desk = try await StagedDesk.appearing("Laptop", on: stage)
+            try await desk.daemon.receiver.setExtensions(Programs { $0.respond(Self.titled("Changed")) })
+            let titles = Mutex<[String]>([])
+            let watcher = AppServiceConnection(to: NotificationMessage.description) { request in
+                let notification = request.message["Notification"]?.dictionary
+                let title = notification?["Content"]?.dictionary?["Title"]?.string
+                titles.withLock { $0.append("\(request.message["Event"]?.string ?? "") \(title ?? "")") }
+                return [:]
+            }
+            let request = RemoteSystemConnectionRequest(
+                host: try desk.system.address,
+                port: try await desk.system.port(),
+                systemID: try desk.system.id,
+                configuration: try desk.daemon.configuration
+            )
+            #expect(try await watcher.open(request) == .success)
+            _ = try await watcher.send(["Type": .string(NotificationMessage.watch)]).get()
+            let sender = try await desk.connect(stage)
+            #expect(try await sender.deliver(Self.mutable()) == NotificationDelivery(.shown))
+            _ = try await sender.withdraw(["q"])
+            try await stage.eventually("its end") { titles.withLock { $0.count } == 2 }
+            #expect(titles.withLock { $0 } == ["delivered Changed", "withdrawn Changed"])
+            await watcher.close()
+            await sender.close()
+            try desk.daemon.running.cancel()
+        }
+    }
+
     @Test func `a notification that ends while its extension runs is not shown`() async throws {
         try await Receiving.with { receiving in
             let programs = Programs()

@@ -211,7 +211,8 @@ package actor NotificationReceiver: Service {
         }
         if let earlier, earlier.stateKey != entry.stateKey, earlier.link != link { self.reportEnd([earlier]) }
         self.setAlarm()
-        self.report("delivered", entry)
+        // Programs of this system see it as the user does.
+        if !self.mayBeExtended(entry) { self.report("delivered", entry) }
         // A later one with the same identifier waited for its trigger.
         let pending = PendingNotifications.Key(sender: sender, identifier: notification.request.identifier)
         let replaced = self.pending.remove(pending)

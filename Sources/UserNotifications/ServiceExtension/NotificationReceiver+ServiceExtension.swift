@@ -18,15 +18,28 @@ extension NotificationReceiver {
     func extended(
         _ entry: ReceivedNotifications.Entry
     ) async -> (entry: ReceivedNotifications.Entry, failure: String?) {
+        guard let extensionPrograms, self.mayBeExtended(entry) else { return (entry, nil) }
+        let extended = await self.changed(entry, by: extensionPrograms)
+        if self.isCurrent(entry) { self.report("delivered", extended.entry) }
+        return extended
+    }
+
+    /// Whether an extension may change a notification.
+    func mayBeExtended(_ entry: ReceivedNotifications.Entry) -> Bool {
         // A link permits its systems to show something to the user, not to start programs.
-        guard let extensionPrograms, entry.notification.isMutable, !entry.sender.isLocal,
-            entry.sender.linkedAccountID == nil
-        else { return (entry, nil) }
+        self.extensionPrograms != nil && entry.notification.isMutable && !entry.sender.isLocal
+            && entry.sender.linkedAccountID == nil
+    }
+
+    private func changed(
+        _ entry: ReceivedNotifications.Entry,
+        by programs: any ServiceExtensionPrograms
+    ) async -> (entry: ReceivedNotifications.Entry, failure: String?) {
         let holder = entry.sender.quotaHolder
         let deadline = self.clock.now + Self.extensionTime
         defer { self.extensionLanes.ended(holder) }
         let outcome = await self.extensionLanes.begin(holder, self.clock) {
-            await self.runExtension(extensionPrograms, entry, until: deadline)
+            await self.runExtension(programs, entry, until: deadline)
         }.value
         switch outcome {
         case .none: return (entry, nil)
