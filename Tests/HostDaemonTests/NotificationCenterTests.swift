@@ -89,6 +89,56 @@ extension HostDaemonTests {
             }
         }
 
+        @Test
+        func `an application leaves what is for systems that are away to the daemon, and takes back its own (N-08)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let centers = [
+                        try await Self.center(daemon, "test.backup"), try await Self.center(daemon, "test.other"),
+                    ]
+                    // A system of no account is never there.
+                    let away = String(repeating: "a", count: 52)
+                    for center in centers {
+                        for identifier in ["full", "done"] {
+                            var notification = RemoteNotification(
+                                NotificationRequest(
+                                    identifier: identifier,
+                                    content: NotificationContent(title: "Backup", userInfo: ["disk": 2])
+                                )
+                            )
+                            notification.expiration = .seconds(3600)
+                            try await center.post(notification, to: [away])
+                        }
+                        try await center.setBadgeCount(2)
+                    }
+                    let posted = try await centers[0].postedNotifications
+                    #expect(posted.map(\.notification.request.identifier).sorted() == ["done", "full"])
+                    let first = try #require(posted.first)
+                    #expect(first.systemID == away && first.notification.applicationName == "Calendar")
+                    #expect(first.notification.request.content.userInfo == ["disk": 2])
+                    #expect(abs(first.expires.timeIntervalSince(first.date) - 3600) < 1)
+                    try await centers[0].removePostedNotifications(withIdentifiers: ["full", "unknown"])
+                    #expect(try await centers[0].postedNotifications.count == 1)
+                    #expect(try await centers[1].postedNotifications.count == 2)
+                    await #expect(throws: NotificationError.self) {
+                        try await centers[0].post(Self.remote(""), to: [away])
+                    }
+                    await #expect(throws: NotificationError.self) {
+                        try await centers[0].post(Self.remote("a"), to: [])
+                    }
+                    for center in centers { await center.close() }
+                }
+            }
+        }
+
+        private static func remote(_ identifier: String) -> RemoteNotification {
+            RemoteNotification(
+                NotificationRequest(identifier: identifier, content: NotificationContent(title: "Backup"))
+            )
+        }
+
         @Test func `the daemon keeps the file of a scheduled notification, also when it is killed (N-23, N-24)`()
             async throws
         {

@@ -100,6 +100,10 @@ import ValueSets
         request.content.badge = 5
         try await center.add(request)
         #expect(desktop.badges == ["mail": 5] && desktop.history.count == 1)
+        // What it leaves to a daemon would end with it.
+        await #expect(throws: RemoteSystemError.self) {
+            try await center.post(Self.badge(1, title: "Letter"), to: [String(repeating: "a", count: 52)])
+        }
         // Without an icon there is no number.
         let other = StagedNotificationPresenter()
         try await UserNotificationCenter(presenter: other, applicationName: "Mail").setBadgeCount(3)

@@ -27,14 +27,7 @@ actor DaemonKeeper: NotificationKeeper {
                 within: limit,
                 configuration: configuration
             )
-            guard let found else {
-                throw RemoteSystemError(
-                    .unreachable,
-                    "This system has no host daemon that receives notifications. Start one with 'remotesystems host "
-                        + "run'.",
-                    side: .local
-                )
-            }
+            guard let found else { throw RemoteSystemError.noNotificationDaemon }
             return found
         }
         let system = try await find()
@@ -129,6 +122,27 @@ actor DaemonKeeper: NotificationKeeper {
         await connection.close()
     }
 
+    func post(_ notification: RemoteNotification, to systems: [String]) async throws {
+        var notification = notification
+        notification.applicationName = notification.applicationName ?? self.applicationName
+        try await self.send(notification.request.content.attachments)
+        try await self.send(NotificationMessage.post(notification, to: systems))
+    }
+
+    var posted: [PostedNotification] {
+        get async throws {
+            try await NotificationPage.all(["Type": .string(NotificationMessage.posted), "Own": true], self.send)
+                .map { set in try PostedNotification(set) }
+        }
+    }
+
+    func removePosted(_ identifiers: [String]) async throws {
+        guard !identifiers.isEmpty else { return }
+        var message = NotificationMessage.unpost(identifiers)
+        message["Own"] = true
+        try await self.send(message)
+    }
+
     func setBadge(_ count: Int) async throws {
         try await self.send(["Type": .string(NotificationMessage.badge), "Count": .integer(Int64(count))])
     }
@@ -193,5 +207,16 @@ actor DaemonKeeper: NotificationKeeper {
         } catch let error as NotificationError {
             throw AppServiceFailure("\(error)")
         }
+    }
+}
+
+extension RemoteSystemError {
+    /// Nothing on this system receives notifications.
+    static var noNotificationDaemon: RemoteSystemError {
+        RemoteSystemError(
+            .unreachable,
+            "This system has no host daemon that receives notifications. Start one with 'remotesystems host run'.",
+            side: .local
+        )
     }
 }

@@ -18,6 +18,11 @@ protocol NotificationKeeper: Sendable {
     /// The application comes into the foreground, where it decides how its notifications are shown, or leaves it.
     func setForeground(_ isForeground: Bool) async
 
+    /// Sends a notification to other systems when they are available.
+    func post(_ notification: RemoteNotification, to systems: [String]) async throws
+    var posted: [PostedNotification] { get async throws }
+    func removePosted(_ identifiers: [String]) async throws
+
     /// Sets the number at the application's icon.
     func setBadge(_ count: Int) async throws
 

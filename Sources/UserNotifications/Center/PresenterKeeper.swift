@@ -59,6 +59,15 @@ actor PresenterKeeper: NotificationKeeper {
         self.waiting = PendingNotifications()
     }
 
+    // It would end with the application.
+    func post(_ notification: RemoteNotification, to systems: [String]) throws {
+        throw RemoteSystemError.noNotificationDaemon
+    }
+
+    var posted: [PostedNotification] { [] }
+
+    func removePosted(_ identifiers: [String]) {}
+
     // It needs an icon, which the desktop entry names.
     func setBadge(_ count: Int) {
         guard let desktopEntry else { return }

@@ -42,7 +42,7 @@ public actor UserNotificationCenter {
     private let feed: AsyncStream<NotificationResponse>.Continuation
     private let clock: FeatureClock
     private let logger: Logger?
-    private let keeper: any NotificationKeeper
+    let keeper: any NotificationKeeper
     private var categories: [String: NotificationCategory] = [:]
     private var willPresent: WillPresent?
     private let responseHandler: ResponseHandler?

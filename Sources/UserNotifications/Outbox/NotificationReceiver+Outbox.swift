@@ -59,9 +59,15 @@ extension NotificationReceiver {
 
     /// Removes notifications that wait for systems that are away.
     ///
+    /// - Parameter application: the only application whose notifications are removed; `nil` for any.
     /// - Returns: how many were removed.
-    func unpost(_ identifiers: Set<String>) async throws(NotificationError) -> Int {
-        let entries = self.outbox.all.filter { identifiers.contains($0.key.identifier) }
+    func unpost(
+        _ identifiers: Set<String>,
+        of application: String? = nil
+    ) async throws(NotificationError) -> Int {
+        let entries = self.outbox.all.filter { entry in
+            identifiers.contains(entry.key.identifier) && (application.map { $0 == entry.key.application } ?? true)
+        }
         for entry in entries { self.outbox.remove(entry.key) }
         do throws(NotificationError) {
             try await self.commit(entries.map { .remove(.outbox, key: NotificationRecord.key(of: $0.key)) })
@@ -142,16 +148,20 @@ extension NotificationReceiver {
 
 extension NotificationPage {
     /// A page of the notifications that wait for systems that are away.
-    init(_ entries: [Outbox.Entry], after: String?) throws(NotificationError) {
-        let all = entries.map { (NotificationRecord.key(of: $0.key), $0.listed) }.sorted { $0.0 < $1.0 }
+    ///
+    /// - Parameter own: the only application whose notifications are listed, with their user info; `nil` for all.
+    init(_ entries: [Outbox.Entry], own: String?, after: String?) throws(NotificationError) {
+        let all = entries.filter { entry in own.map { $0 == entry.key.application } ?? true }
+            .map { (NotificationRecord.key(of: $0.key), $0.listed(withUserInfo: own != nil)) }
+            .sorted { $0.0 < $1.0 }
         try self.init(all, after: after)
     }
 }
 
 extension Outbox.Entry {
-    fileprivate var listed: ValueSet {
+    fileprivate func listed(withUserInfo hasUserInfo: Bool) -> ValueSet {
         var notification = self.notification
-        notification.request.content.userInfo = [:]
+        if !hasUserInfo { notification.request.content.userInfo = [:] }
         var set = notification.valueSet
         set["System"] = .string(self.key.system)
         set["Application"] = .string(self.key.application)

@@ -68,27 +68,6 @@ package struct EndedNotification: Sendable {
     }
 }
 
-/// A notification that waits for a system that is away, as the host daemon lists it.
-package struct PostedNotification: Sendable {
-    package var notification: RemoteNotification
-    /// The id of the system that is to receive it.
-    package var systemID: String
-    /// The application that sends it. Not verified.
-    package var application: String
-    /// The date at which it was handed over.
-    package var date: Date
-    /// The date at which it is given up.
-    package var expires: Date
-
-    init(_ set: ValueSet) throws(NotificationError) {
-        let reader = FieldReader(set)
-        self.systemID = try reader.requiredString("System")
-        self.application = try reader.requiredString("Application")
-        (self.date, self.expires) = (set["Date"]?.date ?? .distantPast, set["Expires"]?.date ?? .distantPast)
-        self.notification = try RemoteNotification(listed: set)
-    }
-}
-
 /// The notifications that wait for the user of this system, read from its host daemon.
 package final class LocalNotifications: Sendable {
     /// A change of the list.
@@ -198,10 +177,7 @@ package final class LocalNotifications: Sendable {
     ///
     /// - Returns: how many were removed.
     package func unpost(_ identifiers: [String]) async throws -> Int {
-        let message: ValueSet = [
-            "Type": .string(NotificationMessage.unpost), "Ids": .array(identifiers.map { .string($0) }),
-        ]
-        return try await self.send(message)["Count"]?.int ?? 0
+        try await self.send(NotificationMessage.unpost(identifiers))["Count"]?.int ?? 0
     }
 
     /// What the user permits systems and applications, without those that may show everything.

@@ -58,6 +58,10 @@ enum NotificationMessage {
         ]
     }
 
+    static func unpost(_ identifiers: [String]) -> ValueSet {
+        ["Type": .string(Self.unpost), "Ids": .array(identifiers.map { .string($0) })]
+    }
+
     /// - Parameter deliveryID: the only delivery that it concerns; `nil` for any.
     static func withdraw(_ identifiers: [String], deliveryID: UUID? = nil) -> ValueSet {
         var message: ValueSet = ["Type": .string(Self.withdraw), "Ids": .array(identifiers.map { .string($0) })]

@@ -94,11 +94,14 @@ struct NotificationService: AppServiceProvider {
             return [:]
         case NotificationMessage.posted:
             try Self.checkIsLocal(request.caller)
-            return try NotificationPage(await self.receiver.outbox.all, after: try reader.string("After")).valueSet
+            let own = try reader.bool("Own") == true ? sender.application : nil
+            return try NotificationPage(await self.receiver.outbox.all, own: own, after: try reader.string("After"))
+                .valueSet
         case NotificationMessage.unpost:
             try Self.checkIsLocal(request.caller)
             let identifiers = try reader.strings("Ids", max: Outbox.maxPerSystem)
-            return ["Count": .integer(Int64(try await self.receiver.unpost(Set(identifiers))))]
+            let own = try reader.bool("Own") == true ? sender.application : nil
+            return ["Count": .integer(Int64(try await self.receiver.unpost(Set(identifiers), of: own)))]
         case NotificationMessage.badge:
             try Self.checkIsLocal(request.caller)
             try await self.receiver.setBadge(try reader.int("Count") ?? 0, of: sender)
