@@ -55,7 +55,8 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
             environment: environment,
             directory: self.directory
         )
-        program.keepsOutput = environment["JOURNAL_STREAM"] != nil
+        // It ends soon, and its messages are all that says why it has failed.
+        program.keepsOutput = true
         program.pipes = (requests.reading, answers.writing)
         program.endsItsChildren = true
         do throws(DetachedProgram.StartError) {

@@ -49,7 +49,7 @@ extension NotificationReceiver {
                 "A notification is shown as it was sent, because its extension has failed",
                 metadata: ["application": "\(application)", "reason": "\(reason)"]
             )
-            return (entry, "It is shown as it was sent: \(reason)")
+            return (entry, "Its content is as it was sent: \(reason)")
         case .changed(let content):
             // It may have ended, or been replaced, meanwhile.
             guard let changed = self.received.setContent(content, of: entry) else { return (entry, nil) }

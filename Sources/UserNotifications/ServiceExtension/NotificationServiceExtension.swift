@@ -17,7 +17,7 @@
 /// An application's manifest names the program with the key `notificationServiceExtension` (`Docs/host-daemon.md`). The
 /// host daemon starts it for each notification for the application that has a text, that is
 /// ``RemoteNotification/isMutable``, and that comes from another system of the same account. It handles this one
-/// notification and ends. What it prints goes to standard error.
+/// notification and ends. What it prints goes to standard error, which is that of the daemon.
 ///
 /// The notification is shown as it was sent if the extension throws, crashes, uses more memory or time than it may, or
 /// returns content without a text.

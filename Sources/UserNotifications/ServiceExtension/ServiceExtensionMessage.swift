@@ -98,7 +98,10 @@ package enum ServiceExtensionMessage {
         do throws(ValueSetError) {
             return try ValueSet(json: line)
         } catch {
-            throw NotificationError(.invalidContent, "The line is not JSON. \(error)")
+            throw NotificationError(
+                .invalidContent,
+                "The first line of the standard output must be the JSON of the response, and nothing else. \(error)"
+            )
         }
     }
 

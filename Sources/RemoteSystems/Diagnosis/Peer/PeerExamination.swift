@@ -126,8 +126,8 @@ struct PeerExamination: Sendable {
     }
 
     private func look(for host: RemoteSystemHost, over connection: Connection) async -> Bool? {
-        // The instance name is known a moment after the host listens.
-        for _ in 0..<50 where host.advertised.all.isEmpty { try? await self.time.sleep(for: .milliseconds(20)) }
+        // The instance name is known a moment after the host listens; on a busy machine, after seconds.
+        for _ in 0..<500 where host.advertised.all.isEmpty { try? await self.time.sleep(for: .milliseconds(20)) }
         guard let instance = host.advertised.all.first else { return nil }
         return await self.ask(Diagnosis.look, Diagnosis.Look(instance: instance), over: connection)?.isSeen
     }
