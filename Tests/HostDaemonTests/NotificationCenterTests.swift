@@ -89,6 +89,57 @@ extension HostDaemonTests {
             }
         }
 
+        /// Terminals of its own, of which one accepts no messages. What they show is in files.
+        private static let terminals = """
+            set -e
+            mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts /dev/pts
+            mount --bind /dev/pts/ptmx /dev/ptmx
+            for one in 'open y' 'closed n'; do
+                # Each ends with the command.
+                script -qf -c "mesg ${one#* }; echo ready; while kill -0 $$ 2>/dev/null; do sleep 0.2; done" \
+                    "$1/${one% *}" >/dev/null </dev/null &
+            done
+            for file in open closed; do
+                for try in $(seq 300); do grep -qs ready "$1/$file" && break; sleep 0.1; done
+            done
+            shift
+            exec "$@"
+            """
+
+        @Test func `a new notification is written to the terminals that accept messages (X-82)`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let center = try await Self.center(daemon, "test.calendar")
+                    try await center.add(Self.request("earlier"))
+                    let watching = try daemon.command(
+                        ["notifications", "watch", "--terminals", "--loopback"],
+                        around: ["unshare", "--mount", "--propagation", "private", "sh", "-c", Self.terminals, "sh"]
+                            + [daemon.directory]
+                    )
+                    _ = try await eventually("it watches", within: .seconds(60)) {
+                        watching.lines.contains { $0.contains("Lunch earlier") } ? true : nil
+                    }
+                    func shown(_ name: String) -> String {
+                        (try? String(contentsOfFile: "\(daemon.directory)/\(name)", encoding: .utf8)) ?? ""
+                    }
+                    var request = Self.request("now")
+                    request.content.body = "\u{1B}[31mred"
+                    try await center.add(request)
+                    let text = try await eventually("it is on the terminal", within: .seconds(60)) {
+                        shown("open").contains("Answer") ? shown("open") : nil
+                    }
+                    #expect(text.contains("Lunch now") && !text.contains("Lunch earlier"), "\(text)")
+                    #expect(text.contains("accept: Accept") && text.contains("comment: Comment (takes --text)"))
+                    #expect(text.contains("Answer: remotesystems notifications answer "))
+                    // Its texts do not control the terminal.
+                    #expect(text.contains("\u{FFFD}[31mred"), "\(text)")
+                    #expect(shown("closed").contains("ready") && !shown("closed").contains("Lunch"))
+                    await watching.stop()
+                    await center.close()
+                }
+            }
+        }
+
         @Test
         func `an application leaves what is for systems that are away to the daemon, and takes back its own (N-08)`()
             async throws

@@ -183,8 +183,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
     /// Checks the connection between this system and another one, with the help of that system.
     ///
     /// The findings state whether each system can connect to the other and sees its advertisement, and whether clocks
-    /// and versions agree. Takes up to 10 s. The other system must belong to this configuration's account and run a
-    /// host.
+    /// and versions agree. Takes about 5 s, or up to 35 s if one of the systems is busy. The other system must belong
+    /// to this configuration's account and run a host.
     ///
     /// - Parameter peer: the other system as a watcher has reported it, or by its address.
     /// - Returns: the findings, whose codes begin with `peer`.

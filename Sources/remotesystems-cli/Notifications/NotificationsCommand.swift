@@ -116,8 +116,14 @@ struct NotificationsWatchCommand: Subcommand {
         commandName: "watch",
         abstract: "Show the notifications of this system, and every change.",
         usage: "remotesystems notifications watch [<options>]",
-        discussion: "Prints each notification that is delivered (+) or gone (-), until Ctrl-C."
+        discussion: """
+            Prints each notification that is delivered (+) or gone (-), until Ctrl-C. With --terminals, it also writes \
+            each new one to the other terminals on which this user is logged in, and the command that answers it.
+            """
     )
+
+    @Flag(help: "Also write each new notification to this user's other terminals that accept messages (see mesg(1)).")
+    var terminals = false
 
     @OptionGroup var options: LocalNotificationsOptions
     @OptionGroup var common: CommonOptions
@@ -131,6 +137,10 @@ struct NotificationsWatchCommand: Subcommand {
             for await change in notifications.changes {
                 let sign = change.event == "delivered" ? output.style(.green, "+") : output.style(.red, "-")
                 try change.notification.report(change.event, "\(LocalTime.now) \(sign) ", output)
+                if self.terminals, change.event == "delivered" {
+                    let answer = "Answer: remotesystems notifications answer \(change.notification.key) ACTION"
+                    _ = UserTerminals.write(change.notification.lines + [answer])
+                }
             }
             guard !Task.isCancelled else { return }
             throw Failure(
@@ -259,15 +269,21 @@ extension ListedNotification {
 
     fileprivate func report(_ event: String, _ prefix: String, _ output: Output) throws {
         try output.json(ListedNotificationOutput(event, self))
-        try output.line("\(prefix)\(self.line)".printable)
-        for action in self.actions {
-            let text = action.textInput == nil ? "" : " (takes --text)"
-            try output.line("    \(action.identifier): \(action.title)\(text)".printable)
+        let lines = self.lines
+        try output.line("\(prefix)\(lines[0].printable)")
+        for line in lines.dropFirst() { try output.line(line.printable) }
+    }
+
+    /// The key, the texts and the sender; the actions and the attachments, a line each.
+    fileprivate var lines: [String] {
+        let actions = self.actions.map { action in
+            "    \(action.identifier): \(action.title)\(action.textInput == nil ? "" : " (takes --text)")"
         }
-        for attachment in self.notification.request.content.attachments {
+        let attachments = self.notification.request.content.attachments.map { attachment in
             let path = attachment.url?.path(percentEncoded: false) ?? "not on this system"
-            try output.line("    \(attachment.type.kind.noun), '\(attachment.identifier)': \(path)".printable)
+            return "    \(attachment.type.kind.noun), '\(attachment.identifier)': \(path)"
         }
+        return [self.line] + actions + attachments
     }
 }
 

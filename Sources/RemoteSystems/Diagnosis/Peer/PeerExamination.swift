@@ -18,7 +18,8 @@ struct PeerExamination: Sendable {
 
     /// The maximum time for which the two systems look for each other's advertisements.
     private static let lookingTime = Duration.seconds(4)
-    private static let responseTimeout = TimeAmount.seconds(8)
+    /// Long enough for a busy system, about which the findings would otherwise say nothing.
+    private static let responseTimeout = TimeAmount.seconds(30)
 
     private var time: TimeSource { self.context.environment.time }
 
