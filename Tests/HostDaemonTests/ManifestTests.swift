@@ -267,6 +267,31 @@ import Testing
         #expect(error.map { "\($0)" }?.hasPrefix("/applications/com.example.player.json:\(line): ") == true)
     }
 
+    @Test func `a service extension is named by the absolute path of its program`() throws {
+        func text(_ program: String) -> String {
+            """
+            {
+              "id": "com.example.player",
+              "start": {"exec": ["/usr/bin/player"]},
+              "notificationServiceExtension": {
+                "exec": ["\(program)", "--quick"]
+              },
+              "requires": ["notificationServiceExtension.exec"]
+            }
+            """
+        }
+        let manifest = try self.manifest(text("/usr/libexec/player"))
+        #expect(manifest.serviceExtension == ["/usr/libexec/player", "--quick"] && manifest.warnings.isEmpty)
+        // It is not the application: what it does does not prove the publisher.
+        #expect(!manifest.programs.executables.contains("/usr/libexec/player"))
+        do {
+            _ = try self.manifest(text("player"))
+            Issue.record("It was accepted.")
+        } catch let error as ConfigurationFileError {
+            #expect(error.line == 5 && error.message.contains("absolute path"), "\(error)")
+        }
+    }
+
     // MARK: Unknown keys
 
     @Test
@@ -293,8 +318,8 @@ import Testing
         #expect(
             manifest.warnings.map { "\($0.line ?? 0) \($0.message)" } == [
                 "3 'icon' is not known here and is ignored. Known are: activityTypes, associatedDomains, attributes, "
-                    + "displayName, documentTypes, executables, flatpaks, id, publisher, requires, schemes, services, "
-                    + "start, units.",
+                    + "displayName, documentTypes, executables, flatpaks, id, notificationServiceExtension, publisher, "
+                    + "requires, schemes, services, start, units.",
                 "6 'suportsRemote' is not known here and is ignored. Did you mean 'supportsRemote'?",
                 "9 'range' is not known here and is ignored. Known are: required, type.",
                 "12 'environment' is not known here and is ignored. Known are: dbus, desktop, exec, systemd.",

@@ -359,6 +359,44 @@ import ValueSets
         }
     }
 
+    /// Waits until it is released.
+    private final class Stuck: ImageScaler {
+        private let begun = Mutex(false)
+        private let released: AsyncStream<Void>
+        private let release: AsyncStream<Void>.Continuation
+
+        init() { (self.released, self.release) = AsyncStream.makeStream() }
+
+        var hasBegun: Bool { self.begun.withLock { $0 } }
+        func end() { self.release.finish() }
+
+        func scale(_ path: String, to result: String) async -> ImageScaling {
+            self.begun.withLock { $0 = true }
+            for await _ in self.released {}
+            return .failed
+        }
+    }
+
+    @Test func `the time also counts while the files of the extension are taken over (X-51)`() async throws {
+        try await AttachmentDeliveryTests.Files.with { files in
+            let scaler = Stuck()
+            try await Receiving.with(attachments: files.received, scaler: scaler) { receiving in
+                let path = try files.file("photo").path
+                let programs = Programs { $0.respond(Self.titled("Changed", #","Files":{"photo":"\#(path)"}"#)) }
+                await receiving.receiver.setExtensions(programs)
+                let connection = try await receiving.connect()
+                let delivery = Task { try await connection.deliver(Self.mutable()) }
+                try await receiving.stage.eventually("the image is scaled") { scaler.hasBegun }
+                try await receiving.stage.advance(by: .milliseconds(30_100))
+                #expect(try await delivery.value.reason?.contains("longer than 30 s") == true)
+                #expect(receiving.screen.history.map(\.content.title) == ["Deploy?"])
+                #expect(programs.started.first?.hasEnded == true)
+                scaler.end()
+                await connection.close()
+            }
+        }
+    }
+
     // MARK: The process of the extension
 
     private struct Shouting: NotificationServiceExtension {

@@ -83,18 +83,24 @@ extension NotificationReceiver {
         } catch {
             return .failed("The extension could not be started. \(error.message)")
         }
-        let outcome = await self.outcome(of: program, entry, left, until: deadline)
+        let lastChance = self.clock.task { [clock] in
+            // Its cancellation means that the extension has responded.
+            guard (try? await clock.sleep(until: deadline - Self.lastChanceTime)) != nil else { return }
+            program.send(ServiceExtensionMessage.timeWillExpire)
+        }
+        // With the time for its files, which may lie on a disk that does not respond.
+        let outcome = await self.clock.first(within: left) { await self.outcome(of: program, entry, left) }
+        lastChance.cancel()
         await program.end()
-        return outcome
+        return outcome ?? .failed("The extension took longer than \(Self.extensionTime.components.seconds) s.")
     }
 
     private func outcome(
         of program: any ServiceExtensionProgram,
         _ entry: ReceivedNotifications.Entry,
-        _ left: Duration,
-        until deadline: ContinuousClock.Instant
+        _ left: Duration
     ) async -> ExtensionOutcome {
-        do {
+        do throws(NotificationError) {
             program.send(
                 try ServiceExtensionMessage.request(
                     entry.notification.request,
@@ -102,16 +108,7 @@ extension NotificationReceiver {
                     seconds: left.components.seconds
                 )
             )
-            let lastChance = self.clock.task { [clock] in
-                // Its cancellation means that the extension has responded.
-                guard (try? await clock.sleep(until: deadline - Self.lastChanceTime)) != nil else { return }
-                program.send(ServiceExtensionMessage.timeWillExpire)
-            }
-            defer { lastChance.cancel() }
-            guard let response = await self.clock.first(within: left, { await program.response() }) else {
-                return .failed("The extension took longer than \(Self.extensionTime.components.seconds) s.")
-            }
-            guard let response else {
+            guard let response = await program.response() else {
                 return .failed("The extension did not respond: \(await program.end()).")
             }
             return try await self.content(of: response, entry)

@@ -100,6 +100,9 @@ enum Topic: String, CaseIterable, Encodable {
                        array, optional: the kinds of documents that it continues
           associatedDomains
                        array of strings, optional: the sites whose pages it shows
+          notificationServiceExtension
+                       object, optional: {"exec": ["/usr/libexec/pinger", ...]}, the
+                       program that changes notifications before they are shown
           executables  array of strings, optional: the absolute paths of the programs
                        that are the application. The program of 'start' counts, too;
                        an interpreter never does.
