@@ -138,7 +138,9 @@ final class IntroductionHandler<Message: IntroductionMessage>: ChannelInboundHan
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.fail(error as? TransportError ?? .tlsHandshakeFailed(error), context: context)
+        // A port that is flooded closes connections at any time, also during the handshake.
+        let end: TransportError = isEndOfConnection(error) ? .brokenOff : .tlsHandshakeFailed(error)
+        self.fail(error as? TransportError ?? end, context: context)
     }
 
     private func fail(_ error: TransportError, context: ChannelHandlerContext) {
@@ -169,5 +171,14 @@ extension TransportError {
             side: .network,
             canRetry: true
         )
+    }
+}
+
+/// Whether the other side, or the network, has closed the connection, without a fault of TLS.
+private func isEndOfConnection(_ error: any Error) -> Bool {
+    switch error as? NIOSSLError {
+    case .uncleanShutdown?: true
+    case .handshakeFailed(.sslError(let errors))?: errors == [.eofDuringHandshake]
+    default: error is IOError
     }
 }

@@ -231,6 +231,33 @@ import Testing
         }
     }
 
+    @Test func `a connection that is closed during the TLS handshake is tried again, three times`() async throws {
+        let accepted = Mutex(0)
+        let crowded = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                accepted.withLock { $0 += 1 }
+                return channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(ClosesAtFirstByte())
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0)
+            .get()
+        let port = try #require(crowded.localAddress?.port)
+        try await WaitingMachine.with { machine in
+            let person = PairingPerson(answering: true)
+            let error = await #expect(throws: TransportError.self) { try await machine.pair(person, port: port) }
+            #expect(error?.code == .connectionLost && error?.canRetry == true)
+            #expect(accepted.withLock { $0 } == 4 && person.digits.isEmpty)
+        }
+        try await crowded.close()
+    }
+
+    private final class ClosesAtFirstByte: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) { context.close(promise: nil) }
+    }
+
     @Test func `a connection that is closed after this side's nonce is not tried again`() async throws {
         try await WaitingMachine.with { machine in
             let hostile = try await RawWaiting.listen()

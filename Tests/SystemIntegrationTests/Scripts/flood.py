@@ -4,8 +4,9 @@
 
 usage: flood.py ADDRESS COUNT RATE SECONDS
 
-Announces COUNT instances at once, then RATE new ones a second for SECONDS. Prints lines of JSON; `flooding` once the
-first COUNT are announced, `done` at the end.
+Announces COUNT instances at once, then RATE new ones a second for SECONDS. Announces the first COUNT again every five
+seconds, because a busy machine drops packets. Prints lines of JSON; `flooding` once the first COUNT are announced,
+`done` at the end.
 """
 import json
 import os
@@ -20,6 +21,7 @@ TYPE = b"".join(bytes([len(label)]) + label for label in (b"_remote-systems", b"
 HOST = b"\x05flood\x05local\0"
 TTL = 4500
 PER_PACKET = 8
+REPEAT = 5
 
 
 def record(name, kind, data, unique):
@@ -49,13 +51,24 @@ out.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(addre
 out.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 255)
 out.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
 out.bind((address, 5353))
-for start in range(0, count, PER_PACKET):
-    out.sendto(packet(names(min(PER_PACKET, count - start))), GROUP)
-    time.sleep(0.004)
+first = [packet(names(min(PER_PACKET, count - start))) for start in range(0, count, PER_PACKET)]
+
+
+def announce_first():
+    for one in first:
+        out.sendto(one, GROUP)
+        time.sleep(0.004)
+
+
+announce_first()
 print(json.dumps({"event": "flooding"}), flush=True)
 end = time.monotonic() + seconds
 sent, begun = 0, time.monotonic()
+repeated = begun
 while time.monotonic() < end:
+    if time.monotonic() >= repeated + REPEAT:
+        announce_first()
+        repeated = time.monotonic()
     due = int((time.monotonic() - begun) * rate)
     while sent < due:
         number = min(PER_PACKET, due - sent)
