@@ -11,68 +11,155 @@ import UserNotifications
 
 /// Processes of service extensions.
 @Suite(.timeLimit(.minutes(5))) struct ServiceExtensionProcessTests {
-    private static let environment = ["PATH": "/usr/bin:/bin", "TMPDIR": NSTemporaryDirectory()]
+    private static let environment = ["PATH": "/usr/bin:/bin"]
+    private static let shell = "/bin/sh"
 
-    private static func start(_ script: String, shell: String = "/bin/sh") throws -> ServiceExtensionProcess {
-        try ServiceExtensionProcess([shell, "-c", script], environment: Self.environment)
+    /// A directory that contains those of the programs, and is removed at the end.
+    private static func withDirectory(_ body: (String) async throws -> Void) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "extensions-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try await body(directory)
+    }
+
+    /// Runs a script as an extension, and expects that it leaves no files.
+    private static func with(
+        _ script: String,
+        _ body: (ServiceExtensionProcess) async throws -> Void
+    ) async throws {
+        try await Self.withDirectory { directory in
+            let process = try ServiceExtensionProcess(
+                [Self.shell, "-c", script],
+                environment: Self.environment,
+                directory: directory,
+                logger: Logger(label: "extension")
+            )
+            do {
+                try await body(process)
+            } catch {
+                _ = await process.end()
+                throw error
+            }
+            _ = await process.end()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
+        }
+    }
+
+    private static func line(of process: ServiceExtensionProcess) async throws -> String {
+        let output = await process.output()
+        guard case .line(let line) = output else {
+            Issue.record("The output is \(output).")
+            return ""
+        }
+        return line
     }
 
     @Test func `a program reads lines and writes one, with files of its own that are removed at its end (N-17)`()
         async throws
     {
-        let echo = try Self.start(
-            #"read -r a; read -r b; echo noise >&2; touch file; printf '%s\n' "$a$b $TMPDIR"; exec sleep 600"#
-        )
-        echo.send("{\"ä\":1}")
-        echo.send("[2]")
-        let line = try #require(await echo.response())
-        #expect(line.hasPrefix("{\"ä\":1}[2] "))
-        let own = String(line.drop { $0 != " " }.dropFirst())
-        let attributes = try FileManager.default.attributesOfItem(atPath: own)
-        #expect(attributes[.posixPermissions] as? Int == 0o700)
-        // It is not awaited any longer.
-        #expect(await echo.end() == "it was ended by signal 15")
-        #expect(!FileManager.default.fileExists(atPath: own))
+        let script = #"read -r a; read -r b; echo noise >&2; touch file; printf '%s\n' "$a$b $TMPDIR"; exec sleep 600"#
+        try await Self.with(script) { echo in
+            echo.send("{\"ä\":1}")
+            echo.send("[2]")
+            let line = try await Self.line(of: echo)
+            #expect(line.hasPrefix("{\"ä\":1}[2] "))
+            let own = String(line.drop { $0 != " " }.dropFirst())
+            let attributes = try FileManager.default.attributesOfItem(atPath: own)
+            #expect(attributes[.posixPermissions] as? Int == 0o700)
+            #expect(FileManager.default.fileExists(atPath: "\(own)/file"))
+            // It is not awaited any longer.
+            #expect(await echo.end() == "it was ended by signal 15")
+            #expect(!FileManager.default.fileExists(atPath: own))
+            // Again.
+            #expect(await echo.end() == "it was ended by signal 15")
+        }
     }
 
     @Test(arguments: [
-        ("exit 3", "exit status 3"),
-        ("kill -9 $$", "signal 9"),
-        ("printf unfinished; exit 0", "exit status 0"),
-        // More than a line may have.
-        ("head -c 3000000 /dev/zero | tr '\\0' a; exec sleep 600", "signal"),
+        ("exit 3", "it ended with exit status 3"),
+        ("kill -9 $$", "it was ended by signal 9"),
         // More memory, processor time or disk space than it may use.
-        ("exec /usr/bin/python3 -c 'bytearray(600 << 20)'", "exit status 1"),
-        ("head -c 80000000 /dev/zero > \"$TMPDIR/large\" || exit 7", "exit status 7"),
+        ("/usr/bin/python3 -c 'bytearray(600 << 20)' 2>&1 | grep -q MemoryError && exit 8", "exit status 8"),
+        ("[ $(ulimit -t) = 30 ] && exit 6", "it ended with exit status 6"),
+        ("head -c 80000000 /dev/zero > \"$TMPDIR/large\" || exit 7", "it ended with exit status 7"),
     ])
     func `a program that ends or breaks a limit has no response (N-20, X-51)`(script: String, end: String)
         async throws
     {
-        let program = try Self.start(script)
-        // It may not read what is sent to it, either.
-        program.send(String(repeating: "x", count: 300_000))
-        #expect(await program.response() == nil)
-        let how = await program.end()
-        #expect(how.contains(end), "\(how)")
+        try await Self.with(script) { program in
+            // It may not read what is sent to it, either.
+            program.send(String(repeating: "x", count: 300_000))
+            #expect(await program.output() == .ended)
+            let how = await program.end()
+            #expect(how.hasSuffix(end), "\(how)")
+        }
+    }
+
+    @Test func `a line may end with the output, and must not be longer than 1 MiB`() async throws {
+        try await Self.with("printf unfinished") { #expect(await $0.output() == .line("unfinished")) }
+        try await Self.with("echo; echo more") { #expect(await $0.output() == .line("")) }
+        try await Self.with("head -c 1048576 /dev/zero | tr '\\0' a") { program in
+            let line = try await Self.line(of: program)
+            #expect(line.utf8.count == 1 << 20)
+        }
+        for script in ["head -c 1048577 /dev/zero | tr '\\0' a", "yes | tr -d '\\n'"] {
+            try await Self.with(script) { #expect(await $0.output() == .tooLong) }
+        }
+    }
+
+    @Test func `files that are too large together end a program, and protected ones are removed`() async throws {
+        let script = #"""
+            mkdir -p deep/er; touch deep/er/file; chmod 000 deep/er
+            for i in 1 2 3 4 5 6; do fallocate -l 60M "$i" || head -c 60000000 /dev/zero > "$i"; done
+            exec sleep 600
+            """#
+        try await Self.with(script) { program in
+            #expect(await program.output() == .ended)
+            let end = await program.end()
+            #expect(end.hasSuffix("because its files were too large"), "\(end)")
+        }
+    }
+
+    @Test func `what a program writes to its standard error is logged, and only its beginning is kept`() async throws {
+        let pipe = Pipe()
+        let queue = DispatchQueue(label: "errors")
+        let channel = DispatchIO(
+            type: .stream,
+            fileDescriptor: dup(pipe.fileHandleForReading.fileDescriptor),
+            queue: queue
+        ) { _ in }
+        channel.setLimit(lowWater: 1)
+        let errors = ServiceExtensionErrors(channel, queue)
+        let text = "one\n\u{1B}[2Jtwo\n" + String(repeating: "x", count: 300_000)
+        // All of it is read: the program must not wait.
+        try pipe.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+        try pipe.fileHandleForWriting.close()
+        let read = try await eventually("the beginning was read") {
+            let text = errors.text
+            return text.hasSuffix("xxx") ? text : nil
+        }
+        #expect(read.hasPrefix("one | [2Jtwo | xxx") && read.utf8.count < 4200)
+        errors.close()
     }
 
     @Test func `a program that does not want to end is killed, with its children`() async throws {
-        let program = try Self.start(
-            #"trap '' TERM; (trap '' TERM; exec sleep 600) & echo "$!"; while :; do sleep 1; done"#
-        )
-        let line = try #require(await program.response())
-        let child = try #require(Int32(line))
-        #expect(kill(child, 0) == 0)
-        #expect(await program.end() == "it was ended by signal 9")
-        try await Self.isGone(child)
+        let script = #"trap '' TERM; (trap '' TERM; exec sleep 600) & echo "$!"; while :; do sleep 1; done"#
+        try await Self.with(script) { program in
+            let child = try #require(Int32(try await Self.line(of: program)))
+            #expect(kill(child, 0) == 0)
+            // Also if what waits for it is cancelled.
+            let waiting = Task { await program.end() }
+            waiting.cancel()
+            #expect(await waiting.value == "it was ended by signal 9")
+            try await Self.isGone(child)
+        }
     }
 
     @Test func `the children of a program that has ended are ended, too`() async throws {
-        let program = try Self.start(#"sleep 600 >&- & echo "$!""#)
-        let line = try #require(await program.response())
-        let child = try #require(Int32(line))
-        #expect(await program.end().contains("ended"))
-        try await Self.isGone(child)
+        try await Self.with(#"sleep 600 >&- 2>&- & echo "$!""#) { program in
+            let child = try #require(Int32(try await Self.line(of: program)))
+            #expect(await program.end().contains("ended"))
+            try await Self.isGone(child)
+        }
     }
 
     /// Waits for the end of a process, which the first process of the system may not have reaped yet.
@@ -84,22 +171,35 @@ import UserNotifications
     }
 
     @Test func `a program that cannot be started is an error that names it`() async throws {
-        let registry = ApplicationRegistry(
-            environment: Self.environment,
-            stateDirectory: nil,
-            logger: Logger(label: "t")
-        )
-        #expect(try await DesktopServiceExtensions(registry).start("com.example.none") == nil)
-        // The limits are set by another program.
-        let program = try ServiceExtensionProcess(["/nowhere/extension"], environment: Self.environment)
-        #expect(await program.response() == nil)
-        #expect(await program.end() == "it ended with exit status 127")
+        try await Self.withDirectory { directory in
+            let registry = ApplicationRegistry(
+                environment: Self.environment,
+                stateDirectory: nil,
+                logger: Logger(label: "t")
+            )
+            // What an earlier process has left.
+            let left = "\(directory)/abcdef"
+            try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)
+            let extensions = DesktopServiceExtensions(registry, directory: directory, logger: Logger(label: "t"))
+            #expect(!FileManager.default.fileExists(atPath: left))
+            #expect(!extensions.hasExtension("com.example.none"))
+            #expect(try await extensions.start("com.example.none") == nil)
+            // The limits are set by another program.
+            let program = try ServiceExtensionProcess(
+                ["/nowhere/extension"],
+                environment: Self.environment,
+                directory: directory,
+                logger: Logger(label: "t")
+            )
+            #expect(await program.output() == .ended)
+            #expect(await program.end() == "it ended with exit status 127")
+        }
     }
 
     @Test func `with a service manager the program runs in a scope with limited memory and processes (X-51)`() {
         let command = ServiceExtensionLimits.command(["/opt/x", "--flag"], scope: "s.scope")
         #expect(command.first == "/usr/bin/systemd-run" && command.suffix(2) == ["/opt/x", "--flag"])
-        for property in ["MemoryMax=268435456", "MemorySwapMax=0", "TasksMax=64", "RuntimeMaxSec=40"] {
+        for property in ["MemoryMax=268435456", "MemorySwapMax=0", "TasksMax=64", "RuntimeMaxSec=40", "TimeoutStopSec=1"] {
             #expect(command.contains("--property=\(property)"))
         }
         #expect(command.contains("--scope") && command.contains("--unit=s.scope"))

@@ -61,6 +61,15 @@ import ValueSets
             try await first.receiver.setBadge(2, of: other)
             try await first.receiver.setBadge(0, of: other)
             #expect(first.screen.badges == [Daemon.sender.application: 7])
+            // One that is not stored is not set, and can be set again.
+            store.fail(NotificationError(.storeFailed, "The disk is full."))
+            await #expect(throws: NotificationError.self) {
+                try await first.receiver.setBadge(8, of: Daemon.sender)
+            }
+            #expect(first.screen.badges == [Daemon.sender.application: 7])
+            store.fail(nil)
+            try await first.receiver.setBadge(8, of: Daemon.sender)
+            try await first.receiver.setBadge(7, of: Daemon.sender)
             first.crash()
             let second = try await Daemon(stage, store)
             try await stage.eventually("it is shown again") {
@@ -77,13 +86,20 @@ import ValueSets
 
     @Test func `applications are only claimed, so that their numbers are limited`() throws {
         var badges = Badges()
-        for number in 0..<Badges.maxApplications { _ = try badges.set(1, of: "\(number)") }
-        let error = #expect(throws: NotificationError.self) { try badges.set(1, of: "one more") }
-        #expect(error?.code == .limitExceeded)
-        #expect(try badges.set(2, of: "0"))
-        #expect(try badges.set(0, of: "0"))
-        #expect(try badges.set(0, of: "unknown") == false)
-        #expect(try badges.set(1, of: "one more"))
+        for number in 0..<Badges.maxByOtherSystems { _ = try badges.set(1, of: "\(number)", isLocal: false) }
+        let remote = #expect(throws: NotificationError.self) { try badges.set(1, of: "one more", isLocal: false) }
+        #expect(remote?.code == .limitExceeded)
+        // The rest is for this system.
+        for number in Badges.maxByOtherSystems..<Badges.maxApplications {
+            _ = try badges.set(1, of: "\(number)", isLocal: true)
+        }
+        let local = #expect(throws: NotificationError.self) { try badges.set(1, of: "one more", isLocal: true) }
+        #expect(local?.code == .limitExceeded)
+        // Those that have one may change it.
+        #expect(try badges.set(2, of: "0", isLocal: false) == 1)
+        #expect(try badges.set(0, of: "0", isLocal: true) == 2)
+        #expect(try badges.set(0, of: "unknown", isLocal: true) == 0)
+        #expect(try badges.set(1, of: "one more", isLocal: true) == 0)
     }
 
     @Test func `without a daemon the presenter of the application shows its number (N-05)`() async throws {

@@ -20,8 +20,13 @@ import ValueSets
         private let ends = Mutex(0)
         private let lines: AsyncStream<String>
         private let responses: AsyncStream<String>.Continuation
+        /// Waits until it may end.
+        private let hangs: Bool
 
-        init() { (self.lines, self.responses) = AsyncStream.makeStream() }
+        init(hangs: Bool = false) {
+            (self.lines, self.responses) = AsyncStream.makeStream()
+            self.hangs = hangs
+        }
 
         var requests: [String] { self.received.withLock { $0 } }
         var hasEnded: Bool { self.ends.withLock { $0 > 0 } }
@@ -29,14 +34,15 @@ import ValueSets
         func respond(_ line: String) { self.responses.yield(line) }
         func crash() { self.responses.finish() }
 
-        func response() async -> String? {
-            for await line in self.lines { return line }
-            return nil
+        func output() async -> ServiceExtensionOutput {
+            for await line in self.lines { return .line(line) }
+            return .ended
         }
 
         func end() async -> String {
             self.ends.withLock { $0 += 1 }
             self.responses.finish()
+            if self.hangs { try? await Task.sleep(for: .seconds(3600)) }
             return "it ended with exit status 3"
         }
     }
@@ -44,20 +50,41 @@ import ValueSets
     /// Extensions that are started, each with what it does with its request.
     private final class Programs: ServiceExtensionPrograms {
         private let state = Mutex<[(application: String, program: Program)]>([])
+        private let stopped = Mutex(false)
         private let behaviour: @Sendable (Program) -> Void
         private let installed: String
+        private let ends: Bool
+        private let starting: AsyncStream<Void>
+        private let start: AsyncStream<Void>.Continuation
 
-        init(of installed: String = "photos", _ behaviour: @escaping @Sendable (Program) -> Void = { _ in }) {
-            (self.installed, self.behaviour) = (installed, behaviour)
+        /// - Parameters:
+        ///   - starts: `false` for one whose start waits for ``release()``. Defaults to `true`.
+        ///   - ends: `false` for one that never ends. Defaults to `true`.
+        init(
+            of installed: String = "photos",
+            starts: Bool = true,
+            ends: Bool = true,
+            _ behaviour: @escaping @Sendable (Program) -> Void = { _ in }
+        ) {
+            (self.installed, self.ends, self.behaviour) = (installed, ends, behaviour)
+            (self.starting, self.start) = AsyncStream.makeStream()
+            if starts { self.start.finish() }
         }
 
         var applications: [String] { self.state.withLock { $0.map(\.application) } }
-        var started: [Program] { self.state.withLock { $0.map(\.program) }.filter { !$0.requests.isEmpty } }
+        /// Those that have received a request.
+        var started: [Program] { self.programs.filter { !$0.requests.isEmpty } }
+        var programs: [Program] { self.state.withLock { $0.map(\.program) } }
+        var isStopped: Bool { self.stopped.withLock { $0 } }
+
+        func release() { self.start.finish() }
+        func hasExtension(_ application: String) -> Bool { application == self.installed }
+        func stop() async { self.stopped.withLock { $0 = true } }
 
         func start(_ application: String) async throws(NotificationError) -> (any ServiceExtensionProgram)? {
-            let program = Program()
+            let program = Program(hangs: !self.ends)
             self.state.withLock { $0.append((application, program)) }
-            guard application == self.installed else { return nil }
+            for await _ in self.starting {}
             self.behaviour(program)
             return program
         }
@@ -95,7 +122,9 @@ import ValueSets
             let request = try ServiceExtensionMessage.readRequest(line)
             #expect(request == notification.request)
             #expect(program.hasEnded && program.requests.count == 1)
-            #expect(await receiving.receiver.extensionLanes.isEmpty)
+            try await receiving.stage.eventually("its turn has ended") {
+                await receiving.receiver.extensionTurns.isEmpty
+            }
             // The sender gets the response to what it has sent.
             let shown = try #require(receiving.screen.shown.first)
             receiving.screen.choose("yes", on: shown.identifier)
@@ -109,6 +138,8 @@ import ValueSets
 
     @Test(arguments: [
         (#"{"Content":{"UserInfo":{"a":1}}}"#, "has removed the text"),
+        ("{}", "has no Content"),
+        (#"{"content":{"Title":"t"}}"#, "has no Content"),
         ("no JSON", "cannot be used"),
         (#"{"Content":{"Title":7}}"#, "cannot be used"),
         (#"{"Content":{"Title":"t","Relevance":9}}"#, "cannot be used"),
@@ -135,7 +166,7 @@ import ValueSets
             let connection = try await receiving.connect()
             let delivery = try await connection.deliver(Self.mutable())
             #expect(delivery.status == .shown)
-            #expect(delivery.reason?.contains("did not respond: it ended with exit status 3") == true)
+            #expect(delivery.reason?.contains("has ended without a response") == true)
             #expect(receiving.screen.history.map(\.content.title) == ["Deploy?"])
             await connection.close()
         }
@@ -153,8 +184,8 @@ import ValueSets
             try await receiving.stage.advance(by: .milliseconds(24_900))
             let program = try #require(programs.started.first)
             #expect(program.requests.count == 1)
-            // It is in the list meanwhile, and on no screen.
-            #expect(await receiving.receiver.list().count == 1)
+            // It is on no screen, and in no list.
+            #expect(await receiving.receiver.list().isEmpty)
             #expect(receiving.screen.history.isEmpty)
             try await receiving.stage.advance(by: .milliseconds(100))
             try await receiving.stage.eventually("the last chance") {
@@ -164,9 +195,9 @@ import ValueSets
             #expect(receiving.screen.history.isEmpty && !program.hasEnded)
             try await receiving.stage.advance(by: .milliseconds(200))
             let delivered = try await delivery.value
-            #expect(delivered.status == .shown && delivered.reason?.contains("longer than 30 s") == true)
+            #expect(delivered.status == .shown && delivered.reason?.contains("did not respond in time") == true)
             #expect(receiving.screen.history.map(\.content.title) == ["Deploy?"])
-            #expect(program.hasEnded)
+            try await receiving.stage.eventually("it is ended") { program.hasEnded }
             await connection.close()
         }
     }
@@ -191,19 +222,12 @@ import ValueSets
                 NotificationSender(systemID: "s", application: "photos", linkedAccountID: "l"),
                 NotificationSender(systemID: "s", application: "photos", isLocal: true),
             ] {
-                var received = ReceivedNotifications(receiving.stage.clock.now)
-                let entry = try received.add(
-                    Self.mutable("3"),
-                    from: sender,
-                    name: nil,
-                    receiving.stage.clock.now
-                )
-                #expect(await receiving.receiver.extended(entry).entry == entry)
+                #expect(await !receiving.receiver.isExtended(Self.mutable("3"), sender))
             }
             #expect(programs.applications.isEmpty)
             // Without a name it is the application that sends, which has no extension here.
             #expect(try await connection.deliver(Self.mutable("4", for: nil)) == NotificationDelivery(.shown))
-            #expect(programs.applications == [receiving.stage.configuration.applicationID])
+            #expect(programs.applications.isEmpty)
             await connection.close()
         }
     }
@@ -246,10 +270,140 @@ import ValueSets
             let delivery = Task { try await connection.deliver(Self.mutable()) }
             try await receiving.stage.eventually("it runs") { programs.started.count == 1 }
             #expect(try await connection.withdraw(["q"]) == 1)
-            programs.started.first?.respond(Self.titled("Changed"))
-            _ = try await delivery.value
+            // Its extension need not respond.
+            #expect(try await delivery.value.status == .withheld)
+            try await receiving.stage.eventually("it is ended") { programs.started.first?.hasEnded == true }
             #expect(receiving.screen.history.isEmpty)
             #expect(await receiving.receiver.list().isEmpty)
+            await connection.close()
+        }
+    }
+
+    @Test func `a notification that the user denies while its extension runs is not shown`() async throws {
+        try await Receiving.with { receiving in
+            let programs = Programs()
+            await receiving.receiver.setExtensions(programs)
+            let connection = try await receiving.connect()
+            let delivery = Task { try await connection.deliver(Self.mutable()) }
+            try await receiving.stage.eventually("it runs") { programs.started.count == 1 }
+            let subject = NotificationPermissions.Subject(application: receiving.stage.configuration.applicationID)
+            try await receiving.receiver.set(.denied, for: subject)
+            #expect(try await delivery.value.status == .withheld)
+            #expect(receiving.screen.history.isEmpty)
+            await connection.close()
+        }
+    }
+
+    @Test func `what replaces a notification is extended in its turn, and not later than that one would have been`()
+        async throws
+    {
+        try await Receiving.with { receiving in
+            let programs = Programs()
+            await receiving.receiver.setExtensions(programs)
+            let connection = try await receiving.connect()
+            let first = Task { try await connection.deliver(Self.mutable()) }
+            try await receiving.stage.eventually("it runs") { programs.started.count == 1 }
+            try await receiving.stage.advance(by: .seconds(20))
+            let second = Task { try await connection.deliver(Self.mutable()) }
+            #expect(try await first.value.status == .withheld)
+            try await receiving.stage.eventually("the other one runs") { programs.started.count == 2 }
+            #expect(programs.started[0].hasEnded)
+            try await receiving.stage.advance(by: .milliseconds(10_100))
+            #expect(try await second.value.status == .shown)
+            #expect(receiving.screen.history.count == 1)
+            await connection.close()
+        }
+    }
+
+    @Test func `a notification that expires soon gives its extension less time`() async throws {
+        try await Receiving.with { receiving in
+            let programs = Programs()
+            await receiving.receiver.setExtensions(programs)
+            let connection = try await receiving.connect()
+            var notification = Self.mutable()
+            notification.expiration = .seconds(11)
+            let delivery = Task { try await connection.deliver(notification) }
+            try await receiving.stage.eventually("it runs") { programs.started.count == 1 }
+            #expect(try ValueSet(json: programs.started[0].requests[0])["Seconds"] == 10)
+            try await receiving.stage.advance(by: .milliseconds(5_100))
+            try await receiving.stage.eventually("the last chance") { programs.started[0].requests.count == 2 }
+            try await receiving.stage.advance(by: .milliseconds(4_950))
+            #expect(try await delivery.value.status == .shown)
+            await connection.close()
+        }
+    }
+
+    @Test func `a sender that waits no longer does not keep its notification from being extended and shown`() async throws {
+        try await Receiving.with { receiving in
+            let programs = Programs()
+            await receiving.receiver.setExtensions(programs)
+            let connection = try await receiving.connect()
+            let delivery = Task { try await connection.deliver(Self.mutable()) }
+            try await receiving.stage.eventually("it runs") { programs.started.count == 1 }
+            delivery.cancel()
+            _ = await delivery.result
+            programs.started[0].respond(Self.titled("Changed"))
+            try await receiving.stage.eventually("it is shown") {
+                receiving.screen.history.map(\.content.title) == ["Changed"]
+            }
+            await connection.close()
+        }
+    }
+
+    @Test func `an extension that does not end delays the next one by 2 s, and its own notification by nothing`()
+        async throws
+    {
+        try await Receiving.with { receiving in
+            let programs = Programs(ends: false) { $0.respond(Self.titled("Changed")) }
+            await receiving.receiver.setExtensions(programs)
+            let connection = try await receiving.connect()
+            #expect(try await connection.deliver(Self.mutable("1")) == NotificationDelivery(.shown))
+            let second = Task { try await connection.deliver(Self.mutable("2")) }
+            try await receiving.stage.eventually("it waits") { await receiving.receiver.received.all.count == 2 }
+            #expect(programs.started.count == 1)
+            try await receiving.stage.advance(by: .milliseconds(2_100))
+            #expect(try await second.value == NotificationDelivery(.shown))
+            await connection.close()
+        }
+    }
+
+    @Test func `an extension that takes too long to start is ended when it has started`() async throws {
+        try await Receiving.with { receiving in
+            let programs = Programs(starts: false)
+            await receiving.receiver.setExtensions(programs)
+            let connection = try await receiving.connect()
+            let delivery = Task { try await connection.deliver(Self.mutable()) }
+            try await receiving.stage.eventually("it starts") { programs.programs.count == 1 }
+            try await receiving.stage.advance(by: .milliseconds(30_100))
+            #expect(try await delivery.value.status == .shown)
+            #expect(receiving.screen.history.map(\.content.title) == ["Deploy?"])
+            try await receiving.stage.eventually("its turn has ended") {
+                await receiving.receiver.extensionTurns.isEmpty
+            }
+            programs.release()
+            try await receiving.stage.eventually("it is ended") { programs.programs[0].hasEnded }
+            #expect(programs.started.isEmpty)
+            await connection.close()
+        }
+    }
+
+    @Test func `many notifications that wait for extensions delay no other request of their sender`() async throws {
+        try await Receiving.with { receiving in
+            let programs = Programs()
+            await receiving.receiver.setExtensions(programs)
+            let connection = try await receiving.connect()
+            let deliveries = (1...20).map { number in
+                Task { try await connection.deliver(Self.mutable("\(number)")) }
+            }
+            try await receiving.stage.eventually("all have arrived") {
+                await receiving.receiver.received.all.count == 20
+            }
+            var plain = Self.mutable("plain")
+            plain.isMutable = false
+            #expect(try await connection.deliver(plain) == NotificationDelivery(.shown))
+            #expect(try await connection.withdraw((1...20).map { "\($0)" }) == 20)
+            for delivery in deliveries { #expect(try await delivery.value.status == .withheld) }
+            #expect(programs.started.count <= 20)
             await connection.close()
         }
     }
@@ -265,7 +419,7 @@ import ValueSets
                 Task { try await connection.deliver(Self.mutable("\(number)")) }
             }
             try await receiving.stage.eventually("all have arrived") {
-                await receiving.receiver.list().count == 3 && programs.started.count == 1
+                await receiving.receiver.received.all.count == 3 && programs.started.count == 1
             }
             try await receiving.stage.advance(by: .seconds(10))
             programs.started[0].respond(Self.titled("Changed"))
@@ -276,36 +430,32 @@ import ValueSets
             for delivery in deliveries { if let reason = try await delivery.value.reason { reasons.append(reason) } }
             // The second had 20 s, and the third no time.
             #expect(reasons.count == 2)
-            #expect(reasons.contains { $0.contains("longer than 30 s") })
-            #expect(reasons.contains { $0.contains("busy with earlier notifications") })
+            #expect(reasons.contains { $0.contains("did not respond in time") })
+            #expect(reasons.contains { $0.contains("others were still running") })
             #expect(receiving.screen.history.count == 3 && programs.started.count == 2)
-            #expect(await receiving.receiver.extensionLanes.isEmpty)
+            try await receiving.stage.eventually("all turns have ended") {
+                await receiving.receiver.extensionTurns.isEmpty
+            }
             await connection.close()
         }
     }
 
-    @Test func `the extensions of several systems run beside each other, and no more than four`() async {
-        var lanes = ServiceExtensionLanes()
-        let running = Mutex<Set<Int>>([])
-        let (released, release) = AsyncStream.makeStream(of: Void.self)
-        let most = Mutex(0)
-        let calls = (0..<6).map { number in
-            lanes.begin("\(number)", .system) {
-                running.withLock { running in
-                    running.insert(number)
-                    most.withLock { $0 = max($0, running.count) }
-                }
-                if number < 4 { for await _ in released {} }
-                running.withLock { _ = $0.remove(number) }
-            }
-        }
-        while running.withLock({ $0.count }) < 4 { await Task.yield() }
-        #expect(running.withLock { $0 } == [0, 1, 2, 3])
-        release.finish()
-        for call in calls { await call.value }
-        #expect(most.withLock { $0 } <= 4)
-        for number in 0..<6 { lanes.ended("\(number)") }
-        #expect(lanes.isEmpty)
+    @Test func `extensions of four senders run at a time, and one of each sender, in the order of arrival`() {
+        var turns = ServiceExtensionTurns()
+        let names = ["a", "a", "b", "c", "d", "e", "a"]
+        let all = names.map { turns.enter($0) }
+        func running() -> [Int] { all.indices.filter { turns.isRunning(all[$0]) } }
+        #expect(running() == [0, 2, 3, 4])
+        turns.leave(all[3])
+        #expect(running() == [0, 2, 4, 5])
+        // One that waits no longer.
+        turns.leave(all[1])
+        turns.leave(all[0])
+        #expect(running() == [2, 4, 5, 6])
+        // Again: nothing is counted twice.
+        turns.leave(all[0])
+        for turn in all { turns.leave(turn) }
+        #expect(turns.isEmpty)
     }
 
     // MARK: Files
@@ -320,12 +470,18 @@ import ValueSets
                 let downloaded = try files.file("downloaded", image)
                 let programs = Programs { program in
                     program.respond(
-                        Self.titled("Changed", #","Files":{"photo":"\#(downloaded.path)","none":"/nowhere"}"#)
+                        Self.titled(
+                            "Changed",
+                            #","Files":{"photo":"\#(downloaded.path)","none":"/nowhere","relative":"downloaded"}"#
+                        )
                     )
                 }
                 await receiving.receiver.setExtensions(programs)
                 let connection = try await receiving.connect()
-                #expect(try await connection.deliver(Self.mutable()) == NotificationDelivery(.shown))
+                let delivery = try await connection.deliver(Self.mutable())
+                // The sender learns no paths of this system.
+                let reason = "Attachments of its extension were left out: none, relative."
+                #expect(delivery == NotificationDelivery(.shown, reason: reason))
                 // The extension's files are removed when it ends.
                 try FileManager.default.removeItem(at: downloaded)
                 let shown = try #require(receiving.screen.shown.first)
@@ -388,9 +544,9 @@ import ValueSets
                 let delivery = Task { try await connection.deliver(Self.mutable()) }
                 try await receiving.stage.eventually("the image is scaled") { scaler.hasBegun }
                 try await receiving.stage.advance(by: .milliseconds(30_100))
-                #expect(try await delivery.value.reason?.contains("longer than 30 s") == true)
+                #expect(try await delivery.value.reason?.contains("did not respond in time") == true)
                 #expect(receiving.screen.history.map(\.content.title) == ["Deploy?"])
-                #expect(programs.started.first?.hasEnded == true)
+                try await receiving.stage.eventually("it is ended") { programs.started.first?.hasEnded == true }
                 scaler.end()
                 await connection.close()
             }

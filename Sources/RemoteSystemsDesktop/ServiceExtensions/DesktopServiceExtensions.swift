@@ -1,69 +1,69 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
+internal import FoundationEssentials
+package import Logging
+internal import Synchronization
 package import UserNotifications
 
 /// Starts the service extensions that the manifests of applications name.
-package struct DesktopServiceExtensions: ServiceExtensionPrograms {
-    private let registry: ApplicationRegistry
+package final class DesktopServiceExtensions: ServiceExtensionPrograms {
+    private struct State {
+        /// The programs that run; `nil` when none are started any more.
+        var running: [UUID: ServiceExtensionProcess]? = [:]
+    }
 
-    package init(_ registry: ApplicationRegistry) { self.registry = registry }
+    private let registry: ApplicationRegistry
+    private let directory: String
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    /// - Parameter directory: where the extensions have their files while they run. It is emptied now: an earlier
+    ///   process may have left some.
+    package init(_ registry: ApplicationRegistry, directory: String, logger: Logger) {
+        self.registry = registry
+        self.directory = directory
+        self.logger = logger
+        ServiceExtensionFiles.remove(directory, logger)
+    }
+
+    package func hasExtension(_ application: String) -> Bool {
+        self.registry.serviceExtension(of: application) != nil
+    }
 
     package func start(
         _ application: String
     ) async throws(NotificationError) -> (any ServiceExtensionProgram)? {
         guard let arguments = self.registry.serviceExtension(of: application) else { return nil }
-        if let problem = ProgramFile.problem(with: arguments[0]) {
-            throw NotificationError(.notShown, "\(arguments[0]) cannot be run: \(problem)")
+        var logger = self.logger
+        logger[metadataKey: "application"] = "\(application)"
+        // Its file may lie on a disk that does not respond.
+        let process = try await BlockingCalls.run { [directory, registry, logger] in
+            Result { () throws(NotificationError) in
+                if let problem = ProgramFile.problem(with: arguments[0]) {
+                    throw NotificationError(.notShown, "\(arguments[0]) cannot be run: \(problem)")
+                }
+                return try ServiceExtensionProcess(
+                    arguments,
+                    environment: registry.programEnvironment,
+                    directory: directory,
+                    logger: logger
+                )
+            }
+        }.get()
+        let id = UUID()
+        guard self.state.withLock({ $0.running?.updateValue(process, forKey: id) == nil && $0.running != nil }) else {
+            _ = await process.end()
+            throw NotificationError(.notShown, "The host daemon ends.")
         }
-        return try ServiceExtensionProcess(arguments, environment: self.registry.programEnvironment)
-    }
-}
-
-/// What a service extension may use.
-enum ServiceExtensionLimits {
-    /// The memory of all its processes, in bytes, where a service manager runs.
-    private static let maxMemory = 256 << 20
-    private static let maxTasks = 64
-    /// The memory that each of its processes may allocate, in bytes.
-    private static let maxData = 512 << 20
-    private static let maxProcessorSeconds = 30
-    /// The largest attachment, and some more.
-    private static let maxFileBytes = 64 << 20
-    /// The time after which it is ended, also if this process has died.
-    private static let maxSeconds = 40
-
-    private static let systemdRun = "/usr/bin/systemd-run"
-
-    /// Whether the user's service manager can put the extension into a scope of its own.
-    static func hasServiceManager(_ environment: [String: String]) -> Bool {
-        guard let directory = environment["XDG_RUNTIME_DIR"] else { return false }
-        return unsafe access(Self.systemdRun, X_OK) == 0 && access("\(directory)/systemd/private", F_OK) == 0
+        process.whenEnded { [weak self] in self?.state.withLock { _ = $0.running?.removeValue(forKey: id) } }
+        return process
     }
 
-    /// The command that runs a program within the limits.
-    ///
-    /// - Parameter scope: the name of the scope; `nil` without a service manager.
-    static func command(_ program: [String], scope: String?) -> [String] {
-        let limits = [
-            "prlimit", "--data=\(Self.maxData)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxFileBytes)",
-            "--core=0", "--",
-        ]
-        guard let scope else {
-            // It may outlive this process.
-            return ["timeout", "--kill-after=1", "\(Self.maxSeconds)"] + limits + program
+    package func stop() async {
+        let running = self.state.withLock { $0.running.take() } ?? [:]
+        await withDiscardingTaskGroup { group in
+            for process in running.values { group.addTask { _ = await process.end() } }
         }
-        let properties = [
-            "MemoryMax=\(Self.maxMemory)", "MemorySwapMax=0", "TasksMax=\(Self.maxTasks)",
-            "RuntimeMaxSec=\(Self.maxSeconds)",
-        ]
-        return [Self.systemdRun, "--user", "--scope", "--quiet", "--collect", "--unit=\(scope)"]
-            + properties.map { "--property=\($0)" } + ["--"] + limits + program
-    }
-
-    /// The command that ends everything in a scope.
-    static func stopCommand(_ scope: String) -> [String] {
-        ["systemctl", "--user", "--quiet", "--no-block", "stop", scope]
     }
 }

@@ -4,6 +4,7 @@
 internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
+internal import Logging
 internal import Synchronization
 internal import UserNotifications
 
@@ -11,9 +12,17 @@ internal import UserNotifications
 final class ServiceExtensionProcess: ServiceExtensionProgram {
     /// The time for the process to end when it is asked to.
     private static let grace = Duration.milliseconds(500)
+    /// How often the size of its files is checked.
+    private static let sizeInterval = Duration.milliseconds(500)
     private static let queue = DispatchQueue(label: "remote-systems.service-extensions")
     /// A process that has ended does not read. Started programs get the default action again.
     private static let ignoresBrokenPipes: Void = { signal(SIGPIPE, SIG_IGN) }()
+
+    private struct State {
+        var ending: Task<String, Never>?
+        var whenEnded: (@Sendable () -> Void)?
+        var isTooLarge = false
+    }
 
     private let program: StartedProgram
     private let environment: [String: String]
@@ -21,57 +30,58 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
     private let directory: String
     private let scope: String?
     private let input: DispatchIO
-    private let output: DispatchIO
-    private let responses: AsyncStream<String>
+    private let firstLine: ServiceExtensionLine
+    private let errors: ServiceExtensionErrors
+    private let logger: Logger
+    private let state = Mutex(State())
 
-    /// Starts a program.
+    /// Starts a program. The call may block.
     ///
+    /// - Parameter directory: where its directory is created.
     /// - Throws: ``NotificationError`` that says why it does not start.
-    init(_ arguments: [String], environment: [String: String]) throws(NotificationError) {
+    init(
+        _ arguments: [String],
+        environment: [String: String],
+        directory parent: String,
+        logger: Logger
+    ) throws(NotificationError) {
         _ = Self.ignoresBrokenPipes
-        self.directory = try Self.makeDirectory(in: environment["TMPDIR"] ?? "/tmp")
+        let directory = try ServiceExtensionFiles.make(in: parent)
+        self.directory = directory
         self.scope =
             ServiceExtensionLimits.hasServiceManager(environment)
             ? "remote-systems-extension-\(UUID().uuidString.lowercased()).scope" : nil
         var environment = environment
-        environment["TMPDIR"] = self.directory
+        environment["TMPDIR"] = directory
         self.environment = environment
-        let requests: Pipe
-        let answers: Pipe
+        self.logger = logger
+        var pipes: [Pipe] = []
         do throws(NotificationError) {
-            requests = try Pipe()
-            do throws(NotificationError) {
-                answers = try Pipe()
+            for _ in 1...3 { pipes.append(try Pipe()) }
+            var program = DetachedProgram(
+                ServiceExtensionLimits.command(arguments, scope: self.scope),
+                environment: environment,
+                directory: directory
+            )
+            program.pipes = (pipes[0].reading, pipes[1].writing, pipes[2].writing)
+            program.endsItsChildren = true
+            do throws(DetachedProgram.StartError) {
+                self.program = try program.start()
             } catch {
-                requests.close()
-                throw error
+                throw NotificationError(.notShown, "\(arguments[0]) cannot be run: \(error).")
             }
         } catch {
-            try? FileManager.default.removeItem(atPath: self.directory)
+            for pipe in pipes { pipe.close() }
+            ServiceExtensionFiles.remove(directory, logger)
             throw error
         }
-        var program = DetachedProgram(
-            ServiceExtensionLimits.command(arguments, scope: self.scope),
-            environment: environment,
-            directory: self.directory
-        )
-        // It ends soon, and its messages are all that says why it has failed.
-        program.keepsOutput = true
-        program.pipes = (requests.reading, answers.writing)
-        program.endsItsChildren = true
-        do throws(DetachedProgram.StartError) {
-            self.program = try program.start()
-        } catch {
-            requests.close()
-            answers.close()
-            try? FileManager.default.removeItem(atPath: self.directory)
-            throw NotificationError(.notShown, "\(arguments[0]) cannot be run: \(error).")
-        }
-        close(requests.reading)
-        close(answers.writing)
-        self.input = Self.channel(requests.writing)
-        self.output = Self.channel(answers.reading)
-        self.responses = Self.firstLine(of: self.output)
+        close(pipes[0].reading)
+        close(pipes[1].writing)
+        close(pipes[2].writing)
+        self.input = Self.channel(pipes[0].writing)
+        self.firstLine = ServiceExtensionLine(Self.channel(pipes[1].reading), Self.queue)
+        self.errors = ServiceExtensionErrors(Self.channel(pipes[2].reading), Self.queue)
+        Task { await self.watchSize() }
     }
 
     func send(_ line: String) {
@@ -80,37 +90,60 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
         self.input.write(offset: 0, data: data, queue: Self.queue) { _, _, _ in }
     }
 
-    func response() async -> String? {
-        for await line in self.responses { return line }
-        return nil
-    }
+    func output() async -> ServiceExtensionOutput { await self.firstLine.output() }
 
     func end() async -> String {
+        await self.state.withLock { state in
+            if let ending = state.ending { return ending }
+            // A task of its own: it is not cancelled with the caller.
+            let ending = Task { await self.endOnce() }
+            state.ending = ending
+            return ending
+        }.value
+    }
+
+    /// Calls `body` when the process has ended and its files are removed.
+    func whenEnded(_ body: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.whenEnded = body }
+    }
+
+    private func endOnce() async -> String {
         self.input.close(flags: .stop)
         var end = await self.program.terminate(grace: Self.grace)
         if end == nil { end = await self.program.end() }
-        self.output.close(flags: .stop)
-        if let scope {
-            // A process that has left the group is still in it.
-            _ = try? DetachedProgram(ServiceExtensionLimits.stopCommand(scope), environment: self.environment).start()
+        self.firstLine.close()
+        if let scope { await self.kill(scope) }
+        let text = self.errors.text
+        self.errors.close()
+        if !text.isEmpty {
+            self.logger.info("A service extension wrote to its standard error", metadata: ["text": "\(text)"])
         }
-        await BlockingCalls.run { [directory] in try? FileManager.default.removeItem(atPath: directory) }
-        return "\(end ?? .unknown)"
+        await BlockingCalls.run { [directory, logger] in ServiceExtensionFiles.remove(directory, logger) }
+        let (isTooLarge, whenEnded) = self.state.withLock { ($0.isTooLarge, $0.whenEnded.take()) }
+        whenEnded?()
+        let clause = "\(end ?? .unknown)"
+        return isTooLarge ? "\(clause), because its files were too large" : clause
     }
 
-    // MARK: Pipes and files
+    private func kill(_ scope: String) async {
+        let command = DetachedProgram(ServiceExtensionLimits.killCommand(scope), environment: self.environment)
+        let killing = await BlockingCalls.run { try? command.start() }
+        _ = await killing?.end()
+    }
 
-    private static func makeDirectory(in parent: String) throws(NotificationError) -> String {
-        var template = Array("\(parent)/remote-systems-extension-XXXXXX".utf8CString)
-        guard unsafe mkdtemp(&template) != nil else {
-            throw Self.failure("No directory can be created in \(parent)")
+    /// Ends the process when its files are too large together.
+    private func watchSize() async {
+        while self.program.ended == nil {
+            let isTooLarge = await BlockingCalls.run { [directory] in ServiceExtensionFiles.isTooLarge(directory) }
+            if isTooLarge {
+                self.state.withLock { $0.isTooLarge = true }
+                return self.program.signal(SIGKILL)
+            }
+            try? await Task.sleep(for: Self.sizeInterval)
         }
-        return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    private static func failure(_ text: String) -> NotificationError {
-        NotificationError(.notShown, "\(text): \(unsafe String(cString: strerror(errno))).")
-    }
+    // MARK: Pipes
 
     private struct Pipe {
         let reading: CInt
@@ -118,7 +151,10 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
 
         init() throws(NotificationError) {
             var ends: [CInt] = [-1, -1]
-            guard unsafe pipe(&ends) == 0 else { throw ServiceExtensionProcess.failure("No pipe can be created") }
+            guard unsafe pipe(&ends) == 0 else {
+                let reason = unsafe String(cString: strerror(errno))
+                throw NotificationError(.notShown, "No pipe can be created: \(reason).")
+            }
             // Programs that this process starts inherit neither: they close everything. Others may not.
             for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             (self.reading, self.writing) = (ends[0], ends[1])
@@ -136,20 +172,5 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
         }
         channel.setLimit(lowWater: 1)
         return channel
-    }
-
-    /// Ends after the first line, at the end of the output, and when a line is too long.
-    private static func firstLine(of output: DispatchIO) -> AsyncStream<String> {
-        let (lines, continuation) = AsyncStream.makeStream(of: String.self)
-        let received = Mutex<[UInt8]>([])
-        output.read(offset: 0, length: ServiceExtensionMessage.maxBytes, queue: Self.queue) { isDone, data, _ in
-            let line = received.withLock { received -> [UInt8]? in
-                received += data ?? .empty
-                return received.firstIndex(of: UInt8(ascii: "\n")).map { Array(received[..<$0]) }
-            }
-            if let line { continuation.yield(String(decoding: line, as: UTF8.self)) }
-            if isDone || line != nil { continuation.finish() }
-        }
-        return lines
     }
 }

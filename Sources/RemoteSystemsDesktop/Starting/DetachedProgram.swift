@@ -19,7 +19,7 @@ package struct DetachedProgram: Sendable {
     package var keepsOutput = false
     /// What the program reads from and writes to; `nil` for `/dev/null`, and as ``keepsOutput`` says. The caller closes
     /// its descriptors.
-    package var pipes: (input: CInt, output: CInt)?
+    package var pipes: (input: CInt, output: CInt, errors: CInt)?
     /// Whether what is left of its process group is killed when the program ends. Defaults to `false`.
     package var endsItsChildren = false
 
@@ -54,6 +54,7 @@ package struct DetachedProgram: Sendable {
         if let pipes {
             unsafe posix_spawn_file_actions_adddup2(&actions, pipes.input, 0)
             unsafe posix_spawn_file_actions_adddup2(&actions, pipes.output, 1)
+            unsafe posix_spawn_file_actions_adddup2(&actions, pipes.errors, 2)
         }
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         if let directory { unsafe posix_spawn_file_actions_addchdir_np(&actions, directory) }

@@ -105,8 +105,9 @@ package final class StartedProgram: Sendable {
             guard (try? await Task.sleep(for: grace)) != nil else { return }
             self.signal(SIGKILL)
         }
-        defer { killing.cancel() }
-        return await self.end()
+        guard let end = await self.end() else { return nil }
+        killing.cancel()
+        return end
     }
 
     /// Sends a signal to the process group.

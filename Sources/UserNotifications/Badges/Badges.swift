@@ -5,16 +5,20 @@
 struct Badges {
     /// The maximum number of applications with a number. Applications are only claimed.
     static let maxApplications = 256
+    /// The number from which on other systems give no further application a number. The rest is for this system.
+    static let maxByOtherSystems = 128
 
     /// The numbers by the ids of the applications; none is 0.
     private(set) var counts: [String: Int] = [:]
 
     /// Sets the number of an application.
     ///
-    /// - Parameter count: 0 for none.
-    /// - Returns: whether it has changed.
+    /// - Parameters:
+    ///   - count: 0 for none.
+    ///   - isLocal: whether a program of this system sets it.
+    /// - Returns: the number before.
     /// - Throws: ``NotificationError`` with `limitExceeded`.
-    mutating func set(_ count: Int, of application: String) throws(NotificationError) -> Bool {
+    mutating func set(_ count: Int, of application: String, isLocal: Bool) throws(NotificationError) -> Int {
         guard (0...NotificationLimits.badge).contains(count) else {
             throw NotificationError(
                 .limitExceeded,
@@ -22,14 +26,12 @@ struct Badges {
                 field: "badge"
             )
         }
-        guard self.counts[application, default: 0] != count else { return false }
-        guard count == 0 || self.counts[application] != nil || self.counts.count < Self.maxApplications else {
-            throw NotificationError(
-                .limitExceeded,
-                "\(Self.maxApplications) applications of this system have a badge already."
-            )
+        let before = self.counts[application, default: 0]
+        let max = isLocal ? Self.maxApplications : Self.maxByOtherSystems
+        guard count == 0 || before > 0 || self.counts.count < max else {
+            throw NotificationError(.limitExceeded, "\(max) applications of this system have a badge already.")
         }
         self.counts[application] = count == 0 ? nil : count
-        return true
+        return before
     }
 }

@@ -11,8 +11,18 @@ extension NotificationReceiver {
     func setBadge(_ count: Int, of sender: NotificationSender) async throws(NotificationError) {
         try self.checkPermission(of: sender)
         try FieldCheck.identifier(sender.application, "Application")
-        guard try self.badges.set(count, of: sender.application) else { return }
-        try await self.commit([self.showBadge(count, of: sender.application)])
+        let before = try self.badges.set(count, of: sender.application, isLocal: true)
+        guard before != count else { return }
+        do throws(NotificationError) {
+            try await self.commit([self.showBadge(count, of: sender.application)])
+        } catch {
+            // The program learns that it is not set. It may have been set again meanwhile.
+            if self.badges.counts[sender.application, default: 0] == count {
+                _ = try self.badges.set(before, of: sender.application, isLocal: true)
+                _ = try self.showBadge(before, of: sender.application)
+            }
+            throw error
+        }
     }
 
     /// A notification sets the number of its application here. Only systems of the same account set numbers of this
@@ -22,9 +32,9 @@ extension NotificationReceiver {
     @discardableResult
     func setBadge(of notification: RemoteNotification, _ sender: NotificationSender) async -> Bool {
         guard let count = notification.request.content.badge, sender.linkedAccountID == nil else { return false }
-        let application = notification.targetApplicationID ?? sender.application
+        let application = notification.application(of: sender)
         do throws(NotificationError) {
-            guard try self.badges.set(count, of: application) else { return true }
+            guard try self.badges.set(count, of: application, isLocal: false) != count else { return true }
         } catch {
             self.logger.info("A badge was not set", metadata: ["reason": "\(error)"])
             return false

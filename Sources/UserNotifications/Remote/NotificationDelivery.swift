@@ -53,6 +53,11 @@ public struct NotificationDelivery: Sendable, Hashable {
         self.reason = reason
     }
 
+    static let superseded = NotificationDelivery(
+        .withheld,
+        reason: "It was withdrawn, replaced or answered before it could be shown."
+    )
+
     mutating func add(_ text: String) { self.reason = [self.reason, text].compactMap(\.self).joined(separator: " ") }
 
     /// Whether the user of the system can respond.

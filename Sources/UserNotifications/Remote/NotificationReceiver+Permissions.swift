@@ -32,7 +32,7 @@ extension NotificationReceiver {
         let responses = self.routing.removeAll(to: isDenied)
         let entries = self.received.removeAll { isDenied($0.sender) }
         self.setAlarm()
-        for entry in entries { self.report(NotificationEnd.withdrawn.rawValue, entry) }
+        for entry in entries { self.report(.withdrawn, entry) }
         // Neither in the history, nor gone from other systems: there the user may permit them.
         await self.commitOrLog {
             responses.map { .remove(.response, key: $0) } + entries.map { .remove(.received, key: $0.key) }

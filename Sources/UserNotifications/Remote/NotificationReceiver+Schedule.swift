@@ -96,7 +96,7 @@ extension NotificationReceiver {
                 self.logger.info("A notification is delivered later", metadata: ["reason": "\(error)"])
                 continue
             }
-            self.report("delivered", entry)
+            self.reportDelivery(entry)
             // Together, so that it is neither lost nor delivered again. It is shown even if it cannot be stored: late
             // or twice is better than never.
             await self.commitOrLog { () throws(NotificationError) in
@@ -151,7 +151,7 @@ extension NotificationReceiver {
                 case .history: break
                 case .badge:
                     let (count, application) = try record.badge()
-                    _ = try self.badges.set(count, of: application)
+                    _ = try self.badges.set(count, of: application, isLocal: true)
                 case .counter: self.received.restore(lastNumber: try record.lastNumber())
                 case .permission:
                     let (permission, subject) = try record.permission()

@@ -17,7 +17,7 @@ extension NotificationReceiver {
         let isSilenced = await isHeardElsewhere
         let failure = await self.inOrder {
             // A later notification may have replaced it, or the sender has withdrawn it.
-            guard await self.isCurrent(entry) else { return nil as NotificationDelivery? }
+            guard await self.isCurrent(entry) else { return .superseded as NotificationDelivery? }
             do {
                 guard await self.permissions.permission(of: entry.sender) != .denied else {
                     await self.discard(entry)
@@ -77,7 +77,7 @@ extension NotificationReceiver {
         guard self.isCurrent(entry) else { return }
         self.received.remove(entry.key)
         self.setAlarm()
-        self.report(NotificationEnd.withdrawn.rawValue, entry)
+        self.report(.withdrawn, entry)
         await self.presenter?.close(entry.key)
         await self.commitOrLog { [.remove(.received, key: entry.key)] }
     }
@@ -117,7 +117,7 @@ extension NotificationReceiver {
         case .closed(let key, .dismissed):
             guard self.received.isPresented(key), let entry = self.received.remove(key) else { return }
             self.setAlarm()
-            self.report(NotificationEnd.dismissed.rawValue, entry)
+            self.report(.dismissed, entry)
             let isReported = entry.notification.category?.options.contains(.customDismissAction) == true
             guard isReported, (try? self.routing.checkRoom(for: entry.sender, link: entry.link)) != nil else {
                 // It is gone from the screen, also if its sender does not learn that.

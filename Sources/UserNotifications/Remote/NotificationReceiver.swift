@@ -62,7 +62,9 @@ package actor NotificationReceiver: Service {
     var wake: (@Sendable (_ application: String) async -> Bool)?
     /// The extensions of this system's applications; `nil` where none are started.
     private(set) var extensionPrograms: (any ServiceExtensionPrograms)?
-    var extensionLanes = ServiceExtensionLanes()
+    var extensionTurns = ServiceExtensionTurns()
+    /// The numbers of notifications that have ended or were replaced, for what still works for them.
+    var superseded = Arrivals<UInt64>()
     private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
     var presenterCalls = SerialCalls()
     private var alarm: Task<Void, Never>?
@@ -120,7 +122,8 @@ package actor NotificationReceiver: Service {
             NotificationMessage.service,
             requestSchema: .full,
             responseSchema: .full,
-            concurrentRequests: 8,
+            // As many as may wait for an extension, so that these delay no other request.
+            concurrentRequests: ReceivedNotifications.maxPerSystem,
             options: options,
             provider: NotificationService(receiver: self)
         )
@@ -149,6 +152,7 @@ package actor NotificationReceiver: Service {
         for entry in self.received.all where entry.isShown { await self.presenter?.close(entry.key) }
         self.alarm?.cancel()
         self.stateWatch.stop()
+        await self.extensionPrograms?.stop()
     }
 
     /// Learns from now on what ends on other systems, and which of them are available.
@@ -204,15 +208,24 @@ package actor NotificationReceiver: Service {
         let (date, now) = (self.clock.date, self.clock.now)
         let link = self.connect(connection, of: sender, receivesAll: false)
         let earlier = self.received.entry(notification.request.identifier, of: sender)
-        let entry = try self.received.add(notification, from: sender, name: name, link: link, at: date, now)
+        let readyBy = self.isExtended(notification, sender) ? now + Self.extensionTime : nil
+        let entry = try self.received.add(
+            notification,
+            from: sender,
+            name: name,
+            link: link,
+            readyBy: readyBy,
+            at: date,
+            now
+        )
+        if let earlier { self.superseded.report(earlier.number) }
         if let key = entry.stateKey {
             self.watchStates()
             self.arrivals.report(key)
         }
         if let earlier, earlier.stateKey != entry.stateKey, earlier.link != link { self.reportEnd([earlier]) }
         self.setAlarm()
-        // Programs of this system see it as the user does.
-        if !self.mayBeExtended(entry) { self.report("delivered", entry) }
+        if readyBy == nil { self.reportDelivery(entry) }
         // A later one with the same identifier waited for its trigger.
         let pending = PendingNotifications.Key(sender: sender, identifier: notification.request.identifier)
         let replaced = self.pending.remove(pending)
@@ -225,9 +238,8 @@ package actor NotificationReceiver: Service {
             let replaced = [earlier].compactMap(\.self).filter { $0.stateKey != entry.stateKey }
             return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(replaced, .withdrawn)
         }
-        let extended = await self.extended(entry)
-        var delivery = await self.show(extended.entry)
-        for text in [leftOut, extended.failure] { if let text { delivery.add(text) } }
+        var delivery = readyBy == nil ? await self.show(entry) : await self.showExtended(entry)
+        if let leftOut { delivery.add(leftOut) }
         return delivery
     }
 
@@ -294,7 +306,8 @@ package actor NotificationReceiver: Service {
             else { continue }
             self.received.set(entry.key, systemName: name)
         }
-        return self.received.all
+        // Programs of this system see what the user sees.
+        return self.received.all.filter { $0.readyBy == nil }
     }
 
     /// The user has responded.
@@ -319,7 +332,7 @@ package actor NotificationReceiver: Service {
         let entry = try self.received.respond(key, action, text: text)
         self.setAlarm()
         let end: NotificationEnd = action == .dismiss ? .dismissed : .answered
-        self.report(end.rawValue, entry)
+        self.report(end, entry)
         await self.responded(entry, action, text, activationToken: activationToken)
         return entry
     }
@@ -387,12 +400,23 @@ package actor NotificationReceiver: Service {
     /// Closes notifications that were removed.
     func end(_ entries: [ReceivedNotifications.Entry], _ end: NotificationEnd) async {
         self.setAlarm()
-        for entry in entries { self.report(end.rawValue, entry) }
+        for entry in entries { self.report(end, entry) }
         await self.commitOrLog { () throws(NotificationError) in try self.changes(ending: entries, end) }
         for entry in entries { await self.close(entry) }
     }
 
-    func report(_ event: String, _ entry: ReceivedNotifications.Entry) {
+    /// Reports a notification to the programs that watch.
+    func reportDelivery(_ entry: ReceivedNotifications.Entry) { self.report("delivered", entry) }
+
+    /// Reports the end of a notification to the programs that watch, and to what still works for it.
+    func report(_ end: NotificationEnd, _ entry: ReceivedNotifications.Entry) {
+        self.superseded.report(entry.number)
+        // Its delivery was not reported.
+        guard entry.readyBy == nil else { return }
+        self.report(end.rawValue, entry)
+    }
+
+    private func report(_ event: String, _ entry: ReceivedNotifications.Entry) {
         for watcher in self.watchers.values { watcher.report(NotificationMessage.event(event, entry)) }
     }
 }

@@ -19,6 +19,8 @@ struct ReceivedNotifications {
         /// Whether its time on the screen is over. It stays in the list, and is not shown again.
         var isOver = false
         var expires: ContinuousClock.Instant?
+        /// The time until which its extension may change it before it is shown; `nil` for one that is shown, or may be.
+        var readyBy: ContinuousClock.Instant?
         /// The date of its arrival.
         var arrived: Date
         /// The order of arrival.
@@ -88,12 +90,16 @@ struct ReceivedNotifications {
 
     /// Adds a notification, in place of the one of the same sender with the same identifier.
     ///
-    /// - Parameter name: the name of the sending system; `nil` for this system.
+    /// - Parameters:
+    ///   - name: the name of the sending system; `nil` for this system.
+    ///   - readyBy: the time until which its extension may change it. If it replaces one that waits for its extension,
+    ///     the time of that one counts: replacements do not delay it forever.
     mutating func add(
         _ notification: RemoteNotification,
         from sender: NotificationSender,
         name: String?,
         link: ResponseRouting.Link? = nil,
+        readyBy: ContinuousClock.Instant? = nil,
         at date: Date = .now,
         _ now: ContinuousClock.Instant
     ) throws(NotificationError) -> Entry {
@@ -119,6 +125,7 @@ struct ReceivedNotifications {
             link: link,
             isShown: known.flatMap { self.entries[$0]?.isShown } ?? false,
             expires: (notification.expiration ?? Self.defaultExpiration(of: notification)).map { now + $0 },
+            readyBy: readyBy.map { min($0, known.flatMap { self.entries[$0]?.readyBy } ?? $0) },
             arrived: date,
             number: self.lastNumber,
             presentedNumber: known.flatMap { self.entries[$0]?.presentedNumber },
@@ -161,12 +168,14 @@ struct ReceivedNotifications {
 
     mutating func set(_ key: String, systemName: String) { self.entries[key]?.systemName = systemName }
 
-    /// Changes the content of a notification that is not shown yet.
+    /// A notification waits no longer for its extension.
     ///
+    /// - Parameter content: its new content; `nil` for what was sent.
     /// - Returns: the entry; `nil` if it is gone, or was replaced.
-    mutating func setContent(_ content: NotificationContent, of entry: Entry) -> Entry? {
+    mutating func setReady(_ entry: Entry, _ content: NotificationContent?) -> Entry? {
         guard self.entries[entry.key]?.number == entry.number else { return nil }
-        self.entries[entry.key]?.notification.request.content = content
+        self.entries[entry.key]?.readyBy = nil
+        if let content { self.entries[entry.key]?.notification.request.content = content }
         return self.entries[entry.key]
     }
 

@@ -108,6 +108,9 @@ public struct RemoteNotification: Sendable, Hashable {
         }
     }
 
+    /// The application of the receiving system that it belongs to, which may not be installed there.
+    func application(of sender: NotificationSender) -> String { self.targetApplicationID ?? sender.application }
+
     static func checkSize(of set: ValueSet) throws(NotificationError) {
         do throws(NotificationError) {
             try FieldCheck.size(of: set, "", max: NotificationLimits.remotePayloadBytes)

@@ -11,109 +11,167 @@ extension NotificationReceiver {
     static let extensionTime = Duration.seconds(30)
     /// The time before that at which the extension learns that it is almost over.
     static let lastChanceTime = Duration.seconds(5)
+    /// The time for an extension to end after it has responded. The next one does not wait any longer.
+    private static let endTime = Duration.seconds(2)
 
-    /// Lets the extension of the application change a notification that has been stored as it was sent.
-    ///
-    /// - Returns: the notification to show, and why it is the original although the application has an extension.
-    func extended(
-        _ entry: ReceivedNotifications.Entry
-    ) async -> (entry: ReceivedNotifications.Entry, failure: String?) {
-        guard let extensionPrograms, self.mayBeExtended(entry) else { return (entry, nil) }
-        let extended = await self.changed(entry, by: extensionPrograms)
-        if self.isCurrent(entry) { self.report("delivered", extended.entry) }
-        return extended
-    }
-
-    /// Whether an extension may change a notification.
-    func mayBeExtended(_ entry: ReceivedNotifications.Entry) -> Bool {
+    /// Whether an extension changes a notification before it is shown.
+    func isExtended(_ notification: RemoteNotification, _ sender: NotificationSender) -> Bool {
         // A link permits its systems to show something to the user, not to start programs.
-        self.extensionPrograms != nil && entry.notification.isMutable && !entry.sender.isLocal
-            && entry.sender.linkedAccountID == nil
+        guard notification.isMutable, !sender.isLocal, sender.linkedAccountID == nil else { return false }
+        return self.extensionPrograms?.hasExtension(notification.application(of: sender)) == true
     }
 
-    private func changed(
-        _ entry: ReceivedNotifications.Entry,
-        by programs: any ServiceExtensionPrograms
-    ) async -> (entry: ReceivedNotifications.Entry, failure: String?) {
-        let holder = entry.sender.quotaHolder
-        let deadline = self.clock.now + Self.extensionTime
-        defer { self.extensionLanes.ended(holder) }
-        let outcome = await self.extensionLanes.begin(holder, self.clock) {
-            await self.runExtension(programs, entry, until: deadline)
-        }.value
+    /// Lets the extension of the application change a notification that has been stored as it was sent, and shows it.
+    func showExtended(_ entry: ReceivedNotifications.Entry) async -> NotificationDelivery {
+        // Also if the sender leaves meanwhile.
+        await self.clock.task { await self.showExtendedToTheEnd(entry) }.value
+    }
+
+    private func showExtendedToTheEnd(_ entry: ReceivedNotifications.Entry) async -> NotificationDelivery {
+        let outcome = await self.outcome(of: entry)
+        let content: NotificationContent?
+        let note: String?
         switch outcome {
-        case .none: return (entry, nil)
-        case .failed(let reason):
-            let application = entry.notification.targetApplicationID ?? entry.sender.application
+        case .unwanted: (content, note) = (nil, nil)
+        case .changed(let changed, let leftOut):
+            content = changed
+            note = leftOut
+        case .failed(let reason, let detail):
             self.logger.warning(
                 "A notification is shown as it was sent, because its extension has failed",
-                metadata: ["application": "\(application)", "reason": "\(reason)"]
+                metadata: [
+                    "application": "\(entry.notification.application(of: entry.sender))",
+                    "reason": "\(reason) \(detail)",
+                ]
             )
-            return (entry, "Its content is as it was sent: \(reason)")
-        case .changed(let content):
-            // It may have ended, or been replaced, meanwhile.
-            guard let changed = self.received.setContent(content, of: entry) else { return (entry, nil) }
-            await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(changed))] }
-            return (changed, nil)
+            (content, note) = (nil, "Its content is as it was sent: \(reason)")
         }
+        // It may have ended, or been replaced, meanwhile.
+        guard let ready = self.received.setReady(entry, content) else { return .superseded }
+        if content != nil {
+            await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(ready))] }
+        }
+        if self.isCurrent(ready) { self.reportDelivery(ready) }
+        var delivery = await self.show(ready)
+        if let note { delivery.add(note) }
+        return delivery
     }
 
     private enum ExtensionOutcome: Sendable {
-        /// The application has no extension, or the notification has ended.
-        case none
-        case changed(NotificationContent)
-        case failed(String)
+        /// The application has no extension any more, or the notification has ended.
+        case unwanted
+        /// What it has become, and for the sender what was left out.
+        case changed(NotificationContent, leftOut: String?)
+        /// For the sender and, with paths of this system, for the log.
+        case failed(String, detail: String = "")
     }
 
-    private func runExtension(
+    private func outcome(of entry: ReceivedNotifications.Entry) async -> ExtensionOutcome {
+        guard let extensionPrograms, let readyBy = entry.readyBy else { return .unwanted }
+        let deadline = min(readyBy, entry.expires.map { $0 - .seconds(1) } ?? readyBy)
+        let turn = self.extensionTurns.enter(entry.sender.quotaHolder)
+        let (outcomes, feed) = AsyncStream.makeStream(of: ExtensionOutcome.self)
+        let running = self.clock.task {
+            await self.run(extensionPrograms, entry, turn, until: deadline) { feed.yield($0) }
+        }
+        let (observation, ends) = self.superseded.begin()
+        let observing = self.clock.task {
+            for await number in ends where number == entry.number { feed.yield(.unwanted) }
+        }
+        let outcome = await self.clock.first(within: deadline - self.clock.now) {
+            for await outcome in outcomes { return outcome }
+            return .unwanted
+        }
+        self.superseded.end(observation)
+        observing.cancel()
+        // It ends the program, if there is one.
+        running.cancel()
+        return outcome
+            ?? (self.extensionTurns.isRunning(turn)
+                ? .failed("The extension did not respond in time.")
+                : .failed("The extension was not started in time, because others were still running."))
+    }
+
+    /// Runs an extension when its turn has come. Its cancellation means that the notification waits no longer.
+    private func run(
         _ programs: any ServiceExtensionPrograms,
         _ entry: ReceivedNotifications.Entry,
-        until deadline: ContinuousClock.Instant
-    ) async -> ExtensionOutcome {
-        guard self.isCurrent(entry) else { return .none }
-        let left = deadline - self.clock.now
-        guard left > Self.lastChanceTime else {
-            return .failed("The extension was still busy with earlier notifications of the system.")
+        _ turn: ServiceExtensionTurns.Turn,
+        until deadline: ContinuousClock.Instant,
+        report: @escaping @Sendable (ExtensionOutcome) -> Void
+    ) async {
+        defer { self.extensionTurns.leave(turn) }
+        for await _ in turn.start {}
+        // The user may have restricted its sender meanwhile.
+        guard !Task.isCancelled, self.isCurrent(entry), self.permissions.permission(of: entry.sender) != .denied else {
+            return report(.unwanted)
         }
-        let application = entry.notification.targetApplicationID ?? entry.sender.application
+        let application = entry.notification.application(of: entry.sender)
+        let starting = self.clock.task { () -> Result<(any ServiceExtensionProgram)?, NotificationError> in
+            do throws(NotificationError) {
+                return .success(try await programs.start(application))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let started = await self.clock.first(within: deadline - self.clock.now) { await starting.value }
+        guard let started else {
+            // Its program may lie on a disk that does not respond now.
+            _ = self.clock.task { if let program = try? await starting.value.get() { await program.end() } }
+            return
+        }
         let program: any ServiceExtensionProgram
         do throws(NotificationError) {
-            guard let started = try await programs.start(application) else { return .none }
+            guard let started = try started.get() else { return report(.unwanted) }
             program = started
         } catch {
-            return .failed("The extension could not be started. \(error.message)")
+            return report(.failed("The extension could not be started.", detail: error.message))
         }
-        let lastChance = self.clock.task { [clock] in
-            // Its cancellation means that the extension has responded.
-            guard (try? await clock.sleep(until: deadline - Self.lastChanceTime)) != nil else { return }
-            program.send(ServiceExtensionMessage.timeWillExpire)
+        let outcome = await self.clock.first(within: deadline - self.clock.now) {
+            await self.outcome(of: program, entry, until: deadline)
         }
-        // With the time for its files, which may lie on a disk that does not respond.
-        let outcome = await self.clock.first(within: left) { await self.outcome(of: program, entry, left) }
-        lastChance.cancel()
-        await program.end()
-        return outcome ?? .failed("The extension took longer than \(Self.extensionTime.components.seconds) s.")
+        let ending = self.clock.task { await program.end() }
+        if case .failed(let reason, let detail)? = outcome, !Task.isCancelled {
+            let end = await self.clock.first(within: Self.endTime) { await ending.value }
+            report(.failed(reason, detail: "\(detail) \(end ?? "It has not ended.")"))
+        } else if let outcome {
+            report(outcome)
+        }
+        await self.clock.task { [clock] in _ = await clock.first(within: Self.endTime) { await ending.value } }.value
     }
 
     private func outcome(
         of program: any ServiceExtensionProgram,
         _ entry: ReceivedNotifications.Entry,
-        _ left: Duration
+        until deadline: ContinuousClock.Instant
     ) async -> ExtensionOutcome {
         do throws(NotificationError) {
             program.send(
                 try ServiceExtensionMessage.request(
                     entry.notification.request,
                     of: entry.sender,
-                    seconds: left.components.seconds
+                    seconds: (deadline - self.clock.now).components.seconds
                 )
             )
-            guard let response = await program.response() else {
-                return .failed("The extension did not respond: \(await program.end()).")
-            }
-            return try await self.content(of: response, entry)
         } catch {
-            return .failed("The response of the extension cannot be used. \(error)")
+            return .failed("The extension could not be started.", detail: "\(error)")
+        }
+        let lastChance = self.clock.task { [clock] in
+            // Its cancellation means that the extension has responded.
+            guard (try? await clock.sleep(until: deadline - Self.lastChanceTime)) != nil else { return }
+            program.send(ServiceExtensionMessage.timeWillExpire)
+        }
+        let output = await program.output()
+        lastChance.cancel()
+        switch output {
+        case .ended: return .failed("The extension has ended without a response.")
+        case .tooLong: return .failed("The response of the extension is longer than 1 MiB.")
+        case .line(let line):
+            do throws(NotificationError) {
+                return try await self.content(of: line, entry)
+            } catch {
+                return .failed("The response of the extension cannot be used. \(error)")
+            }
         }
     }
 
@@ -123,20 +181,34 @@ extension NotificationReceiver {
     ) async throws(NotificationError) -> ExtensionOutcome {
         let original = entry.notification.request.content
         var (content, attachments) = try ServiceExtensionMessage.readResponse(response)
-        guard content.hasAlert else { return .failed("The extension has removed the text.") }
+        guard content.hasAlert else {
+            return .failed("The extension has removed the text: its content has neither Title nor Body.")
+        }
         content.categoryIdentifier = original.categoryIdentifier
+        var leftOut: [String] = []
         for attachment in attachments {
+            // The time is over: the result is not awaited any longer.
+            guard !Task.isCancelled else { return .unwanted }
             do throws(NotificationError) {
                 content.attachments.append(try await self.takeOver(attachment, original, of: entry.sender))
             } catch {
                 // The rest of the change is worth more.
+                leftOut.append(attachment.identifier)
                 self.logger.warning(
                     "An attachment of an extension was left out",
-                    metadata: ["attachment": "\(attachment.identifier)", "reason": "\(error)"]
+                    metadata: [
+                        "application": "\(entry.notification.application(of: entry.sender))",
+                        "attachment": "\(attachment.identifier)", "path": "\(attachment.path ?? "")",
+                        "reason": "\(error)",
+                    ]
                 )
             }
         }
-        return .changed(content)
+        return .changed(
+            content,
+            leftOut: leftOut.isEmpty
+                ? nil : "Attachments of its extension were left out: \(leftOut.joined(separator: ", "))."
+        )
     }
 
     private func takeOver(
@@ -151,6 +223,9 @@ extension NotificationReceiver {
         }
         guard let path = changed.path else {
             throw NotificationError(.attachmentInvalid, "The extension has not named its file.")
+        }
+        guard path.hasPrefix("/") else {
+            throw NotificationError(.attachmentInvalid, "The extension has not named its file by its absolute path.")
         }
         return try await self.takeFile(
             path,

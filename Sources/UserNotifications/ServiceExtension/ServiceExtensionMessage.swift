@@ -84,9 +84,12 @@ package enum ServiceExtensionMessage {
     }
 
     private static func content(_ set: ValueSet) throws(NotificationError) -> NotificationContent {
+        guard let fields = try FieldReader(set).dictionary("Content") else {
+            throw NotificationError(.invalidContent, "The message has no Content.", field: "Content")
+        }
         var content: NotificationContent
         do throws(NotificationError) {
-            content = try NotificationContent(try FieldReader(set).dictionary("Content") ?? [:])
+            content = try NotificationContent(fields)
         } catch {
             throw error.inside("Content")
         }

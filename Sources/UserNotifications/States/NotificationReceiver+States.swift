@@ -37,7 +37,7 @@ extension NotificationReceiver {
             var all = changes
             for entry in ended {
                 let end = NotificationEnd(entry.stateKey.flatMap { self.states[$0]?.status } ?? .withdrawn)
-                self.report(end.rawValue, entry)
+                self.report(end, entry)
                 all += try self.changes(ending: [entry], end, isKnown: true)
             }
             self.setAlarm()

@@ -31,7 +31,7 @@ extension NotificationReceiver {
         }
         self.updates[holder, default: 0] += 1
         defer { self.updates[holder] = self.updates[holder].flatMap { $0 > 1 ? $0 - 1 : nil } }
-        let application = notification.targetApplicationID ?? sender.application
+        let application = notification.application(of: sender)
         guard let connection = await self.connection(of: application) else {
             return NotificationDelivery(
                 .withheld,
@@ -67,7 +67,7 @@ extension NotificationReceiver {
             self.logger.info(
                 "The content of an application was not updated",
                 metadata: [
-                    "application": "\(notification.targetApplicationID ?? sender.application)", "reason": "\(reason)",
+                    "application": "\(notification.application(of: sender))", "reason": "\(reason)",
                 ]
             )
         }

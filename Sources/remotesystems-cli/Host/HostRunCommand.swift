@@ -76,7 +76,10 @@ struct HostRunCommand: Subcommand {
             await host.bringUp(application)
             return true
         }
-        await notifications?.setExtensions(DesktopServiceExtensions(registry))
+        let directory = try RemoteSystemsAccount(configuration).directory
+        await notifications?.setExtensions(
+            DesktopServiceExtensions(registry, directory: "\(directory)/notification-extensions", logger: logger)
+        )
         let bus = RegistryBus(
             host: host,
             system: try RemoteSystemsAccount(configuration).identity().systemID,

@@ -19,9 +19,24 @@ enum UserTerminals {
     }
 
     private static func paths() -> [String] {
-        let pseudo = self.names(in: "/dev/pts") { $0.allSatisfy(\.isNumber) }
-        let consoles = self.names(in: "/dev") { $0.hasPrefix("tty") && $0.dropFirst(3).allSatisfy(\.isNumber) }
+        let pseudo = self.names(in: "/dev/pts") { Int($0) != nil }
+        // A console without a login belongs to root.
+        let used = Self.usedTerminals()
+        let consoles = self.names(in: "/dev") { used.contains($0) && Int($0.dropFirst(3)) != nil }
         return pseudo + consoles
+    }
+
+    /// The names of the terminals on which a user has logged in.
+    private static func usedTerminals() -> Set<String> {
+        setutxent()
+        defer { endutxent() }
+        var names: Set<String> = []
+        while let record = unsafe getutxent() {
+            guard unsafe record.pointee.ut_type == USER_PROCESS else { continue }
+            let line = unsafe withUnsafeBytes(of: &record.pointee.ut_line) { unsafe Array($0.prefix { $0 != 0 }) }
+            names.insert(String(decoding: line, as: UTF8.self))
+        }
+        return names
     }
 
     private static func names(in directory: String, _ isWanted: (String) -> Bool) -> [String] {
