@@ -8,12 +8,14 @@ extension Introduction {
     /// Connects to an endpoint. TLS's handshake follows while the conversation runs.
     ///
     /// - Parameters:
+    ///   - times: the timeouts of the conversation.
     ///   - limit: the maximum length of the peer's frames, without their length fields, in bytes.
     ///   - advice: what to do when the endpoint cannot be reached. Full sentences.
     static func connect(
         to endpoint: Endpoint,
         tls: IntroductionTLS<Message>,
         _ network: TransportNetwork,
+        times: IntroductionTimes = IntroductionTimes(all: IntroductionTimes.wholeByDefault),
         limit: Int = Message.maxBytes,
         advice: String
     ) async throws -> Introduction {
@@ -27,7 +29,7 @@ extension Introduction {
                     let conversation = try Introduction(
                         channel,
                         tls: try tls.clientHandler(),
-                        times: IntroductionTimes(all: IntroductionTimes.wholeByDefault),
+                        times: times,
                         limit: limit
                     )
                     prepared.conversations.withLock { $0[ObjectIdentifier(channel)] = conversation }

@@ -63,7 +63,11 @@ struct Introduction<Message: IntroductionMessage>: Sendable {
 
     /// Sends a message.
     func send(_ message: Message) async throws {
-        try await self.channel.writeAndFlush(message)
+        do {
+            try await self.channel.writeAndFlush(message)
+        } catch let error where error is ChannelError || error is IOError {
+            throw TransportError.brokenOff
+        }
     }
 
     /// Keeps the connection's place on its port, because the peer has proven something.

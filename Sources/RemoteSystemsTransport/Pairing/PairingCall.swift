@@ -26,11 +26,31 @@ package enum PairingCall {
         network: TransportNetwork,
         steps: PairingSteps<Outcome>
     ) async throws -> Outcome {
+        let times = IntroductionTimes(all: IntroductionTimes.wholeByDefault)
+        return try await Self.pair(
+            host: host,
+            port: port,
+            intention: intention,
+            network: network,
+            times: times,
+            steps: steps
+        )
+    }
+
+    /// Pairs, with timeouts for each connection.
+    static func pair<Outcome: Sendable>(
+        host: String,
+        port: Int,
+        intention: PairingIntention,
+        network: TransportNetwork,
+        times: IntroductionTimes,
+        steps: PairingSteps<Outcome>
+    ) async throws -> Outcome {
         let hasAnswered = Mutex(false)
         var pause = Self.firstPause
         for _ in 1..<Self.maxAttempts {
             do {
-                return try await Self.attempt(host: host, port: port, intention, network, steps) {
+                return try await Self.attempt(host: host, port: port, intention, network, times, steps) {
                     hasAnswered.withLock { $0 = true }
                 }
             } catch let error as TransportError
@@ -40,7 +60,7 @@ package enum PairingCall {
                 pause *= 2
             }
         }
-        return try await Self.attempt(host: host, port: port, intention, network, steps) {}
+        return try await Self.attempt(host: host, port: port, intention, network, times, steps) {}
     }
 
     // Not inlined: see Docs/decisions/0008-async-frames.md.
@@ -50,6 +70,7 @@ package enum PairingCall {
         port: Int,
         _ intention: PairingIntention,
         _ network: TransportNetwork,
+        _ times: IntroductionTimes,
         _ steps: PairingSteps<Outcome>,
         answered: @Sendable () -> Void
     ) async throws -> Outcome {
@@ -58,6 +79,7 @@ package enum PairingCall {
             to: network.endpoint(host: host, port: port),
             tls: try PairingTLS(certificate: key.certificate, privateKeyPEM: key.privateKeyPEM),
             network,
+            times: times,
             advice: "Check that 'remotesystems pair' waits there, and that the network allows the connection."
         )
         let conversation = PairingConversation(

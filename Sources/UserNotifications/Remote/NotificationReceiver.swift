@@ -239,7 +239,9 @@ package actor NotificationReceiver: Service {
             return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(replaced, .withdrawn)
         }
         var delivery = readyBy == nil ? await self.show(entry) : await self.showExtended(entry)
-        if let leftOut { delivery.add(leftOut) }
+        for text in [leftOut, readyBy == nil ? self.extensionIsMissing(notification, sender) : nil] {
+            if let text { delivery.add(text) }
+        }
         return delivery
     }
 

@@ -16,9 +16,20 @@ extension NotificationReceiver {
 
     /// Whether an extension changes a notification before it is shown.
     func isExtended(_ notification: RemoteNotification, _ sender: NotificationSender) -> Bool {
+        self.mayBeExtended(notification, sender)
+            && self.extensionPrograms?.hasExtension(notification.application(of: sender)) == true
+    }
+
+    private func mayBeExtended(_ notification: RemoteNotification, _ sender: NotificationSender) -> Bool {
         // A link permits its systems to show something to the user, not to start programs.
-        guard notification.isMutable, !sender.isLocal, sender.linkedAccountID == nil else { return false }
-        return self.extensionPrograms?.hasExtension(notification.application(of: sender)) == true
+        notification.isMutable && !sender.isLocal && sender.linkedAccountID == nil
+    }
+
+    /// Why a mutable notification is shown as it was sent, for a sender that may have mistaken the application.
+    func extensionIsMissing(_ notification: RemoteNotification, _ sender: NotificationSender) -> String? {
+        guard self.mayBeExtended(notification, sender) else { return nil }
+        let application = notification.application(of: sender)
+        return "Its content is as it was sent: the system has no service extension of \(application)."
     }
 
     /// Lets the extension of the application change a notification that has been stored as it was sent, and shows it.

@@ -57,9 +57,9 @@ struct NotifyContentOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The application that the payload is for: it updates its content ('content-available'), or its extension "
-                + "changes the notification ('mutable-content'). It is started where it is installed. Defaults to this "
-                + "command.",
+            "The application that the payload is for: it updates its content ('content-available'), its extension "
+                + "changes the notification ('mutable-content'), or it gets the number at its icon ('badge'). Defaults "
+                + "to this command.",
             valueName: "id"
         )
     )
@@ -93,7 +93,9 @@ struct NotifyContentOptions: ParsableArguments {
             throw ValidationError("--payload and --title, --subtitle, --body cannot be combined.")
         }
         guard self.application == nil || self.payload != nil else {
-            throw ValidationError("--application takes a --payload with 'content-available' or 'mutable-content'.")
+            throw ValidationError(
+                "--application takes a --payload with 'content-available', 'mutable-content' or 'badge'."
+            )
         }
         for text in self.actions { _ = try Self.parts(text, "--action") }
         for text in self.textActions { _ = try Self.parts(text, "--text-action") }
@@ -155,8 +157,12 @@ struct NotifyContentOptions: ParsableArguments {
         notification.expiration = self.expire.map { .seconds($0) }
         notification.isMutable = isMutable
         notification.isContentAvailable = isContentAvailable
-        guard self.application == nil || isContentAvailable || isMutable else {
-            throw ValidationError("--application takes a --payload with 'content-available' or 'mutable-content'.")
+        guard self.application == nil || isContentAvailable || isMutable || content.badge != nil else {
+            throw NotificationError(
+                .invalidContent,
+                "With --application, the payload must have 'content-available', 'mutable-content' or 'badge'.",
+                field: "aps"
+            )
         }
         notification.targetApplicationID = self.application
         do throws(NotificationError) {

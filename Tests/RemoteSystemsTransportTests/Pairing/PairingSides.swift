@@ -42,6 +42,11 @@ final class PairingPerson: Sendable {
     }
 }
 
+extension IntroductionTimes {
+    /// For tests, none of which measures how fast a handshake is.
+    static var generous: IntroductionTimes { IntroductionTimes(all: .seconds(60)) }
+}
+
 /// A machine that waits for a pairing on loopback.
 struct WaitingMachine {
     let port: Int
@@ -63,8 +68,7 @@ struct WaitingMachine {
     }
 
     static func with(
-        // Generous, since no test measures how fast a handshake is.
-        times: IntroductionTimes = IntroductionTimes(all: .seconds(60)),
+        times: IntroductionTimes = .generous,
         _ body: (WaitingMachine) async throws -> Void
     ) async throws {
         let clock = ManualClock()
@@ -107,6 +111,7 @@ struct WaitingMachine {
             port: port ?? self.port,
             intention: try Self.intention(),
             network: self.network,
+            times: .generous,
             steps: person.steps
         )
     }
@@ -125,6 +130,7 @@ struct RawPairing {
                 to: Endpoint(transport: .ip, host: "127.0.0.1", port: port),
                 tls: PairingTLS(certificate: key.certificate, privateKeyPEM: key.privateKeyPEM),
                 .sockets,
+                times: .generous,
                 advice: ""
             )
         )
@@ -179,6 +185,7 @@ struct RawWaiting {
                 host: "127.0.0.1",
                 port: 0,
                 tls: PairingTLS(certificate: key.certificate, privateKeyPEM: key.privateKeyPEM),
+                times: .generous,
                 logger: Logger(label: "raw"),
                 network: .sockets
             )
