@@ -44,6 +44,7 @@ let package = Package(
         .library(name: "RemoteSystemsTracing", targets: ["RemoteSystemsTracing"]),
         .library(name: "UserActivities", targets: ["UserActivities"]),
         .library(name: "UserNotifications", targets: ["UserNotifications"]),
+        .library(name: "UserNotificationsUI", targets: ["UserNotificationsUI"]),
         .library(name: "ValueSets", targets: ["ValueSets"]),
     ],
     dependencies: [
@@ -100,12 +101,14 @@ let package = Package(
             dependencies: ["RemoteSystems", "RemoteSystemsIdentity", "ValueSets", logging, lifecycle],
             swiftSettings: settings
         ),
+        // The custom views of notifications, as values, and what the program that shows them reads and writes.
+        .target(name: "UserNotificationsUI", dependencies: ["ValueSets"], swiftSettings: settings),
         // Notifications: their content, when and where they are shown, and what the user responds.
         .target(
             name: "UserNotifications",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTransport", "ValueSets", crypto, logging,
-                lifecycle,
+                "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTransport", "UserNotificationsUI", "ValueSets",
+                crypto, logging, lifecycle,
             ],
             swiftSettings: settings
         ),
@@ -129,8 +132,8 @@ let package = Package(
         .target(
             name: "RemoteSystemsDesktop",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsDiscovery", "UserActivities", "UserNotifications", "ValueSets",
-                "CRemoteSystemsGIO", logging, lifecycle,
+                "RemoteSystems", "RemoteSystemsDiscovery", "UserActivities", "UserNotifications",
+                "UserNotificationsUI", "ValueSets", "CRemoteSystemsGIO", logging, lifecycle,
             ],
             swiftSettings: settings
         ),
