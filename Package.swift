@@ -162,6 +162,7 @@ let isFetched =
 if !isFetched {
     package.products += [
         .executable(name: "remotesystems", targets: ["remotesystems"]),
+        .executable(name: "remotesystems-card", targets: ["remotesystems-card"]),
         // For the package of the fuzz targets.
         .library(name: "WebAssociations", targets: ["WebAssociations"]),
     ]
@@ -208,6 +209,14 @@ if !isFetched {
             path: "Sources/remotesystems-cli",
             swiftSettings: settings
         ),
+        // GTK 4, loaded at run time.
+        .target(name: "CRemoteSystemsGTK"),
+        // Shows the custom view of a notification, in a process of its own.
+        .executableTarget(
+            name: "remotesystems-card",
+            dependencies: ["UserNotificationsUI", "ValueSets", "CRemoteSystemsGTK"],
+            swiftSettings: settings
+        ),
         // Measures a publisher of state. It is not in the benchmarks' package, because that uses public API only.
         .executableTarget(
             name: "published-state-load",
@@ -227,9 +236,15 @@ if !isFetched {
             swiftSettings: settings
         ),
         .testTarget(
+            name: "UserNotificationsUITests",
+            dependencies: ["UserNotificationsUI", "ValueSets"],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "UserNotificationsTests",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsTesting", "UserNotifications", "UserNotificationsStore", "ValueSets",
+                "RemoteSystems", "RemoteSystemsTesting", "UserNotifications", "UserNotificationsStore",
+                "UserNotificationsUI", "ValueSets",
                 "IntegrationSupport", logging,
             ],
             swiftSettings: settings
@@ -348,7 +363,10 @@ if !isFetched {
         ),
         .testTarget(
             name: "DesktopIntegrationTests",
-            dependencies: ["IntegrationSupport", "RemoteSystems", "activity-probe", "desktop-probe", "remotesystems"],
+            dependencies: [
+                "IntegrationSupport", "RemoteSystems", "UserNotificationsUI", "ValueSets", "activity-probe",
+                "desktop-probe", "remotesystems", "remotesystems-card",
+            ],
             exclude: ["Scripts"],
             swiftSettings: settings
         ),

@@ -48,9 +48,10 @@ package enum CardWindowCommand: Sendable, Hashable {
 package struct CardWindowContent: Sendable, Hashable {
     /// The title of the window, until a card has another one.
     package var title: String
-    /// Empty where the default content is hidden.
     package var subtitle: String
     package var body: String
+    /// Whether the texts are left out below the card.
+    package var hidesTexts: Bool
     /// Who has sent the notification: always shown, last.
     package var sender: String
     /// The height of the card in relation to its width, until there is one.
@@ -63,12 +64,14 @@ package struct CardWindowContent: Sendable, Hashable {
         title: String,
         subtitle: String = "",
         body: String = "",
+        hidesTexts: Bool = false,
         sender: String,
         initialRatio: Double = 0.5,
         actions: [CardWindowAction] = [],
         images: [String: String] = [:]
     ) {
         (self.title, self.subtitle, self.body, self.sender) = (title, subtitle, body, sender)
+        self.hidesTexts = hidesTexts
         (self.initialRatio, self.actions, self.images) = (initialRatio, actions, images)
     }
 
@@ -77,6 +80,7 @@ package struct CardWindowContent: Sendable, Hashable {
         for (identifier, path) in self.images { images[identifier] = .string(path) }
         return [
             "Title": .string(self.title), "Subtitle": .string(self.subtitle), "Body": .string(self.body),
+            "HidesTexts": .bool(self.hidesTexts),
             "Sender": .string(self.sender), "InitialRatio": .double(self.initialRatio),
             "Actions": .array(self.actions.map { .dictionary($0.valueSet) }), "Images": .dictionary(images),
         ]
@@ -87,6 +91,7 @@ package struct CardWindowContent: Sendable, Hashable {
         self.title = try reader.string("Title") ?? ""
         self.subtitle = try reader.string("Subtitle") ?? ""
         self.body = try reader.string("Body") ?? ""
+        self.hidesTexts = try reader.bool("HidesTexts") ?? false
         self.sender = try reader.string("Sender") ?? ""
         self.initialRatio = try reader.number("InitialRatio") ?? 0.5
         try CardCheck.number(self.initialRatio, in: 0.01...10, "InitialRatio")

@@ -12,24 +12,6 @@ extension DesktopTests {
             case dunst, xfce
         }
 
-        private static let magenta: (UInt8, UInt8, UInt8) = (255, 0, 200)
-
-        /// Writes a PNG of one colour.
-        private static func image(_ side: Int, to path: String) async throws {
-            let script = """
-                import struct, sys, zlib
-                side, colour = int(sys.argv[1]), bytes([255, 0, 200])
-                def chunk(kind, data):
-                    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-                header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-                rows = zlib.compress((b"\\0" + colour * side) * side)
-                parts = chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b"")
-                with open(sys.argv[2], "wb") as file:
-                    file.write(b"\\x89PNG\\r\\n\\x1a\\n" + b"".join(parts))
-                """
-            try await IntegrationSupport.run(["/usr/bin/python3", "-c", script, "\(side)", path])
-        }
-
         @Test(arguments: [Server.dunst, .xfce])
         func `a real server shows the image of a notification, and it is gone with it (N-14, N-25)`(
             server: Server
@@ -42,19 +24,19 @@ extension DesktopTests {
             } _: { desktop in
                 let path = "\(desktop.system.desktop.directory)/the garden.png"
                 // Larger than every screen: the server gets a small one.
-                try await Self.image(4000, to: path)
-                #expect(try desktop.system.desktop.pixels(Self.magenta) == 0)
+                try await Desktop.image(4000, to: path)
+                #expect(try desktop.system.desktop.pixels(Desktop.magenta) == 0)
                 let asking = try desktop.ask(["--title", "The party", "--attach", path])
                 #expect(try await asking.exit(within: .seconds(60)) == 0)
                 try await desktop.eventually("the picture") {
-                    try desktop.system.desktop.pixels(Self.magenta) > 500
+                    try desktop.system.desktop.pixels(Desktop.magenta) > 500
                 }
                 let list = try await desktop.system.command("notifications", "list", "--json")
                 #expect(list.contains(#""type":"image/png""#) && list.contains(#""id":"the garden.png""#), "\(list)")
                 let key = try await desktop.listedKey(of: "The party")
                 _ = try await desktop.system.command("notifications", "answer", key, "dismiss")
                 try await desktop.eventually("the screen is empty") {
-                    try desktop.system.desktop.pixels(Self.magenta) == 0
+                    try desktop.system.desktop.pixels(Desktop.magenta) == 0
                 }
             }
         }
@@ -92,7 +74,7 @@ extension DesktopTests {
         @Test func `an image that no program can decode is left out, and the notification is shown`() async throws {
             try await OneDesktop.with(server: "plain") { desktop in
                 let path = "\(desktop.system.desktop.directory)/broken.png"
-                try await Self.image(8, to: path)
+                try await Desktop.image(8, to: path)
                 var bytes = try Data(contentsOf: URL(filePath: path))
                 // The size of the only row: nothing of the picture can be read.
                 bytes.replaceSubrange(33..<bytes.endIndex, with: Data(count: 40))

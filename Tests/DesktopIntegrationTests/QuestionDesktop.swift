@@ -163,6 +163,24 @@ extension Desktop {
         }
     }
 
+    static let magenta: (UInt8, UInt8, UInt8) = (255, 0, 200)
+
+    /// Writes a PNG that is magenta.
+    static func image(_ side: Int, to path: String) async throws {
+        let script = """
+            import struct, sys, zlib
+            side, colour = int(sys.argv[1]), bytes([255, 0, 200])
+            def chunk(kind, data):
+                return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+            header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+            rows = zlib.compress((b"\\0" + colour * side) * side)
+            parts = chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b"")
+            with open(sys.argv[2], "wb") as file:
+                file.write(b"\\x89PNG\\r\\n\\x1a\\n" + b"".join(parts))
+            """
+        try await IntegrationSupport.run(["/usr/bin/python3", "-c", script, "\(side)", path])
+    }
+
     /// The number of pixels of a colour on the screen.
     ///
     /// - Parameter colour: red, green and blue.

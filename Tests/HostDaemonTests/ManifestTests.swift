@@ -292,6 +292,40 @@ import Testing
         }
     }
 
+    @Test func `content extensions name one category or several, and each category once (N-35, N-36)`() throws {
+        func manifest(_ entries: String) throws -> ApplicationManifest {
+            try self.manifest(
+                """
+                {
+                  "id": "com.example.player",
+                  "start": {"exec": ["/usr/bin/player"]},
+                  "notificationContentExtensions": [\(entries)]
+                }
+                """
+            )
+        }
+        let entry = #""exec": ["/usr/libexec/card", "--dark"], "#
+        let read = try manifest(
+            "{\(entry)\"categories\": \"event-invite\"},"
+                + "{\(entry)\"categories\": [\"news\", \"chat\"], \"initialContentSizeRatio\": 1, "
+                + "\"defaultContentHidden\": true}"
+        ).contentExtensions
+        #expect(read.map(\.categories) == [["event-invite"], ["news", "chat"]])
+        #expect(read[0].exec == ["/usr/libexec/card", "--dark"])
+        #expect(read[0].initialRatio == 0.5 && !read[0].hidesDefaultContent)
+        #expect(read[1].initialRatio == 1 && read[1].hidesDefaultContent)
+        let wrong = [
+            "\"categories\": []", "\"categories\": [\"a\", \"a\"]", "\"categories\": 7", "\"initialContentSizeRatio\": 1",
+            "\"categories\": \"a\", \"initialContentSizeRatio\": 0", "\"categories\": \"a\"}, {\(entry)\"categories\": \"a\"",
+        ]
+        for text in wrong {
+            #expect(throws: ConfigurationFileError.self, "\(text)") { try manifest("{\(entry)\(text)}") }
+        }
+        #expect(throws: ConfigurationFileError.self) {
+            try manifest(#"{"exec": ["card"], "categories": "a"}"#)
+        }
+    }
+
     // MARK: Unknown keys
 
     @Test
@@ -318,8 +352,8 @@ import Testing
         #expect(
             manifest.warnings.map { "\($0.line ?? 0) \($0.message)" } == [
                 "3 'icon' is not known here and is ignored. Known are: activityTypes, associatedDomains, attributes, "
-                    + "displayName, documentTypes, executables, flatpaks, id, notificationServiceExtension, publisher, "
-                    + "requires, schemes, services, start, units.",
+                    + "displayName, documentTypes, executables, flatpaks, id, notificationContentExtensions, "
+                    + "notificationServiceExtension, publisher, requires, schemes, services, start, units.",
                 "6 'suportsRemote' is not known here and is ignored. Did you mean 'supportsRemote'?",
                 "9 'range' is not known here and is ignored. Known are: required, type.",
                 "12 'environment' is not known here and is ignored. Known are: dbus, desktop, exec, systemd.",

@@ -129,6 +129,12 @@ package final class ChildProcess: Sendable {
     /// The exit code, or nil while the program runs.
     package var exitCode: Int32? { output.exit.withLock { $0 } }
 
+    /// Writes a line to the program's standard input.
+    package func write(_ line: String) {
+        let bytes = Array("\(line)\n".utf8)
+        _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(input, $0.baseAddress, $0.count) }
+    }
+
     package func send(_ signal: Int32) {
         // Sends nothing once the program is reaped, since its process id may belong to another process by then.
         output.exit.withLock { if $0 == nil { _ = kill(id, signal) } }

@@ -14,38 +14,7 @@ import ValueSets
 @Suite struct ServiceExtensionTests {
     private typealias Receiving = ReceivingSystem
 
-    /// An extension in this process.
-    private final class Program: ServiceExtensionProgram {
-        private let received = Mutex<[String]>([])
-        private let ends = Mutex(0)
-        private let lines: AsyncStream<String>
-        private let responses: AsyncStream<String>.Continuation
-        /// Waits until it may end.
-        private let hangs: Bool
-
-        init(hangs: Bool = false) {
-            (self.lines, self.responses) = AsyncStream.makeStream()
-            self.hangs = hangs
-        }
-
-        var requests: [String] { self.received.withLock { $0 } }
-        var hasEnded: Bool { self.ends.withLock { $0 > 0 } }
-        func send(_ line: String) { self.received.withLock { $0.append(line) } }
-        func respond(_ line: String) { self.responses.yield(line) }
-        func crash() { self.responses.finish() }
-
-        func output() async -> ServiceExtensionOutput {
-            for await line in self.lines { return .line(line) }
-            return .ended
-        }
-
-        func end() async -> String {
-            self.ends.withLock { $0 += 1 }
-            self.responses.finish()
-            if self.hangs { try? await Task.sleep(for: .seconds(3600)) }
-            return "it ended with exit status 3"
-        }
-    }
+    private typealias Program = StagedExtensionProgram
 
     /// Extensions that are started, each with what it does with its request.
     private final class Programs: ServiceExtensionPrograms {
@@ -81,7 +50,7 @@ import ValueSets
         func hasExtension(_ application: String) -> Bool { application == self.installed }
         func stop() async { self.stopped.withLock { $0 = true } }
 
-        func start(_ application: String) async throws(NotificationError) -> (any ServiceExtensionProgram)? {
+        func start(_ application: String) async throws(NotificationError) -> (any ExtensionProgram)? {
             let program = Program(hangs: !self.ends)
             self.state.withLock { $0.append((application, program)) }
             for await _ in self.starting {}

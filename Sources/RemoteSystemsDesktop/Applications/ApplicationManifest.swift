@@ -17,6 +17,8 @@ package struct ApplicationManifest: Sendable, Hashable {
     package var associatedDomains: Set<AssociatedDomain>
     /// The program that changes the application's notifications, and its arguments; `nil` for none.
     package var serviceExtension: [String]?
+    /// The programs that show the application's notifications, by category.
+    package var contentExtensions: [ContentExtensionEntry] = []
     /// The unknown keys, each with its line. They are ignored.
     package var warnings: [ConfigurationFileError] = []
 
@@ -75,6 +77,7 @@ extension ApplicationManifest: Decodable {
     private enum Key: String, CodingKey, CaseIterable {
         case id, displayName, attributes, services, schemes, activityTypes, documentTypes, associatedDomains
         case start, requires, executables, units, flatpaks, publisher, notificationServiceExtension
+        case notificationContentExtensions
     }
 
     static let keys = Set(Key.allCases.map(\.stringValue))
@@ -83,11 +86,12 @@ extension ApplicationManifest: Decodable {
     /// All keys of a manifest and its parts. The documentation must describe them.
     package static var documentedKeys: Set<String> {
         Self.keys.union(Self.serviceKeys).union(Self.documentTypeKeys).union(PublisherEntry.keys)
-            .union(ServiceExtensionEntry.keys)
+            .union(ServiceExtensionEntry.keys).union(ContentExtensionEntry.keys)
     }
 
     static var publisherKeys: Set<String> { PublisherEntry.keys }
     static var serviceExtensionKeys: Set<String> { ServiceExtensionEntry.keys }
+    static var contentExtensionKeys: Set<String> { ContentExtensionEntry.keys }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.tolerantContainer(keyedBy: Key.self)
@@ -110,6 +114,7 @@ extension ApplicationManifest: Decodable {
         self.serviceExtension = try decoder.attempt(nil) {
             try container.decodeIfPresent(ServiceExtensionEntry.self, forKey: .notificationServiceExtension)?.exec
         }
+        self.contentExtensions = try decoder.attempt([]) { try Self.contentExtensions(container) }
         self.programs = try decoder.attempt(ManifestPrograms()) { try Self.programs(container) }
         self.programs.include(self.start)
         // Verified when the whole file is read, since the signature is about the whole file.
@@ -208,6 +213,19 @@ extension ApplicationManifest: Decodable {
             )
         }
         return types
+    }
+
+    private static func contentExtensions(
+        _ container: KeyedDecodingContainer<Key>
+    ) throws -> [ContentExtensionEntry] {
+        let key = Key.notificationContentExtensions
+        let entries = try container.decodeIfPresent([Attempted<ContentExtensionEntry>].self, forKey: key) ?? []
+        let extensions = entries.compactMap(\.content)
+        let categories = extensions.flatMap(\.categories)
+        guard entries.count <= 16, Set(categories).count == categories.count else {
+            throw container.invalid(key, "takes at most 16 entries, and names each category once")
+        }
+        return extensions
     }
 
     private static func associatedDomains(_ container: KeyedDecodingContainer<Key>) throws -> Set<AssociatedDomain> {

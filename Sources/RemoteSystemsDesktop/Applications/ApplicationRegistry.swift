@@ -115,7 +115,19 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             }
             if let program = manifest.serviceExtension?.first, let text = ProgramFile.problem(with: program) {
                 problems.append(
-                    file.error(at: ["notificationServiceExtension", "exec"], "'exec' cannot be run: \(text)")
+                    file.error(
+                        at: ["notificationServiceExtension", "exec"],
+                        "'notificationServiceExtension.exec' cannot be run: \(text)"
+                    )
+                )
+            }
+            for (index, content) in manifest.contentExtensions.enumerated() {
+                guard let text = ProgramFile.problem(with: content.exec[0]) else { continue }
+                problems.append(
+                    file.error(
+                        at: ["notificationContentExtensions", "\(index)", "exec"],
+                        "'notificationContentExtensions[\(index)].exec' cannot be run: \(text)"
+                    )
                 )
             }
         }
@@ -416,6 +428,11 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     /// The service extension of an application, by its program and arguments; `nil` if it has none.
     func serviceExtension(of id: String) -> [String]? { self.state.withLock { $0.manifests[id]?.serviceExtension } }
+
+    /// The content extension of an application for a category; `nil` if it has none.
+    func contentExtension(of id: String, _ category: String) -> ContentExtensionEntry? {
+        self.state.withLock { $0.manifests[id]?.contentExtensions }?.first { $0.categories.contains(category) }
+    }
 
     var programEnvironment: [String: String] {
         ApplicationEnvironment.passedOn(from: self.environment, stateDirectory: self.stateDirectory)

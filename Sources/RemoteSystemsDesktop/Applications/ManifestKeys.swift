@@ -65,6 +65,7 @@ enum ManifestRequirement {
         .union(ApplicationManifest.documentTypeKeys.map { "documentTypes.\($0)" })
         .union(ApplicationManifest.publisherKeys.map { "publisher.\($0)" })
         .union(ApplicationManifest.serviceExtensionKeys.map { "notificationServiceExtension.\($0)" })
+        .union(ApplicationManifest.contentExtensionKeys.map { "notificationContentExtensions.\($0)" })
         .union(ApplicationStart.keys.map { "start.\($0)" })
         .union(Self.schemaKeys.map { "schema.\($0)" })
 

@@ -29,6 +29,7 @@ extension NotificationReceiver {
                     await self.discard(entry)
                     return NotificationDelivery(.withheld, reason: "The application shows it itself.")
                 }
+                if await self.hasCard(entry) { presented.addCardAction() }
                 presented.isSilenced = isSilenced || !presentation.contains(.sound)
                 if await self.permissions.permission(of: entry.sender) == .silent {
                     presented.isSilenced = true
@@ -107,6 +108,10 @@ extension NotificationReceiver {
         case .activated(let key, let action, let text, let token):
             // The user has seen another text, and is asked again.
             guard self.received.isPresented(key) else { return }
+            if action == .openCard {
+                self.openCard(key)
+                return
+            }
             do throws(NotificationError) {
                 let entry = try await self.answer(key, action, text: text, activationToken: token)
                 // What the user does next is read meanwhile.
@@ -114,24 +119,31 @@ extension NotificationReceiver {
             } catch {
                 self.logger.debug("A response was not accepted", metadata: ["reason": "\(error)"])
             }
-        case .closed(let key, .dismissed):
-            guard self.received.isPresented(key), let entry = self.received.remove(key) else { return }
-            self.setAlarm()
-            self.report(.dismissed, entry)
-            let isReported = entry.notification.category?.options.contains(.customDismissAction) == true
-            guard isReported, (try? self.routing.checkRoom(for: entry.sender, link: entry.link)) != nil else {
-                // It is gone from the screen, also if its sender does not learn that.
-                return await self.commitOrLog { () throws(NotificationError) in
-                    try self.changes(ending: [entry], .dismissed)
-                }
-            }
-            await self.responded(entry, .dismiss, nil)
-        case .closed(let key, .expired):
-            // It stays in the list. Another process does not show it again.
+        case .closed(let key, let reason) where reason == .expired || self.cards[key] != nil:
+            // It stays in the list, also while its view is open: servers close a notification after a click. Another
+            // process does not show it again.
             guard self.received.isPresented(key), let entry = self.received.setOver(key) else { return }
             await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
+        case .closed(let key, .dismissed):
+            guard self.received.isPresented(key) else { return }
+            await self.dismissed(key)
         case .closed(let key, _):
             self.received.set(key, isShown: false)
         }
+    }
+
+    /// The user has dismissed a notification.
+    func dismissed(_ key: String) async {
+        guard let entry = self.received.remove(key) else { return }
+        self.setAlarm()
+        self.report(.dismissed, entry)
+        let isReported = entry.notification.category?.options.contains(.customDismissAction) == true
+        guard isReported, (try? self.routing.checkRoom(for: entry.sender, link: entry.link)) != nil else {
+            // It is gone from the screen, also if its sender does not learn that.
+            return await self.commitOrLog { () throws(NotificationError) in
+                try self.changes(ending: [entry], .dismissed)
+            }
+        }
+        await self.responded(entry, .dismiss, nil)
     }
 }

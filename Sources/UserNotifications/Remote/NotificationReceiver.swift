@@ -63,6 +63,10 @@ package actor NotificationReceiver: Service {
     /// The extensions of this system's applications; `nil` where none are started.
     private(set) var extensionPrograms: (any ServiceExtensionPrograms)?
     var extensionTurns = ServiceExtensionTurns()
+    /// Starts the views of notifications; `nil` where none are shown.
+    private(set) var cardPrograms: (any CardPrograms)?
+    /// The views that are open, by the keys of their notifications.
+    var cards: [String: Task<Void, Never>] = [:]
     /// The numbers of notifications that have ended or were replaced, for what still works for them.
     var superseded = Arrivals<UInt64>()
     private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
@@ -106,6 +110,9 @@ package actor NotificationReceiver: Service {
 
     /// Sets the extensions that change notifications of other systems before they are shown.
     package func setExtensions(_ programs: any ServiceExtensionPrograms) { self.extensionPrograms = programs }
+
+    /// Sets what shows the custom views of notifications.
+    package func setCards(_ programs: any CardPrograms) { self.cardPrograms = programs }
 
     /// What the host of this system offers and publishes.
     package nonisolated var feature: HostFeature {
@@ -153,6 +160,7 @@ package actor NotificationReceiver: Service {
         self.alarm?.cancel()
         self.stateWatch.stop()
         await self.extensionPrograms?.stop()
+        await self.cardPrograms?.stop()
     }
 
     /// Learns from now on what ends on other systems, and which of them are available.

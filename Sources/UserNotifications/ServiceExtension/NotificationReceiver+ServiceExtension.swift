@@ -118,7 +118,7 @@ extension NotificationReceiver {
             return report(.unwanted)
         }
         let application = entry.notification.application(of: entry.sender)
-        let starting = self.clock.task { () -> Result<(any ServiceExtensionProgram)?, NotificationError> in
+        let starting = self.clock.task { () -> Result<(any ExtensionProgram)?, NotificationError> in
             do throws(NotificationError) {
                 return .success(try await programs.start(application))
             } catch {
@@ -131,7 +131,7 @@ extension NotificationReceiver {
             _ = self.clock.task { if let program = try? await starting.value.get() { await program.end() } }
             return
         }
-        let program: any ServiceExtensionProgram
+        let program: any ExtensionProgram
         do throws(NotificationError) {
             guard let started = try started.get() else { return report(.unwanted) }
             program = started
@@ -152,7 +152,7 @@ extension NotificationReceiver {
     }
 
     private func outcome(
-        of program: any ServiceExtensionProgram,
+        of program: any ExtensionProgram,
         _ entry: ReceivedNotifications.Entry,
         until deadline: ContinuousClock.Instant
     ) async -> ExtensionOutcome {
@@ -172,10 +172,11 @@ extension NotificationReceiver {
             guard (try? await clock.sleep(until: deadline - Self.lastChanceTime)) != nil else { return }
             program.send(ServiceExtensionMessage.timeWillExpire)
         }
-        let output = await program.output()
+        var outputs = program.outputs.makeAsyncIterator()
+        let output = await outputs.next(isolation: #isolation)
         lastChance.cancel()
         switch output {
-        case .ended: return .failed("The extension has ended without a response.")
+        case nil: return .failed("The extension has ended without a response.")
         case .tooLong: return .failed("The response of the extension is longer than 1 MiB.")
         case .line(let line):
             do throws(NotificationError) {

@@ -77,9 +77,9 @@ struct HostRunCommand: Subcommand {
             return true
         }
         let directory = try RemoteSystemsAccount(configuration).directory
-        await notifications?.setExtensions(
-            DesktopServiceExtensions(registry, directory: "\(directory)/notification-extensions", logger: logger)
-        )
+        let starter = ExtensionStarter(registry, directory: "\(directory)/notification-extensions", logger: logger)
+        await notifications?.setExtensions(DesktopServiceExtensions(starter))
+        await notifications?.setCards(DesktopCards(starter))
         let bus = RegistryBus(
             host: host,
             system: try RemoteSystemsAccount(configuration).identity().systemID,

@@ -57,13 +57,16 @@ struct NotifyContentOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The application that the payload is for: it updates its content ('content-available'), its extension "
-                + "changes the notification ('mutable-content'), or it gets the number at its icon ('badge'). Defaults "
-                + "to this command.",
+            "The application of the receiving system that it is for: it updates its content ('content-available' of the "
+                + "payload), gets the number at its icon ('badge'), or its extensions change and show the notification. "
+                + "Defaults to this command.",
             valueName: "id"
         )
     )
     var application: String?
+
+    @Option(help: ArgumentHelp("The category, for which the application may have a view.", valueName: "id"))
+    var category: String?
 
     @Option(
         name: .customLong("id"),
@@ -91,11 +94,6 @@ struct NotifyContentOptions: ParsableArguments {
         }
         guard self.payload == nil || (self.title ?? self.subtitle ?? self.body) == nil else {
             throw ValidationError("--payload and --title, --subtitle, --body cannot be combined.")
-        }
-        guard self.application == nil || self.payload != nil else {
-            throw ValidationError(
-                "--application takes a --payload with 'content-available', 'mutable-content' or 'badge'."
-            )
         }
         for text in self.actions { _ = try Self.parts(text, "--action") }
         for text in self.textActions { _ = try Self.parts(text, "--text-action") }
@@ -129,6 +127,7 @@ struct NotifyContentOptions: ParsableArguments {
         content.attachments = try self.attachments.attachments()
         if let sound { content.sound = NotificationSound(name: sound) }
         if let level = self.level.flatMap(NotificationInterruptionLevel.init) { content.interruptionLevel = level }
+        if let category = self.category { content.categoryIdentifier = category }
         var category: NotificationCategory?
         if !self.actions.isEmpty || !self.textActions.isEmpty || reportsDismissal {
             let identifier = content.categoryIdentifier ?? "question"
@@ -157,13 +156,6 @@ struct NotifyContentOptions: ParsableArguments {
         notification.expiration = self.expire.map { .seconds($0) }
         notification.isMutable = isMutable
         notification.isContentAvailable = isContentAvailable
-        guard self.application == nil || isContentAvailable || isMutable || content.badge != nil else {
-            throw NotificationError(
-                .invalidContent,
-                "With --application, the payload must have 'content-available', 'mutable-content' or 'badge'.",
-                field: "aps"
-            )
-        }
         notification.targetApplicationID = self.application
         do throws(NotificationError) {
             try notification.validate()
@@ -189,6 +181,7 @@ struct NotifyContentOptions: ParsableArguments {
         case "content.sound" where self.sound != nil: return "--sound"
         case "applicationName": return "--sender"
         case "targetApplicationID": return "--application"
+        case "content.categoryIdentifier", "category.identifier": return "--category"
         case "content.attachments": return "--attach"
         case "category.actions": return self.textActions.isEmpty ? "--action" : "--action and --text-action"
         default:

@@ -103,6 +103,9 @@ enum Topic: String, CaseIterable, Encodable {
           notificationServiceExtension
                        object, optional: {"exec": ["/usr/libexec/pinger", ...]}, the
                        program that changes notifications before they are shown
+          notificationContentExtensions
+                       array, optional: exec, categories, defaultContentHidden,
+                       initialContentSizeRatio; programs that show notifications
           executables  array of strings, optional: the absolute paths of the programs
                        that are the application. The program of 'start' counts, too;
                        an interpreter never does.

@@ -4,16 +4,16 @@
 internal import FoundationEssentials
 package import Logging
 internal import Synchronization
-package import UserNotifications
+internal import UserNotifications
 
-/// Starts the service extensions that the manifests of applications name.
-package final class DesktopServiceExtensions: ServiceExtensionPrograms {
+/// Starts the programs of extensions, and ends all that run.
+package final class ExtensionStarter: Sendable {
     private struct State {
         /// The programs that run; `nil` when none are started any more.
-        var running: [UUID: ServiceExtensionProcess]? = [:]
+        var running: [UUID: ExtensionProcess]? = [:]
     }
 
-    private let registry: ApplicationRegistry
+    let registry: ApplicationRegistry
     private let directory: String
     private let logger: Logger
     private let state = Mutex(State())
@@ -24,17 +24,15 @@ package final class DesktopServiceExtensions: ServiceExtensionPrograms {
         self.registry = registry
         self.directory = directory
         self.logger = logger
-        ServiceExtensionFiles.remove(directory, logger)
+        ExtensionFiles.remove(directory, logger)
     }
 
-    package func hasExtension(_ application: String) -> Bool {
-        self.registry.serviceExtension(of: application) != nil
-    }
-
-    package func start(
-        _ application: String
-    ) async throws(NotificationError) -> (any ServiceExtensionProgram)? {
-        guard let arguments = self.registry.serviceExtension(of: application) else { return nil }
+    /// Starts a program for an application.
+    func start(
+        _ arguments: [String],
+        of application: String,
+        _ limits: ExtensionLimits
+    ) async throws(NotificationError) -> any ExtensionProgram {
         var logger = self.logger
         logger[metadataKey: "application"] = "\(application)"
         // Its file may lie on a disk that does not respond.
@@ -43,16 +41,21 @@ package final class DesktopServiceExtensions: ServiceExtensionPrograms {
                 if let problem = ProgramFile.problem(with: arguments[0]) {
                     throw NotificationError(.notShown, "\(arguments[0]) cannot be run: \(problem)")
                 }
-                return try ServiceExtensionProcess(
+                return try ExtensionProcess(
                     arguments,
                     environment: registry.programEnvironment,
                     directory: directory,
+                    limits: limits,
                     logger: logger
                 )
             }
         }.get()
         let id = UUID()
-        guard self.state.withLock({ $0.running?.updateValue(process, forKey: id) == nil && $0.running != nil }) else {
+        let isKept = self.state.withLock { state in
+            state.running?[id] = process
+            return state.running != nil
+        }
+        guard isKept else {
             _ = await process.end()
             throw NotificationError(.notShown, "The host daemon ends.")
         }
@@ -60,7 +63,7 @@ package final class DesktopServiceExtensions: ServiceExtensionPrograms {
         return process
     }
 
-    package func stop() async {
+    func stop() async {
         let running = self.state.withLock { $0.running.take() } ?? [:]
         await withDiscardingTaskGroup { group in
             for process in running.values { group.addTask { _ = await process.end() } }

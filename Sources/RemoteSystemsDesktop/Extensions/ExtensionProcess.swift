@@ -8,13 +8,15 @@ internal import Logging
 internal import Synchronization
 internal import UserNotifications
 
-/// The process of a service extension. It reads lines from its standard input, and writes one to its standard output.
-final class ServiceExtensionProcess: ServiceExtensionProgram {
+/// The process of an extension. It reads lines from its standard input, and writes lines to its standard output.
+final class ExtensionProcess: ExtensionProgram {
     /// The time for the process to end when it is asked to.
     private static let grace = Duration.milliseconds(500)
+    /// The maximum number of lines that wait for the process to read them.
+    private static let maxUnread = 64
     /// How often the size of its files is checked.
     private static let sizeInterval = Duration.milliseconds(500)
-    private static let queue = DispatchQueue(label: "remote-systems.service-extensions")
+    private static let queue = DispatchQueue(label: "remote-systems.extensions")
     /// A process that has ended does not read. Started programs get the default action again.
     private static let ignoresBrokenPipes: Void = { signal(SIGPIPE, SIG_IGN) }()
 
@@ -22,6 +24,8 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
         var ending: Task<String, Never>?
         var whenEnded: (@Sendable () -> Void)?
         var isTooLarge = false
+        /// The lines that the process has not read yet.
+        var unread = 0
     }
 
     private let program: StartedProgram
@@ -30,26 +34,29 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
     private let directory: String
     private let scope: String?
     private let input: DispatchIO
-    private let firstLine: ServiceExtensionLine
-    private let errors: ServiceExtensionErrors
+    private let lines: ExtensionLines
+    private let errors: ExtensionErrors
     private let logger: Logger
     private let state = Mutex(State())
 
     /// Starts a program. The call may block.
     ///
-    /// - Parameter directory: where its directory is created.
+    /// - Parameters:
+    ///   - directory: where its directory is created.
+    ///   - limits: what it may use.
     /// - Throws: ``NotificationError`` that says why it does not start.
     init(
         _ arguments: [String],
         environment: [String: String],
         directory parent: String,
+        limits: ExtensionLimits = .service,
         logger: Logger
     ) throws(NotificationError) {
         _ = Self.ignoresBrokenPipes
-        let directory = try ServiceExtensionFiles.make(in: parent)
+        let directory = try ExtensionFiles.make(in: parent)
         self.directory = directory
         self.scope =
-            ServiceExtensionLimits.hasServiceManager(environment)
+            ExtensionLimits.hasServiceManager(environment)
             ? "remote-systems-extension-\(UUID().uuidString.lowercased()).scope" : nil
         var environment = environment
         environment["TMPDIR"] = directory
@@ -59,7 +66,7 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
         do throws(NotificationError) {
             for _ in 1...3 { pipes.append(try Pipe()) }
             var program = DetachedProgram(
-                ServiceExtensionLimits.command(arguments, scope: self.scope),
+                limits.command(arguments, scope: self.scope),
                 environment: environment,
                 directory: directory
             )
@@ -72,25 +79,33 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
             }
         } catch {
             for pipe in pipes { pipe.close() }
-            ServiceExtensionFiles.remove(directory, logger)
+            ExtensionFiles.remove(directory, logger)
             throw error
         }
         close(pipes[0].reading)
         close(pipes[1].writing)
         close(pipes[2].writing)
         self.input = Self.channel(pipes[0].writing)
-        self.firstLine = ServiceExtensionLine(Self.channel(pipes[1].reading), Self.queue)
-        self.errors = ServiceExtensionErrors(Self.channel(pipes[2].reading), Self.queue)
+        self.lines = ExtensionLines(Self.channel(pipes[1].reading), Self.queue)
+        self.errors = ExtensionErrors(Self.channel(pipes[2].reading), Self.queue)
         Task { await self.watchSize() }
     }
 
     func send(_ line: String) {
+        let isRead = self.state.withLock { state in
+            guard state.unread < Self.maxUnread else { return false }
+            state.unread += 1
+            return true
+        }
+        guard isRead else { return }
         let data = unsafe Array("\(line)\n".utf8).withUnsafeBytes { unsafe DispatchData(bytes: $0) }
         // What the process does not read ends with it.
-        self.input.write(offset: 0, data: data, queue: Self.queue) { _, _, _ in }
+        self.input.write(offset: 0, data: data, queue: Self.queue) { [weak self] isDone, _, _ in
+            if isDone { self?.state.withLock { $0.unread -= 1 } }
+        }
     }
 
-    func output() async -> ServiceExtensionOutput { await self.firstLine.output() }
+    var outputs: AsyncStream<ExtensionOutput> { self.lines.outputs }
 
     func end() async -> String {
         await self.state.withLock { state in
@@ -111,14 +126,14 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
         self.input.close(flags: .stop)
         var end = await self.program.terminate(grace: Self.grace)
         if end == nil { end = await self.program.end() }
-        self.firstLine.close()
+        self.lines.close()
         if let scope { await self.kill(scope) }
         let text = self.errors.text
         self.errors.close()
         if !text.isEmpty {
-            self.logger.info("A service extension wrote to its standard error", metadata: ["text": "\(text)"])
+            self.logger.info("An extension wrote to its standard error", metadata: ["text": "\(text)"])
         }
-        await BlockingCalls.run { [directory, logger] in ServiceExtensionFiles.remove(directory, logger) }
+        await BlockingCalls.run { [directory, logger] in ExtensionFiles.remove(directory, logger) }
         let (isTooLarge, whenEnded) = self.state.withLock { ($0.isTooLarge, $0.whenEnded.take()) }
         whenEnded?()
         let clause = "\(end ?? .unknown)"
@@ -126,7 +141,7 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
     }
 
     private func kill(_ scope: String) async {
-        let command = DetachedProgram(ServiceExtensionLimits.killCommand(scope), environment: self.environment)
+        let command = DetachedProgram(ExtensionLimits.killCommand(scope), environment: self.environment)
         let killing = await BlockingCalls.run { try? command.start() }
         _ = await killing?.end()
     }
@@ -134,7 +149,7 @@ final class ServiceExtensionProcess: ServiceExtensionProgram {
     /// Ends the process when its files are too large together.
     private func watchSize() async {
         while self.program.ended == nil {
-            let isTooLarge = await BlockingCalls.run { [directory] in ServiceExtensionFiles.isTooLarge(directory) }
+            let isTooLarge = await BlockingCalls.run { [directory] in ExtensionFiles.isTooLarge(directory) }
             if isTooLarge {
                 self.state.withLock { $0.isTooLarge = true }
                 return self.program.signal(SIGKILL)

@@ -10,7 +10,7 @@ import UserNotifications
 @testable import RemoteSystemsDesktop
 
 /// Processes of service extensions.
-@Suite(.timeLimit(.minutes(5))) struct ServiceExtensionProcessTests {
+@Suite(.timeLimit(.minutes(5))) struct ExtensionProcessTests {
     private static let environment = ["PATH": "/usr/bin:/bin"]
     private static let shell = "/bin/sh"
 
@@ -24,10 +24,10 @@ import UserNotifications
     /// Runs a script as an extension, and expects that it leaves no files.
     private static func with(
         _ script: String,
-        _ body: (ServiceExtensionProcess) async throws -> Void
+        _ body: (ExtensionProcess) async throws -> Void
     ) async throws {
         try await Self.withDirectory { directory in
-            let process = try ServiceExtensionProcess(
+            let process = try ExtensionProcess(
                 [Self.shell, "-c", script],
                 environment: Self.environment,
                 directory: directory,
@@ -44,10 +44,15 @@ import UserNotifications
         }
     }
 
-    private static func line(of process: ServiceExtensionProcess) async throws -> String {
-        let output = await process.output()
+    private static func output(of process: ExtensionProcess) async -> ExtensionOutput? {
+        for await output in process.outputs { return output }
+        return nil
+    }
+
+    private static func line(of process: ExtensionProcess) async throws -> String {
+        let output = await Self.output(of: process)
         guard case .line(let line) = output else {
-            Issue.record("The output is \(output).")
+            Issue.record("The output is \(String(describing: output)).")
             return ""
         }
         return line
@@ -88,21 +93,36 @@ import UserNotifications
         try await Self.with(script) { program in
             // It may not read what is sent to it, either.
             program.send(String(repeating: "x", count: 300_000))
-            #expect(await program.output() == .ended)
+            #expect(await Self.output(of: program) == nil)
             let how = await program.end()
             #expect(how.hasSuffix(end), "\(how)")
         }
     }
 
     @Test func `a line may end with the output, and must not be longer than 1 MiB`() async throws {
-        try await Self.with("printf unfinished") { #expect(await $0.output() == .line("unfinished")) }
-        try await Self.with("echo; echo more") { #expect(await $0.output() == .line("")) }
+        try await Self.with("printf unfinished") { #expect(await Self.output(of: $0) == .line("unfinished")) }
+        try await Self.with("echo one; echo; printf two") { program in
+            var lines: [ExtensionOutput] = []
+            for await output in program.outputs { lines.append(output) }
+            #expect(lines == [.line("one"), .line(""), .line("two")])
+        }
+        // More lines than are read.
+        try await Self.with("seq 1000000; exec sleep 600") { program in
+            _ = try await eventually("the flood is noticed") {
+                for await output in program.outputs {
+                    if output == .tooLong { return true }
+                    try? await Task.sleep(for: .milliseconds(1))
+                }
+                return nil
+            }
+        }
+        try await Self.with("echo; echo more") { #expect(await Self.output(of: $0) == .line("")) }
         try await Self.with("head -c 1048576 /dev/zero | tr '\\0' a") { program in
             let line = try await Self.line(of: program)
             #expect(line.utf8.count == 1 << 20)
         }
         for script in ["head -c 1048577 /dev/zero | tr '\\0' a", "yes | tr -d '\\n'"] {
-            try await Self.with(script) { #expect(await $0.output() == .tooLong) }
+            try await Self.with(script) { #expect(await Self.output(of: $0) == .tooLong) }
         }
     }
 
@@ -113,7 +133,7 @@ import UserNotifications
             exec sleep 600
             """#
         try await Self.with(script) { program in
-            #expect(await program.output() == .ended)
+            #expect(await Self.output(of: program) == nil)
             let end = await program.end()
             #expect(end.hasSuffix("because its files were too large"), "\(end)")
         }
@@ -128,7 +148,7 @@ import UserNotifications
             queue: queue
         ) { _ in }
         channel.setLimit(lowWater: 1)
-        let errors = ServiceExtensionErrors(channel, queue)
+        let errors = ExtensionErrors(channel, queue)
         let text = "one\n\u{1B}[2Jtwo\n" + String(repeating: "x", count: 300_000)
         // All of it is read: the program must not wait.
         try pipe.fileHandleForWriting.write(contentsOf: Data(text.utf8))
@@ -180,24 +200,25 @@ import UserNotifications
             // What an earlier process has left.
             let left = "\(directory)/abcdef"
             try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)
-            let extensions = DesktopServiceExtensions(registry, directory: directory, logger: Logger(label: "t"))
+            let starter = ExtensionStarter(registry, directory: directory, logger: Logger(label: "t"))
+            let extensions = DesktopServiceExtensions(starter)
             #expect(!FileManager.default.fileExists(atPath: left))
             #expect(!extensions.hasExtension("com.example.none"))
             #expect(try await extensions.start("com.example.none") == nil)
             // The limits are set by another program.
-            let program = try ServiceExtensionProcess(
+            let program = try ExtensionProcess(
                 ["/nowhere/extension"],
                 environment: Self.environment,
                 directory: directory,
                 logger: Logger(label: "t")
             )
-            #expect(await program.output() == .ended)
+            #expect(await Self.output(of: program) == nil)
             #expect(await program.end() == "it ended with exit status 127")
         }
     }
 
     @Test func `with a service manager the program runs in a scope with limited memory and processes (X-51)`() {
-        let command = ServiceExtensionLimits.command(["/opt/x", "--flag"], scope: "s.scope")
+        let command = ExtensionLimits.service.command(["/opt/x", "--flag"], scope: "s.scope")
         #expect(command.first == "/usr/bin/systemd-run" && command.suffix(2) == ["/opt/x", "--flag"])
         for property in ["MemoryMax=268435456", "MemorySwapMax=0", "TasksMax=64", "RuntimeMaxSec=40", "TimeoutStopSec=1"] {
             #expect(command.contains("--property=\(property)"))
@@ -205,7 +226,7 @@ import UserNotifications
         #expect(command.contains("--scope") && command.contains("--unit=s.scope"))
         // Everywhere.
         #expect(command.contains("--data=536870912"))
-        let bare = ServiceExtensionLimits.command(["/opt/x"], scope: nil)
+        let bare = ExtensionLimits.service.command(["/opt/x"], scope: nil)
         #expect(bare.prefix(3) == ["timeout", "--kill-after=1", "40"] && bare.contains("--data=536870912"))
     }
 }

@@ -6,8 +6,8 @@ internal import Glibc
 internal import Logging
 internal import UserNotifications
 
-/// The directory of one service extension. Its calls may block.
-enum ServiceExtensionFiles {
+/// The directory of one extension. Its calls may block.
+enum ExtensionFiles {
     /// Creates a directory that only this user can read.
     ///
     /// - Parameter parent: where it is created. Created if it does not exist.
@@ -35,7 +35,7 @@ enum ServiceExtensionFiles {
             }
         }
         logger.warning(
-            "Files of a service extension were not removed",
+            "Files of an extension were not removed",
             metadata: ["directory": "\(directory)", "reason": "\(reason)"]
         )
     }
@@ -52,7 +52,7 @@ enum ServiceExtensionFiles {
 
     /// Whether the files in a directory use more disk space than they may, or are more than can be counted soon.
     static func isTooLarge(_ directory: String) -> Bool {
-        var rest = ServiceExtensionLimits.maxDirectoryBytes
+        var rest = ExtensionLimits.maxDirectoryBytes
         var count = 0
         var directories = [directory]
         while let directory = directories.popLast() {

@@ -3,20 +3,26 @@
 
 internal import Glibc
 
-/// What a service extension may use.
-enum ServiceExtensionLimits {
+/// What an extension may use.
+struct ExtensionLimits {
+    /// The time after which it is ended, also if this process has died.
+    var time: Duration
+    /// The processor time of each of its processes.
+    var processorTime: Duration
+
+    static let service = ExtensionLimits(time: .seconds(40), processorTime: .seconds(30))
+    /// The view of a notification is open for as long as the user looks at it.
+    static let card = ExtensionLimits(time: .seconds(3600), processorTime: .seconds(300))
+
     /// The memory of all its processes, in bytes, where a service manager runs.
     private static let maxMemory = 256 << 20
     private static let maxTasks = 64
     /// The memory that each of its processes may allocate, in bytes.
     private static let maxData = 512 << 20
-    private static let maxProcessorSeconds = 30
     /// The largest attachment, and some more.
     private static let maxFileBytes = 64 << 20
     /// The size of all its files together, in bytes.
     static let maxDirectoryBytes: Int64 = 256 << 20
-    /// The time after which it is ended, also if this process has died.
-    private static let maxSeconds = 40
 
     private static let systemdRun = "/usr/bin/systemd-run"
 
@@ -29,18 +35,19 @@ enum ServiceExtensionLimits {
     /// The command that runs a program within the limits.
     ///
     /// - Parameter scope: the name of the scope; `nil` without a service manager.
-    static func command(_ program: [String], scope: String?) -> [String] {
+    func command(_ program: [String], scope: String?) -> [String] {
+        let (maxSeconds, processorSeconds) = (self.time.components.seconds, self.processorTime.components.seconds)
         let limits = [
-            "prlimit", "--data=\(Self.maxData)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxFileBytes)",
+            "prlimit", "--data=\(Self.maxData)", "--cpu=\(processorSeconds)", "--fsize=\(Self.maxFileBytes)",
             "--core=0", "--",
         ]
         guard let scope else {
             // It may outlive this process.
-            return ["timeout", "--kill-after=1", "\(Self.maxSeconds)"] + limits + program
+            return ["timeout", "--kill-after=1", "\(maxSeconds)"] + limits + program
         }
         let properties = [
             "MemoryMax=\(Self.maxMemory)", "MemorySwapMax=0", "TasksMax=\(Self.maxTasks)",
-            "RuntimeMaxSec=\(Self.maxSeconds)", "TimeoutStopSec=1",
+            "RuntimeMaxSec=\(maxSeconds)", "TimeoutStopSec=1",
         ]
         return [Self.systemdRun, "--user", "--scope", "--quiet", "--collect", "--unit=\(scope)"]
             + properties.map { "--property=\($0)" } + ["--"] + limits + program

@@ -1,0 +1,211 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import Logging
+internal import RemoteSystems
+internal import UserNotificationsUI
+internal import ValueSets
+
+/// Notifications whose custom views the user opens.
+extension NotificationReceiver {
+    /// The maximum number of views that are open at a time.
+    private static let maxCards = 4
+    /// The time for an extension to handle an action.
+    static let cardResponseTime = Duration.seconds(30)
+    /// The time for both programs to start.
+    private static let cardStartTime = Duration.seconds(10)
+
+    /// Whether a notification has a view that can be shown now.
+    func hasCard(_ entry: ReceivedNotifications.Entry) -> Bool {
+        // A link permits its systems to show something to the user, not to start programs.
+        guard let cardPrograms, entry.sender.linkedAccountID == nil,
+            let category = entry.notification.request.content.categoryIdentifier
+        else { return false }
+        return cardPrograms.hasCard(entry.notification.application(of: entry.sender), category)
+    }
+
+    /// Opens the view of a notification. It stays in the list meanwhile.
+    ///
+    /// - Returns: whether it is opened, or open already. Otherwise it is shown again.
+    @discardableResult
+    func openCard(_ key: String) -> Bool {
+        guard let entry = self.received[key], let cardPrograms else { return false }
+        guard self.cards[key] == nil else { return true }
+        let isPossible = self.hasCard(entry) && self.cards.count < Self.maxCards
+        self.cards[key] = self.clock.task {
+            guard isPossible else {
+                let reason = "It has no extension any more, or \(Self.maxCards) views are open."
+                return await self.cardFailed(entry, reason)
+            }
+            await self.run(cardPrograms, entry)
+        }
+        return isPossible
+    }
+
+    private func run(_ programs: any CardPrograms, _ entry: ReceivedNotifications.Entry) async {
+        let application = entry.notification.application(of: entry.sender)
+        let category = entry.notification.request.content.categoryIdentifier ?? ""
+        let starting = self.clock.task { () -> Result<OpenedCard, NotificationError> in
+            do throws(NotificationError) {
+                return .success(try await programs.open(application, category))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let opened: OpenedCard
+        switch await self.clock.first(within: Self.cardStartTime, { await starting.value }) {
+        case .success(let card)?: opened = card
+        case .failure(let error)?: return await self.cardFailed(entry, error.message)
+        case nil:
+            _ = self.clock.task { if let card = try? await starting.value.get() { await card.end() } }
+            return await self.cardFailed(entry, "Its programs did not start in time.")
+        }
+        let isFailure = await self.converse(opened, entry)
+        await opened.end()
+        self.cards[entry.key] = nil
+        if isFailure { await self.cardFailed(entry, "The extension has shown nothing.") }
+    }
+
+    /// Nothing is shown, and the click has closed the notification: it is shown again.
+    private func cardFailed(_ entry: ReceivedNotifications.Entry, _ reason: String) async {
+        self.cards[entry.key] = nil
+        self.logCard(entry, reason)
+        if self.isCurrent(entry) { _ = await self.show(entry, isSilenced: true) }
+    }
+
+    private func logCard(_ entry: ReceivedNotifications.Entry, _ reason: String) {
+        self.logger.warning(
+            "The view of a notification has failed",
+            metadata: ["application": "\(entry.notification.application(of: entry.sender))", "reason": "\(reason)"]
+        )
+    }
+
+    /// - Returns: whether nothing was shown.
+    private func converse(_ card: OpenedCard, _ entry: ReceivedNotifications.Entry) async -> Bool {
+        let (events, feed) = AsyncStream.makeStream(of: CardConversation.Event.self)
+        let (observation, ends) = self.superseded.begin()
+        var tasks = [
+            self.clock.task { await Self.forwardReplies(of: card.extension, to: feed) },
+            self.clock.task { await Self.forwardEvents(of: card.window, to: feed) },
+            self.clock.task { for await number in ends where number == entry.number { feed.yield(.notificationEnded) } },
+        ]
+        defer {
+            self.superseded.end(observation)
+            for task in tasks { task.cancel() }
+        }
+        do throws(NotificationError) {
+            card.window.send(try ValueSet.line(CardWindowCommand.open(self.windowContent(card, entry)).valueSet))
+            card.extension.send(try ContentExtensionRequest.line(entry))
+        } catch {
+            self.logCard(entry, "\(error)")
+            return true
+        }
+        if !self.isCurrent(entry) { feed.yield(.notificationEnded) }
+        var conversation = CardConversation()
+        var deadline: Task<Void, Never>?
+        for await event in events {
+            for action in conversation.receive(event) {
+                switch action {
+                case .show(let command): if let line = try? ValueSet.line(command.valueSet) { card.window.send(line) }
+                case .ask(let request): if let line = try? request.line { card.extension.send(line) }
+                case .awaitsResponse(let awaits):
+                    deadline?.cancel()
+                    guard awaits else { break }
+                    let end = self.clock.now + Self.cardResponseTime
+                    let task = self.clock.task { [clock] in
+                        if (try? await clock.sleep(until: end)) != nil { feed.yield(.responseIsLate) }
+                    }
+                    tasks.append(task)
+                    deadline = task
+                case .respond(let action, let text): await self.respondFromCard(entry, action, text)
+                case .dismiss: await self.respondFromCard(entry, .dismiss, nil)
+                case .report(let text): self.logCard(entry, text)
+                case .finish(let isFailure): return isFailure
+                }
+            }
+        }
+        return false
+    }
+
+    private func respondFromCard(
+        _ entry: ReceivedNotifications.Entry,
+        _ action: NotificationActionIdentifier,
+        _ text: String?
+    ) async {
+        guard self.isCurrent(entry) else { return }
+        do throws(NotificationError) {
+            if action == .dismiss {
+                await self.close(entry)
+                return await self.dismissed(entry.key)
+            }
+            try await self.respond(entry.key, action, text: text)
+        } catch {
+            self.logCard(entry, "\(error)")
+            _ = await self.show(entry, isSilenced: true)
+        }
+    }
+
+    private func windowContent(_ card: OpenedCard, _ entry: ReceivedNotifications.Entry) -> CardWindowContent {
+        let (content, presented) = (entry.notification.request.content, entry.presented)
+        var images: [String: String] = [:]
+        for attachment in content.attachments where attachment.type.kind == .image {
+            images[attachment.identifier] = attachment.url?.path(percentEncoded: false)
+        }
+        let system = presented.systemName.map { " · \($0)" } ?? ""
+        return CardWindowContent(
+            title: content.title,
+            subtitle: content.subtitle,
+            body: content.body,
+            hidesTexts: card.hidesDefaultContent,
+            sender: presented.applicationName + system,
+            initialRatio: card.initialRatio,
+            actions: (entry.notification.category?.actions ?? []).map(CardWindowAction.init),
+            images: images
+        )
+    }
+
+    private static func forwardReplies(
+        of program: any ExtensionProgram,
+        to feed: AsyncStream<CardConversation.Event>.Continuation
+    ) async {
+        var reason = "It has closed its output."
+        loop: for await output in program.outputs {
+            switch output {
+            case .line(let line):
+                do throws(NotificationError) {
+                    for reply in try ContentExtensionReply.read(line) { feed.yield(.reply(reply)) }
+                } catch {
+                    reason = "A line cannot be used. \(error)"
+                    break loop
+                }
+            case .tooLong:
+                reason = "A line is longer than 1 MiB, or too many lines came at once."
+                break loop
+            }
+        }
+        feed.yield(.extensionEnded(reason))
+    }
+
+    private static func forwardEvents(
+        of window: any ExtensionProgram,
+        to feed: AsyncStream<CardConversation.Event>.Continuation
+    ) async {
+        for await output in window.outputs {
+            guard case .line(let line) = output, let set = try? ValueSet(json: line),
+                let event = try? CardWindowEvent(set)
+            else { break }
+            feed.yield(.window(event))
+        }
+        feed.yield(.windowEnded)
+    }
+}
+
+extension OpenedCard {
+    /// Ends both programs.
+    fileprivate func end() async {
+        async let ending = self.extension.end()
+        _ = await self.window.end()
+        _ = await ending
+    }
+}

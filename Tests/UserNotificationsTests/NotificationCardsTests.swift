@@ -1,0 +1,292 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+import UserNotificationsUI
+import ValueSets
+
+@testable import UserNotifications
+
+/// Custom views of notifications, with the programs in this process.
+@Suite struct NotificationCardsTests {
+    private final class Cards: CardPrograms {
+        private let opened = Mutex<[OpenedCard]>([])
+        private let error = Mutex<NotificationError?>(nil)
+
+        func fail(_ error: NotificationError) { self.error.withLock { $0 = error } }
+        var count: Int { self.opened.withLock { $0.count } }
+        var window: StagedExtensionProgram? { self.opened.withLock { $0.last?.window as? StagedExtensionProgram } }
+        var program: StagedExtensionProgram? { self.opened.withLock { $0.last?.extension as? StagedExtensionProgram } }
+
+        func hasCard(_ application: String, _ category: String) -> Bool {
+            application == "calendar" && category == "c"
+        }
+
+        func open(_ application: String, _ category: String) async throws(NotificationError) -> OpenedCard {
+            if let error = self.error.withLock({ $0 }) { throw error }
+            let card = OpenedCard(
+                extension: StagedExtensionProgram(),
+                window: StagedExtensionProgram(),
+                hidesDefaultContent: true,
+                initialRatio: 1
+            )
+            self.opened.withLock { $0.append(card) }
+            return card
+        }
+
+        func stop() async {}
+
+        /// The commands that the window has received.
+        var commands: [CardWindowCommand] {
+            (self.window?.requests ?? []).compactMap { line in
+                (try? ValueSet(json: line)).flatMap { try? CardWindowCommand($0) }
+            }
+        }
+        /// What the extension has received.
+        var requests: [ContentExtensionRequest] {
+            (self.program?.requests ?? []).compactMap { try? ContentExtensionRequest($0) }
+        }
+        func user(_ event: CardWindowEvent) throws { self.window?.respond(try event.valueSet.json()) }
+        func reply(_ reply: ContentExtensionReply) throws { self.program?.respond(try reply.line) }
+    }
+
+    private static let card = NotificationCard(elements: [.text("Who comes?"), .slider("guests", value: 0.5)])
+
+    /// Delivers an invitation whose view the user opens.
+    private static func with(
+        _ body: (ReceivingSystem, Cards, RemoteNotificationConnection) async throws -> Void
+    ) async throws {
+        try await ReceivingSystem.with { receiving in
+            let cards = Cards()
+            await receiving.receiver.setCards(cards)
+            let connection = try await receiving.connect()
+            var notification = ReceivingSystem.question("q")
+            notification.targetApplicationID = "calendar"
+            #expect(try await connection.deliver(notification).status == .shown)
+            let shown = try #require(receiving.screen.shown.first)
+            // The button comes before those of the sender.
+            #expect(shown.category?.actions.map(\.identifier.rawValue) == ["remote-systems.open-card", "yes", "comment"])
+            receiving.screen.choose(.openCard, on: shown.identifier)
+            try await body(receiving, cards, connection)
+            await connection.close()
+        }
+    }
+
+    @Test func `the button of a notification opens its view, with what was sent (N-13, N-27, N-33, N-37, N-40)`()
+        async throws
+    {
+        try await Self.with { receiving, cards, _ in
+            try await receiving.stage.eventually("it is opened") { cards.commands.count == 1 && cards.requests.count == 1 }
+            guard case .open(let content)? = cards.commands.first,
+                case .notification(let notification)? = cards.requests.first
+            else { return #expect(Bool(false)) }
+            #expect(content.title == "Deploy?" && content.hidesTexts && content.initialRatio == 1)
+            #expect(content.actions.map(\.identifier) == ["yes", "comment"] && content.sender.contains(" · "))
+            #expect(notification.request.identifier == "q" && notification.request.content.title == "Deploy?")
+            #expect(notification.category?.actions.count == 2)
+            try cards.reply(.card(Self.card))
+            try await receiving.stage.eventually("it is shown") { cards.commands.last == .card(Self.card) }
+            // It waits for the user in the list, and the view is opened once.
+            #expect(await receiving.receiver.list().count == 1)
+            #expect(await receiving.receiver.openCard(try #require(receiving.screen.shown.first).identifier))
+            #expect(cards.count == 1)
+        }
+    }
+
+    @Test func `the server's close report after the click does not dismiss the notification (N-43, N-45)`()
+        async throws
+    {
+        try await Self.with { receiving, cards, connection in
+            try await receiving.stage.eventually("it is opened") { cards.commands.count == 1 }
+            let key = try #require(receiving.screen.history.first).identifier
+            await receiving.receiver.received(.closed(identifier: key, reason: .dismissed))
+            #expect(await receiving.receiver.list().count == 1)
+            try cards.user(.closed)
+            try await receiving.stage.eventually("it is closed") { cards.window?.hasEnded == true }
+            #expect(cards.program?.hasEnded == true)
+            #expect(await receiving.receiver.list().count == 1)
+        }
+    }
+
+    @Test func `an action goes through the extension to the sender (N-30, N-47, N-49)`() async throws {
+        try await Self.with { receiving, cards, connection in
+            try await receiving.stage.eventually("it is opened") { cards.requests.count == 1 }
+            try cards.reply(.card(Self.card))
+            try cards.user(.changed("guests", values: ["guests": 0.7]))
+            try cards.user(.action("yes", text: nil, values: ["guests": 0.7]))
+            let response = NotificationCardResponse(actionIdentifier: "yes", values: ["guests": 0.7])
+            try await receiving.stage.eventually("the extension has it") { cards.requests.last == .response(response) }
+            #expect(cards.requests[1] == .change(NotificationCardChange(identifier: "guests", values: ["guests": 0.7])))
+            #expect(cards.commands.last == .busy(true))
+            // It shows the effect first.
+            let thanks = NotificationCard(elements: [.text("Thanks")])
+            try cards.reply(.card(thanks))
+            try await receiving.stage.eventually("the effect") { cards.commands.last == .card(thanks) }
+            #expect(await receiving.receiver.list().count == 1)
+            try cards.reply(.option(.dismissAndForwardAction))
+            var responses = connection.responses.makeAsyncIterator()
+            let received = await responses.next()
+            #expect(received?.requestIdentifier == "q" && received?.actionIdentifier == "yes")
+            #expect(await receiving.receiver.list().isEmpty)
+            try await receiving.stage.eventually("it is closed") { cards.window?.hasEnded == true }
+        }
+    }
+
+    @Test func `an action that is late is forwarded after 30 s (N-48, N-50)`() async throws {
+        try await Self.with { receiving, cards, connection in
+            try await receiving.stage.eventually("it is opened") { cards.requests.count == 1 }
+            try cards.reply(.card(Self.card))
+            try cards.user(.action("yes", text: nil, values: [:]))
+            try await receiving.stage.eventually("the extension has it") { cards.requests.count == 2 }
+            try await receiving.stage.advance(by: .milliseconds(29_900))
+            #expect(await receiving.receiver.list().count == 1)
+            try await receiving.stage.advance(by: .milliseconds(200))
+            var responses = connection.responses.makeAsyncIterator()
+            #expect(await responses.next()?.actionIdentifier == "yes")
+        }
+    }
+
+    @Test func `a notification that ends elsewhere closes its view`() async throws {
+        try await Self.with { receiving, cards, connection in
+            try await receiving.stage.eventually("it is opened") { cards.commands.count == 1 }
+            #expect(try await connection.withdraw(["q"]) == 1)
+            try await receiving.stage.eventually("it is closed") {
+                cards.window?.hasEnded == true && cards.program?.hasEnded == true
+            }
+        }
+    }
+
+    @Test func `an extension that crashes at once leaves the texts and the actions, on the screen again`()
+        async throws
+    {
+        try await Self.with { receiving, cards, _ in
+            try await receiving.stage.eventually("it is opened") { cards.program != nil }
+            cards.program?.crash()
+            try await receiving.stage.eventually("it is shown again") { receiving.screen.history.count == 2 }
+            #expect(cards.window?.hasEnded == true)
+            // A line that cannot be used, too; and one that does not start.
+            let key = try #require(receiving.screen.shown.first).identifier
+            receiving.screen.choose(.openCard, on: key)
+            try await receiving.stage.eventually("it is opened again") { cards.count == 2 }
+            cards.program?.respond(#"{"Card":{"Elements":[{"Type":"Video"}]}}"#)
+            try await receiving.stage.eventually("it is shown again") { receiving.screen.history.count == 3 }
+            cards.fail(NotificationError(.notShown, "There is no display."))
+            receiving.screen.choose(.openCard, on: key)
+            try await receiving.stage.eventually("it is shown again") { receiving.screen.history.count == 4 }
+            #expect(await receiving.receiver.list().count == 1)
+            #expect(receiving.screen.history.map(\.isSilenced) == [false, true, true, true])
+        }
+    }
+
+    @Test func `only a category of an installed application has a view, and not one of a linked account (N-35)`()
+        async throws
+    {
+        try await ReceivingSystem.with { receiving in
+            let cards = Cards()
+            await receiving.receiver.setCards(cards)
+            let connection = try await receiving.connect()
+            // The application that sends has none.
+            _ = try await connection.deliver(ReceivingSystem.question("q"))
+            #expect(receiving.screen.shown.first?.category?.actions.map(\.identifier.rawValue) == ["yes", "comment"])
+            var received = ReceivedNotifications(receiving.stage.clock.now)
+            var notification = ReceivingSystem.question("1")
+            notification.targetApplicationID = "calendar"
+            for (account, hasCard) in [("l" as String?, false), (nil, true)] {
+                let sender = NotificationSender(systemID: "s", application: "a", linkedAccountID: account)
+                let entry = try received.add(notification, from: sender, name: nil, receiving.stage.clock.now)
+                #expect(await receiving.receiver.hasCard(entry) == hasCard)
+            }
+            #expect(await !receiving.receiver.openCard("unknown"))
+            await connection.close()
+        }
+    }
+
+    // MARK: The process of the extension
+
+    private actor Invitations: NotificationContentExtension {
+        private var isPrepared = false
+        private var guests = 0.0
+
+        init() {}
+
+        func prepare() async throws { self.isPrepared = true }
+
+        func didReceive(
+            _ notification: DeliveredNotification,
+            _ context: NotificationCardContext
+        ) async throws -> NotificationCard {
+            NotificationCard(elements: [.text("\(notification.request.content.title) \(self.isPrepared)")])
+        }
+
+        func didReceive(
+            _ response: NotificationCardResponse,
+            _ context: NotificationCardContext
+        ) async throws -> ContentExtensionResponseOption {
+            guard response.actionIdentifier != "fail" else { throw CancellationError() }
+            try context.update(NotificationCard(elements: [.text("\(self.guests) \(response.userText ?? "")")]))
+            return .dismiss
+        }
+
+        func didChange(_ change: NotificationCardChange, _ context: NotificationCardContext) async throws {
+            guard let guests = change.values["guests"]?.double else { throw CancellationError() }
+            self.guests = guests
+        }
+    }
+
+    @Test func `the program prepares itself, serves one view, and forwards what it cannot handle (N-34, N-48)`()
+        async throws
+    {
+        let notification = DeliveredNotification(
+            request: NotificationRequest(identifier: "q", content: NotificationContent(title: "Party")),
+            date: Date(timeIntervalSince1970: 1)
+        )
+        let requests: [ContentExtensionRequest] = [
+            .notification(notification),
+            .change(NotificationCardChange(identifier: "guests", values: ["guests": 3.0])),
+            .change(NotificationCardChange(identifier: "other")),
+            .response(NotificationCardResponse(actionIdentifier: "fail")),
+            .response(NotificationCardResponse(actionIdentifier: "comment", userText: "ok")),
+        ]
+        for request in requests { #expect(try ContentExtensionRequest(request.line) == request) }
+        let (lines, feed) = AsyncStream.makeStream(of: String.self)
+        for request in requests { feed.yield(try request.line) }
+        feed.finish()
+        let written = Mutex<[String]>([])
+        let logged = Mutex(0)
+        try await ContentExtensionMain.serve(Invitations(), lines) { line in
+            written.withLock { $0.append(line) }
+        } log: { _ in
+            logged.withLock { $0 += 1 }
+        }
+        let replies = try written.withLock { $0 }.flatMap { try ContentExtensionReply.read($0) }
+        #expect(
+            replies == [
+                .card(NotificationCard(elements: [.text("Party true")])), .option(.dismissAndForwardAction),
+                .card(NotificationCard(elements: [.text("3.0 ok")])), .option(.dismiss),
+            ]
+        )
+        #expect(logged.withLock { $0 } == 2)
+    }
+
+    @Test(arguments: [
+        "no JSON", "{}", #"{"Card":7}"#, #"{"Option":"Stay"}"#, #"{"Actions":[{"Id":"a"}]}"#, #"{"Card":{}}"#,
+    ])
+    func `a reply that cannot be used is an error`(line: String) {
+        #expect(throws: NotificationError.self) { try ContentExtensionReply.read(line) }
+    }
+
+    @Test func `a reply may have several parts, as a script writes them (N-36)`() throws {
+        let line = #"{"Card":{"Elements":[]},"Actions":[{"Id":"a","Title":"A"}],"Option":"DoNotDismiss"}"#
+        #expect(
+            try ContentExtensionReply.read(line) == [
+                .card(NotificationCard(elements: [])), .actions([NotificationAction(identifier: "a", title: "A")]),
+                .option(.doNotDismiss),
+            ]
+        )
+        #expect(try ContentExtensionReply.read(#"{"PerformDefaultAction":true}"#) == [.performDefaultAction])
+    }
+}

@@ -1,0 +1,36 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+@testable import UserNotifications
+
+/// An extension in this process.
+final class StagedExtensionProgram: ExtensionProgram {
+    private let received = Mutex<[String]>([])
+    private let ends = Mutex(0)
+    private let lines: AsyncStream<ExtensionOutput>
+    private let responses: AsyncStream<ExtensionOutput>.Continuation
+    /// Waits until it may end.
+    private let hangs: Bool
+
+    init(hangs: Bool = false) {
+        (self.lines, self.responses) = AsyncStream.makeStream()
+        self.hangs = hangs
+    }
+
+    var requests: [String] { self.received.withLock { $0 } }
+    var hasEnded: Bool { self.ends.withLock { $0 > 0 } }
+    func send(_ line: String) { self.received.withLock { $0.append(line) } }
+    func respond(_ line: String) { self.responses.yield(.line(line)) }
+    func crash() { self.responses.finish() }
+
+    var outputs: AsyncStream<ExtensionOutput> { self.lines }
+
+    func end() async -> String {
+        self.ends.withLock { $0 += 1 }
+        self.responses.finish()
+        if self.hangs { try? await Task.sleep(for: .seconds(3600)) }
+        return "it ended with exit status 3"
+    }
+}
