@@ -32,6 +32,7 @@ typedef void *widget;
     F(void, gtk_label_set_wrap, (widget, gboolean))                                                                    \
     F(void, gtk_label_set_wrap_mode, (widget, int))                                                                    \
     F(void, gtk_label_set_xalign, (widget, float))                                                                     \
+    F(void, gtk_label_set_max_width_chars, (widget, int))                                                              \
     F(widget, gtk_picture_new_for_filename, (const char *))                                                            \
     F(void, gtk_picture_set_alternative_text, (widget, const char *))                                                  \
     F(void, gtk_picture_set_can_shrink, (widget, gboolean))                                                            \
@@ -61,6 +62,7 @@ typedef void *widget;
     F(void, gtk_widget_set_sensitive, (widget, gboolean))                                                              \
     F(void, gtk_widget_set_visible, (widget, gboolean))                                                                \
     F(void, gtk_widget_set_hexpand, (widget, gboolean))                                                                \
+    F(void, gtk_widget_set_vexpand, (widget, gboolean))                                                                \
     F(void, gtk_widget_set_halign, (widget, int))                                                                      \
     F(void, gtk_widget_set_valign, (widget, int))                                                                      \
     F(void, gtk_widget_set_size_request, (widget, int, int))                                                           \
@@ -70,6 +72,7 @@ typedef void *widget;
     F(void, gtk_widget_set_margin_bottom, (widget, int))                                                               \
     F(void, gtk_widget_add_css_class, (widget, const char *))                                                          \
     F(gboolean, gtk_widget_grab_focus, (widget))                                                                       \
+    F(void, gtk_widget_measure, (widget, int, int, int *, int *, int *, int *))                                        \
     F(void, gtk_widget_add_controller, (widget, void *))                                                               \
     F(void *, gtk_event_controller_key_new, (void))                                                                    \
     F(void *, gtk_css_provider_new, (void))                                                                            \
@@ -214,7 +217,11 @@ rs_gtk_widget *rs_gtk_window_new(int width, rs_gtk_handler closed, void *context
 
 void rs_gtk_window_set_title(rs_gtk_widget *window, const char *title) { gtk_window_set_title(window, title); }
 void rs_gtk_window_set_child(rs_gtk_widget *window, rs_gtk_widget *child) { gtk_window_set_child(window, child); }
-void rs_gtk_window_fit(rs_gtk_widget *window, int width) { gtk_window_set_default_size(window, width, -1); }
+void rs_gtk_window_fit(rs_gtk_widget *window, int width) {
+    int minimum = 0, natural = 0;
+    gtk_widget_measure(window, VERTICAL, width, &minimum, &natural, NULL, NULL);
+    gtk_window_set_default_size(window, width, natural);
+}
 void rs_gtk_window_present(rs_gtk_widget *window) { gtk_window_present(window); }
 
 // MARK: Containers
@@ -247,6 +254,8 @@ rs_gtk_widget *rs_gtk_label_new(const char *text) {
     gtk_label_set_wrap(label, 1);
     gtk_label_set_wrap_mode(label, WRAP_WORD_CHARACTER);
     gtk_label_set_xalign(label, 0);
+    // Its natural height is that of wrapped lines, about as wide as the window.
+    gtk_label_set_max_width_chars(label, 48);
     return label;
 }
 void rs_gtk_label_set_text(rs_gtk_widget *label, const char *text) { gtk_label_set_text(label, text); }
@@ -320,7 +329,13 @@ void rs_gtk_entry_set_text(rs_gtk_widget *entry, const char *text) { gtk_editabl
 
 void rs_gtk_set_sensitive(rs_gtk_widget *widget, bool is_sensitive) { gtk_widget_set_sensitive(widget, is_sensitive); }
 void rs_gtk_set_visible(rs_gtk_widget *widget, bool is_visible) { gtk_widget_set_visible(widget, is_visible); }
-void rs_gtk_set_expand(rs_gtk_widget *widget) { gtk_widget_set_hexpand(widget, 1); }
+void rs_gtk_expand(rs_gtk_widget *widget, bool is_vertical) {
+    if (is_vertical) {
+        gtk_widget_set_vexpand(widget, 1);
+    } else {
+        gtk_widget_set_hexpand(widget, 1);
+    }
+}
 void rs_gtk_set_width(rs_gtk_widget *widget, int width) { gtk_widget_set_size_request(widget, width, -1); }
 void rs_gtk_set_margin(rs_gtk_widget *widget, int margin) {
     gtk_widget_set_margin_start(widget, margin);

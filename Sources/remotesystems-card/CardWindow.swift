@@ -42,6 +42,7 @@ final class CardWindow {
             exit(0)
         }
         self.scroller = Widget.scroller(self.card)
+        self.scroller.expand(isVertical: true)
         let content = Widget.box(isVertical: true, spacing: 12)
         content.setMargin(12)
         for widget in [self.scroller, self.texts, self.actionBar.widget, self.sender] { content.append(widget) }

@@ -102,7 +102,7 @@ struct Widget {
 
     func setSensitive(_ isSensitive: Bool) { unsafe rs_gtk_set_sensitive(self.pointer, isSensitive) }
     func setVisible(_ isVisible: Bool) { unsafe rs_gtk_set_visible(self.pointer, isVisible) }
-    func expand() { unsafe rs_gtk_set_expand(self.pointer) }
+    func expand(isVertical: Bool = false) { unsafe rs_gtk_expand(self.pointer, isVertical) }
     func setWidth(_ width: Int) { unsafe rs_gtk_set_width(self.pointer, CInt(width)) }
     func setMargin(_ margin: Int) { unsafe rs_gtk_set_margin(self.pointer, CInt(margin)) }
     func addClass(_ name: String) { unsafe rs_gtk_add_class(self.pointer, name) }

@@ -24,17 +24,17 @@ extension DesktopTests {
                 #expect(try shown.desktop.pixels(Desktop.magenta) == 0)
                 try shown.send(.card(Self.card))
                 try await shown.eventually("the image") { try shown.desktop.pixels(Desktop.magenta) >= 100 * 100 }
-                // The first action moves the focus to the field, and the second is reported with what was typed.
+                // The first action moves the focus to the field. Enter in a field is a change of the card.
                 try await shown.click(.accept)
                 try await shown.press("type", "Ada")
-                try await shown.click(.accept)
-                let values: ValueSet = ["parking": false, "name": "Ada"]
-                try await shown.eventually("the action") {
-                    shown.events == [.action("accept", text: nil, values: values)]
-                }
-                // Enter in a field is a change of the card.
                 try await shown.press("key", "Return")
-                try await shown.eventually("the change") { shown.events.last == .changed("name", values: values) }
+                let values: ValueSet = ["parking": false, "name": "Ada"]
+                try await shown.eventually("the change") { shown.events == [.changed("name", values: values)] }
+                // The second time, the action is reported with what was typed.
+                try await shown.click(.accept)
+                try await shown.eventually("the action") {
+                    shown.events.last == .action("accept", text: nil, values: values)
+                }
                 // The window is closed with Escape.
                 try await shown.press("key", "Escape")
                 #expect(try await shown.program.exit(within: .seconds(60)) == 0)
@@ -92,6 +92,10 @@ extension DesktopTests {
         {
             try await TwoDesktops.with { desktops in
                 try Self.installCalendar(on: desktops.second)
+                // The daemon looks for applications every two seconds.
+                try await desktops.eventually("the application is found") {
+                    try await desktops.second.command("list", "--json").contains("com.example.calendar")
+                }
                 let asking = try desktops.ask(
                     "--all",
                     "--title",

@@ -138,12 +138,19 @@ extension Desktop {
         startingServer start: ([String: String]) async throws -> [ChildProcess] = Self.startDunst,
         _ body: ([String: String]) async throws -> Void
     ) async throws {
-        // The server lets a program choose among several actions. This one chooses the first. Bodies are markup.
+        // The server lets a program choose among several actions. This one chooses the button that opens a view, or the
+        // first. Bodies are markup.
         try FileManager.default.createDirectory(
             atPath: "\(self.directory)/config/dunst",
             withIntermediateDirectories: true
         )
-        try self.write("[global]\n    dmenu = /usr/bin/head -n 1\n    markup = full\n", to: "config/dunst/dunstrc")
+        let chooser = "\(self.directory)/config/dunst/choose"
+        try self.write("[global]\n    dmenu = \(chooser)\n    markup = full\n", to: "config/dunst/dunstrc")
+        try self.write(
+            "#!/bin/sh\nactions=$(cat)\necho \"$actions\" | grep -m 1 Details || echo \"$actions\" | head -n 1\n",
+            to: "config/dunst/choose"
+        )
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: chooser)
         try await self.withBus { bus in
             var processes: [ChildProcess] = []
             do {

@@ -67,7 +67,7 @@ void rs_gtk_entry_set_text(rs_gtk_widget *entry, const char *text);
 
 void rs_gtk_set_sensitive(rs_gtk_widget *widget, bool is_sensitive);
 void rs_gtk_set_visible(rs_gtk_widget *widget, bool is_visible);
-void rs_gtk_set_expand(rs_gtk_widget *widget);
+void rs_gtk_expand(rs_gtk_widget *widget, bool is_vertical);
 void rs_gtk_set_width(rs_gtk_widget *widget, int width);
 void rs_gtk_set_margin(rs_gtk_widget *widget, int margin);
 void rs_gtk_add_class(rs_gtk_widget *widget, const char *name);

@@ -17,8 +17,7 @@ final class ExtensionLines: Sendable {
         self.channel = channel
         let (outputs, feed) = AsyncStream.makeStream(
             of: ExtensionOutput.self,
-            // One more for the last output.
-            bufferingPolicy: .bufferingOldest(Self.maxWaiting + 1)
+            bufferingPolicy: .bufferingOldest(Self.maxWaiting)
         )
         self.outputs = outputs
         let rest = Mutex<[UInt8]?>([])
@@ -46,7 +45,8 @@ final class ExtensionLines: Sendable {
             line += data[..<end]
             data = data[(end + 1)...]
             guard line.count <= ServiceExtensionMessage.maxBytes,
-                case .enqueued(let room) = feed.yield(.line(String(decoding: line, as: UTF8.self))), room > 0
+                // One place is for the last output.
+                case .enqueued(let room) = feed.yield(.line(String(decoding: line, as: UTF8.self))), room > 1
             else { return Self.stop(&rest, feed) }
             line = []
         }
