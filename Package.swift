@@ -132,8 +132,8 @@ let package = Package(
         .target(
             name: "RemoteSystemsDesktop",
             dependencies: [
-                "RemoteSystems", "RemoteSystemsDiscovery", "UserActivities", "UserNotifications",
-                "UserNotificationsUI", "ValueSets", "CRemoteSystemsGIO", logging, lifecycle,
+                "RemoteSystems", "RemoteSystemsDiscovery", "UserActivities", "UserNotifications", "ValueSets",
+                "CRemoteSystemsGIO", logging, lifecycle,
             ],
             swiftSettings: settings
         ),

@@ -15,6 +15,7 @@ let settings: [SwiftSetting] = [
 let remoteSystems: Target.Dependency = .product(name: "RemoteSystems", package: "remote-systems")
 let userActivities: Target.Dependency = .product(name: "UserActivities", package: "remote-systems")
 let userNotifications: Target.Dependency = .product(name: "UserNotifications", package: "remote-systems")
+let userNotificationsUI: Target.Dependency = .product(name: "UserNotificationsUI", package: "remote-systems")
 let testing: Target.Dependency = .product(name: "RemoteSystemsTesting", package: "remote-systems")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -42,6 +43,7 @@ let package = Package(
         .executable(name: "continue-playing", targets: ["continue-playing"]),
         .executable(name: "picture-story", targets: ["picture-story"]),
         .executable(name: "event-invite", targets: ["event-invite"]),
+        .executable(name: "invite-card", targets: ["invite-card"]),
         .executable(name: "photo-extension", targets: ["photo-extension"]),
     ],
     dependencies: [
@@ -185,7 +187,14 @@ let package = Package(
             name: "event-invite",
             dependencies: ["SampleSystem", userNotifications, arguments],
             path: "event-invite",
-            exclude: ["README.md"],
+            exclude: ["README.md", "install"],
+            swiftSettings: settings
+        ),
+        // Shows an invitation with a slider.
+        .executableTarget(
+            name: "invite-card",
+            dependencies: [userNotifications, userNotificationsUI],
+            path: "invite-card",
             swiftSettings: settings
         ),
         // Downloads the photo of a message before the message is shown.

@@ -22,9 +22,15 @@ public enum NotificationCardElement: Sendable, Hashable {
     case progress(Double?, label: String = "")
     /// A button. Valid ranges: identifier 1–128 bytes, title 1–512 bytes.
     case button(_ identifier: String, title: String, isDestructive: Bool = false)
-    /// A slider. Valid ranges: identifier 1–128 bytes, label at most 512 bytes, value within the range, which is finite,
-    /// and a step of more than 0, at most the length of the range; `nil` for a hundredth of it.
-    case slider(_ identifier: String, label: String = "", value: Double, in: ClosedRange<Double> = 0...1, step: Double? = nil)
+    /// A slider. Valid ranges: identifier 1–128 bytes, label at most 512 bytes, value within the range, which is
+    /// finite, and a step of more than 0, at most the length of the range; `nil` for a hundredth of it.
+    case slider(
+        _ identifier: String,
+        label: String = "",
+        value: Double,
+        in: ClosedRange<Double> = 0...1,
+        step: Double? = nil
+    )
     /// A switch. Valid ranges: identifier 1–128 bytes, label at most 512 bytes.
     case toggle(_ identifier: String, label: String = "", isOn: Bool = false)
     /// A field in which the user enters text. Valid ranges: identifier 1–128 bytes, placeholder at most 512 bytes, text

@@ -25,7 +25,11 @@ enum Card {
             Self.end(Self.unavailableStatus, unsafe String(cString: problem))
         }
         let window = CardWindow()
-        CommandLines.read { window.receive($0) } ended: { exit(0) }
+        CommandLines.read {
+            window.receive($0)
+        } ended: {
+            exit(0)
+        }
         rs_gtk_run()
         exit(0)
     }

@@ -100,7 +100,8 @@ final class CardElementView {
         case .button(let identifier, _, let isDestructive): "button \(isDestructive) \(identifier)"
         case .slider(let identifier, _, _, let range, let step): "slider \(range) \(step ?? 0) \(identifier)"
         case .toggle(let identifier, _, _): "toggle \(identifier)"
-        case .textField(let identifier, let placeholder, _, _): "textField \(placeholder.count) \(placeholder) \(identifier)"
+        case .textField(let identifier, let placeholder, _, _):
+            "textField \(placeholder.count) \(placeholder) \(identifier)"
         }
     }
 

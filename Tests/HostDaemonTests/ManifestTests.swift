@@ -292,7 +292,7 @@ import Testing
         }
     }
 
-    @Test func `content extensions name one category or several, and each category once (N-35, N-36)`() throws {
+    @Test func `content extensions name one category or several, and each category once (N-35, N-36, N-38)`() throws {
         func manifest(_ entries: String) throws -> ApplicationManifest {
             try self.manifest(
                 """
@@ -315,8 +315,10 @@ import Testing
         #expect(read[0].initialRatio == 0.5 && !read[0].hidesDefaultContent)
         #expect(read[1].initialRatio == 1 && read[1].hidesDefaultContent)
         let wrong = [
-            "\"categories\": []", "\"categories\": [\"a\", \"a\"]", "\"categories\": 7", "\"initialContentSizeRatio\": 1",
-            "\"categories\": \"a\", \"initialContentSizeRatio\": 0", "\"categories\": \"a\"}, {\(entry)\"categories\": \"a\"",
+            "\"categories\": []", "\"categories\": [\"a\", \"a\"]", "\"categories\": 7",
+            "\"initialContentSizeRatio\": 1",
+            "\"categories\": \"a\", \"initialContentSizeRatio\": 0",
+            "\"categories\": \"a\"}, {\(entry)\"categories\": \"a\"",
         ]
         for text in wrong {
             #expect(throws: ConfigurationFileError.self, "\(text)") { try manifest("{\(entry)\(text)}") }

@@ -220,7 +220,9 @@ import UserNotifications
     @Test func `with a service manager the program runs in a scope with limited memory and processes (X-51)`() {
         let command = ExtensionLimits.service.command(["/opt/x", "--flag"], scope: "s.scope")
         #expect(command.first == "/usr/bin/systemd-run" && command.suffix(2) == ["/opt/x", "--flag"])
-        for property in ["MemoryMax=268435456", "MemorySwapMax=0", "TasksMax=64", "RuntimeMaxSec=40", "TimeoutStopSec=1"] {
+        for property in [
+            "MemoryMax=268435456", "MemorySwapMax=0", "TasksMax=64", "RuntimeMaxSec=40", "TimeoutStopSec=1",
+        ] {
             #expect(command.contains("--property=\(property)"))
         }
         #expect(command.contains("--scope") && command.contains("--unit=s.scope"))

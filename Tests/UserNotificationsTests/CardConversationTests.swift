@@ -98,7 +98,9 @@ import ValueSets
     }
 
     @Test(arguments: [CardConversation.Event.window(.closed), .windowEnded, .notificationEnded])
-    func `the end of the window or of the notification ends the view, and nothing follows`(_ end: CardConversation.Event) {
+    func `the end of the window or of the notification ends the view, and nothing follows`(
+        _ end: CardConversation.Event
+    ) {
         #expect(Self.last(.reply(.card(Self.card)), end) == [.finish(isFailure: false)])
         #expect(Self.last(end, Self.accept).isEmpty && Self.last(end, .reply(.option(.dismiss))).isEmpty)
     }

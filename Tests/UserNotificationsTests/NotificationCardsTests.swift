@@ -69,7 +69,9 @@ import ValueSets
             #expect(try await connection.deliver(notification).status == .shown)
             let shown = try #require(receiving.screen.shown.first)
             // The button comes before those of the sender.
-            #expect(shown.category?.actions.map(\.identifier.rawValue) == ["remote-systems.open-card", "yes", "comment"])
+            #expect(
+                shown.category?.actions.map(\.identifier.rawValue) == ["remote-systems.open-card", "yes", "comment"]
+            )
             receiving.screen.choose(.openCard, on: shown.identifier)
             try await body(receiving, cards, connection)
             await connection.close()
@@ -80,7 +82,9 @@ import ValueSets
         async throws
     {
         try await Self.with { receiving, cards, _ in
-            try await receiving.stage.eventually("it is opened") { cards.commands.count == 1 && cards.requests.count == 1 }
+            try await receiving.stage.eventually("it is opened") {
+                cards.commands.count == 1 && cards.requests.count == 1
+            }
             guard case .open(let content)? = cards.commands.first,
                 case .notification(let notification)? = cards.requests.first
             else { return #expect(Bool(false)) }
@@ -92,7 +96,10 @@ import ValueSets
             try await receiving.stage.eventually("it is shown") { cards.commands.last == .card(Self.card) }
             // It waits for the user in the list, and the view is opened once.
             #expect(await receiving.receiver.list().count == 1)
-            #expect(await receiving.receiver.openCard(try #require(receiving.screen.shown.first).identifier))
+            // The view has its place on the screen.
+            #expect(receiving.screen.shown.isEmpty)
+            let key = try #require(receiving.screen.history.first).identifier
+            #expect(await receiving.receiver.openCard(key))
             #expect(cards.count == 1)
         }
     }
@@ -170,6 +177,7 @@ import ValueSets
             #expect(cards.window?.hasEnded == true)
             // A line that cannot be used, too; and one that does not start.
             let key = try #require(receiving.screen.shown.first).identifier
+            #expect(key == receiving.screen.history.first?.identifier)
             receiving.screen.choose(.openCard, on: key)
             try await receiving.stage.eventually("it is opened again") { cards.count == 2 }
             cards.program?.respond(#"{"Card":{"Elements":[{"Type":"Video"}]}}"#)

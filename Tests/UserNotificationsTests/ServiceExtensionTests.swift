@@ -303,7 +303,9 @@ import ValueSets
         }
     }
 
-    @Test func `a sender that waits no longer does not keep its notification from being extended and shown`() async throws {
+    @Test func `a sender that waits no longer does not keep its notification from being extended and shown`()
+        async throws
+    {
         try await Receiving.with { receiving in
             let programs = Programs()
             await receiving.receiver.setExtensions(programs)

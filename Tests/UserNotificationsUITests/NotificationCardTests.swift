@@ -60,7 +60,10 @@ import ValueSets
         (#"{"Elements":[{"Type":"Button","Id":"a","Title":""}]}"#, "Elements[0].Title"),
         (#"{"Elements":[{"Type":"Progress","Fraction":1.5}]}"#, "Elements[0].Fraction"),
         (#"{"Elements":[{"Type":"Slider","Id":"a","Min":1,"Max":1}]}"#, "Elements[0].Max"),
-        (#"{"Elements":[{"Type":"Slider","Id":"a","Min":{"$double":-1.7e308},"Max":{"$double":1.7e308}}]}"#, "Elements[0].Max"),
+        (
+            #"{"Elements":[{"Type":"Slider","Id":"a","Min":{"$double":-1.7e308},"Max":{"$double":1.7e308}}]}"#,
+            "Elements[0].Max"
+        ),
         (#"{"Elements":[{"Type":"Slider","Id":"a","Value":2}]}"#, "Elements[0].Value"),
         (#"{"Elements":[{"Type":"Slider","Id":"a","Step":0}]}"#, "Elements[0].Step"),
         (#"{"Elements":[{"Type":"Switch","Id":"a","On":1}]}"#, "Elements[0].On"),

@@ -55,7 +55,7 @@ struct CardConversation {
             guard self.hasExtension else { return [] }
             return [.ask(.change(NotificationCardChange(identifier: identifier, values: values)))]
         case .window(.closed), .windowEnded:
-            // Nobody answers what the user has chosen before, unless it is forwarded.
+            // What the user has chosen before would be lost.
             return self.choice.map { self.forward($0) } ?? self.finish()
         case .notificationEnded: return self.finish()
         case .extensionEnded(let reason):

@@ -13,7 +13,7 @@ public struct NotificationCardContext: Sendable {
     /// Shows another card. Fields in which the user has entered text keep it, unless their text has changed.
     ///
     /// - Parameter card: The card.
-    /// - Throws: ``NotificationCardError``.
+    /// - Throws: `NotificationCardError`.
     public func update(_ card: NotificationCard) throws {
         try card.validate()
         self.send(.card(card))

@@ -19,7 +19,8 @@ public import UserNotificationsUI
 ///
 /// An application's manifest names the program and the categories with the key `notificationContentExtensions`
 /// (`Docs/host-daemon.md`). Desktops show notifications of these categories with a button that opens the view. The host
-/// daemon starts the program then, and ends it when the view is closed. What the program prints goes to the daemon's log.
+/// daemon starts the program then, and ends it when the view is closed. What the program prints goes to the daemon's
+/// log.
 ///
 /// Without a desktop, or if the extension fails, the notification has its texts and actions only.
 public protocol NotificationContentExtension: Sendable {
@@ -48,8 +49,8 @@ public protocol NotificationContentExtension: Sendable {
     /// - Parameters:
     ///   - response: The action, the text that was entered, and the values of the controls.
     ///   - context: With which the view can change, to show the effect.
-    /// - Returns: What becomes of the notification. It is awaited for 30 s; after that, and after an error, the action is
-    ///   forwarded to the application.
+    /// - Returns: What becomes of the notification. It is awaited for 30 s; after that, and after an error, the action
+    ///   is forwarded to the application.
     func didReceive(
         _ response: NotificationCardResponse,
         _ context: NotificationCardContext

@@ -34,6 +34,8 @@ extension NotificationReceiver {
         guard self.cards[key] == nil else { return true }
         let isPossible = self.hasCard(entry) && self.cards.count < Self.maxCards
         self.cards[key] = self.clock.task {
+            // The view takes its place on the screen.
+            await self.close(entry)
             guard isPossible else {
                 let reason = "It has no extension any more, or \(Self.maxCards) views are open."
                 return await self.cardFailed(entry, reason)
@@ -88,7 +90,9 @@ extension NotificationReceiver {
         var tasks = [
             self.clock.task { await Self.forwardReplies(of: card.extension, to: feed) },
             self.clock.task { await Self.forwardEvents(of: card.window, to: feed) },
-            self.clock.task { for await number in ends where number == entry.number { feed.yield(.notificationEnded) } },
+            self.clock.task {
+                for await number in ends where number == entry.number { feed.yield(.notificationEnded) }
+            },
         ]
         defer {
             self.superseded.end(observation)

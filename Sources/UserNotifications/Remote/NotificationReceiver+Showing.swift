@@ -110,7 +110,7 @@ extension NotificationReceiver {
             guard self.received.isPresented(key) else { return }
             if action == .openCard {
                 self.openCard(key)
-                return
+                return await self.takeFromScreen(key)
             }
             do throws(NotificationError) {
                 let entry = try await self.answer(key, action, text: text, activationToken: token)
@@ -119,9 +119,10 @@ extension NotificationReceiver {
             } catch {
                 self.logger.debug("A response was not accepted", metadata: ["reason": "\(error)"])
             }
-        case .closed(let key, let reason) where reason == .expired || self.cards[key] != nil:
-            // It stays in the list, also while its view is open: servers close a notification after a click. Another
-            // process does not show it again.
+        // Servers close a notification after a click.
+        case .closed(let key, .dismissed) where self.cards[key] != nil: break
+        case .closed(let key, .expired):
+            // It stays in the list. Another process does not show it again.
             guard self.received.isPresented(key), let entry = self.received.setOver(key) else { return }
             await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
         case .closed(let key, .dismissed):
@@ -130,6 +131,12 @@ extension NotificationReceiver {
         case .closed(let key, _):
             self.received.set(key, isShown: false)
         }
+    }
+
+    /// The view of a notification takes its place on the screen. It stays in the list.
+    private func takeFromScreen(_ key: String) async {
+        guard let entry = self.received.setOver(key) else { return }
+        await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
     }
 
     /// The user has dismissed a notification.

@@ -57,9 +57,9 @@ struct NotifyContentOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The application of the receiving system that it is for: it updates its content ('content-available' of the "
-                + "payload), gets the number at its icon ('badge'), or its extensions change and show the notification. "
-                + "Defaults to this command.",
+            "The application of the receiving system that it is for: it updates its content ('content-available' of "
+                + "the payload), gets the number at its icon ('badge'), or its extensions change and show the "
+                + "notification. Defaults to this command.",
             valueName: "id"
         )
     )
