@@ -82,8 +82,13 @@ struct StagedNotificationDaemon {
     let screen = StagedNotificationPresenter()
     private let running: Task<Void, any Error>
 
-    init(_ stage: DiscoveryStage, _ store: StepStore) async throws {
-        self.receiver = NotificationReceiver(stage.configuration, presenter: self.screen, store: store) { _ in nil }
+    init(_ stage: DiscoveryStage, _ store: StepStore, _ location: (any LocationSource)? = nil) async throws {
+        self.receiver = NotificationReceiver(
+            stage.configuration,
+            presenter: self.screen,
+            store: store,
+            locationSource: location
+        ) { _ in nil }
         await self.receiver.restore(try await store.load())
         self.running = Task(executorPreference: stage.clock.taskExecutor) { [receiver] in try await receiver.run() }
     }

@@ -6,13 +6,14 @@ internal import Logging
 internal import ServiceLifecycle
 internal import Synchronization
 
-/// A connection to the session bus that stays open, with a thread and a GLib main context of its own.
+/// A connection to a bus that stays open, with a thread and a GLib main context of its own.
 ///
 /// The `Sendable` conformance is unchecked because of the pointer, which never changes. `g_main_context_wakeup` may be
 /// called from any thread.
 @safe final class BusLoop: @unchecked Sendable {
     typealias Work = @Sendable (BusConnection) -> Void
 
+    private let bus: MessageBus
     private let context: OpaquePointer?
     /// What runs in the next turn; `nil` after the end.
     private let work = Mutex<[Work]?>([])
@@ -22,7 +23,10 @@ internal import Synchronization
     private static let delay = Duration.seconds(1)
     private static let maxDelay = Duration.seconds(60)
 
-    init() { unsafe self.context = g_main_context_new() }
+    init(_ bus: MessageBus = .session) {
+        self.bus = bus
+        unsafe self.context = g_main_context_new()
+    }
 
     deinit { unsafe g_main_context_unref(self.context) }
 
@@ -66,7 +70,7 @@ internal import Synchronization
             self.work.withLock { $0 = nil }
             unsafe g_main_context_pop_thread_default(self.context)
         }
-        unsafe try MessageBus.session.withConnection(self.cancellable) { connection throws(MessageBus.Failure) in
+        unsafe try self.bus.withConnection(self.cancellable) { connection throws(MessageBus.Failure) in
             unsafe try begin(connection)
             while !self.cancellable.isCancelled, unsafe g_dbus_connection_is_closed(connection) == 0 {
                 for work in self.work.withLock({ work in

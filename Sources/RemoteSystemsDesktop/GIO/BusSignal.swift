@@ -16,6 +16,8 @@ struct BusSignal {
     var texts: [String]
     /// The arguments that are of the type `u`.
     var numbers: [UInt32]
+    /// The arguments that are object paths.
+    var paths: [String]
 
     /// The first string.
     var text: String { self.texts.first ?? "" }
@@ -35,6 +37,7 @@ struct BusSignal {
         self.texts = unsafe Self.texts(of: parameters)
         self.bool = unsafe Self.bool(of: parameters)
         self.number = unsafe Self.number(of: parameters)
+        self.paths = unsafe Self.paths(of: parameters)
         self.numbers = unsafe Self.values(of: parameters, "u") { unsafe g_variant_get_uint32($0) }
     }
 
@@ -55,6 +58,13 @@ struct BusSignal {
         unsafe Self.values(of: tuple, "s") { value in
             guard let text = unsafe g_variant_get_string(value, nil) else { return nil }
             return unsafe String(cString: text)
+        }
+    }
+
+    static func paths(of tuple: OpaquePointer) -> [String] {
+        unsafe Self.values(of: tuple, "o") { value in
+            guard let path = unsafe g_variant_get_string(value, nil) else { return nil }
+            return unsafe String(cString: path)
         }
     }
 

@@ -33,8 +33,10 @@ enum MessageBus: String, Sendable {
         case int64(Int64)
         /// A valid object path.
         case objectPath(String)
-        /// A `v` with a `d`.
+        /// A `v` with a `d`, an `s` or a `u`.
         case variantDouble(Double)
+        case variantString(String)
+        case variantUInt32(UInt32)
         /// An empty `a{sv}`.
         case noOptions
         /// An `a{sv}`, and an array of them. Values that D-Bus cannot represent were refused before.
@@ -240,6 +242,8 @@ extension MessageBus.Argument {
         case .int64(let number): return unsafe g_variant_new_int64(gint64(number))
         case .objectPath(let path): return unsafe g_variant_new_object_path(path)
         case .variantDouble(let number): return unsafe g_variant_new_variant(g_variant_new_double(number))
+        case .variantString(let text): return unsafe g_variant_new_variant(g_variant_new_string(text))
+        case .variantUInt32(let number): return unsafe g_variant_new_variant(g_variant_new_uint32(number))
         case .noOptions: return unsafe Self.array(of: "{sv}", [])
         case .dictionary(let set): return unsafe GVariantWriter.dictionary(set)
         case .dictionaries(let sets):

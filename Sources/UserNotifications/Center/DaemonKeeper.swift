@@ -151,8 +151,8 @@ actor DaemonKeeper: NotificationKeeper {
         get async throws {
             try await NotificationPage.all(["Type": .string(NotificationMessage.pending), "Own": true], self.send)
                 .map { set in try ScheduledNotification(set) }
-                .map { PendingNotification(request: $0.notification.request, date: $0.date) }
                 .sorted { $0.date < $1.date }
+                .map { PendingNotification(request: $0.notification.request, date: $0.dateOfDelivery) }
         }
     }
 

@@ -29,15 +29,15 @@ public struct DeliveredNotification: Sendable, Hashable {
 public struct PendingNotification: Sendable, Hashable {
     /// The notification.
     public var request: NotificationRequest
-    /// The date at which it will be delivered next.
-    public var date: Date
+    /// The date at which it will be delivered next; `nil` for one that waits for a region.
+    public var date: Date?
 
     /// Creates a pending notification.
     ///
     /// - Parameters:
     ///   - request: The notification.
-    ///   - date: The date at which it will be delivered next.
-    public init(request: NotificationRequest, date: Date) {
+    ///   - date: The date at which it will be delivered next; `nil` for one that waits for a region.
+    public init(request: NotificationRequest, date: Date?) {
         self.request = request
         self.date = date
     }

@@ -84,6 +84,12 @@ actor PresenterKeeper: NotificationKeeper {
             self.setAlarm()
             return try await self.deliver(notification)
         }
+        guard trigger.region == nil else {
+            throw NotificationError(
+                .locationUnavailable,
+                "Only a host daemon measures the location. Start one, or connect to it."
+            )
+        }
         self.checkClock()
         _ = try self.waiting.add(notification, trigger, from: self.sender, at: self.clock.date)
         self.setAlarm()
@@ -158,6 +164,7 @@ actor PresenterKeeper: NotificationKeeper {
     // MARK: Pending
 
     var pending: [PendingNotification] {
+        // None waits for a region: that is left to a daemon.
         self.waiting.all.map { PendingNotification(request: $0.notification.request, date: $0.date) }
     }
 

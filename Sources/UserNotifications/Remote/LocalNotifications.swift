@@ -37,16 +37,15 @@ package struct ScheduledNotification: Sendable {
     package var notification: RemoteNotification
     /// The application that has added it. Not verified.
     package var application: String
-    /// The date of the next delivery.
+    /// The date of the next delivery; the distant future for one that waits for a region.
     package var date: Date
+    /// The date of the next delivery, if it has one.
+    package var dateOfDelivery: Date? { self.date < .distantFuture ? self.date : nil }
 
     init(_ set: ValueSet) throws(NotificationError) {
         self.notification = try RemoteNotification(listed: set)
         self.application = try FieldReader(set).requiredString("Application")
-        guard let date = set["Date"]?.date else {
-            throw NotificationError(.invalidContent, "The value is missing.", field: "Date")
-        }
-        self.date = date
+        self.date = set["Date"]?.date ?? .distantFuture
     }
 }
 
@@ -135,14 +134,11 @@ package final class LocalNotifications: Sendable {
     /// Delivers a notification when its trigger fires, also after this program has ended.
     ///
     /// - Returns: the date of its delivery.
-    package func schedule(_ notification: RemoteNotification) async throws -> Date {
+    package func schedule(_ notification: RemoteNotification) async throws -> Date? {
         try notification.request.validate()
         try await self.connection.sendToDaemon(notification.request.content.attachments)
         let response = try await self.send(NotificationMessage.schedule(notification))
-        guard let date = response["Date"]?.date else {
-            throw NotificationError(.invalidContent, "The host daemon's response has no date.")
-        }
-        return date
+        return response["Date"]?.date
     }
 
     /// Lists the notifications that wait for their triggers, the next first.

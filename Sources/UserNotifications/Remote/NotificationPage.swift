@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import RemoteSystems
 internal import ValueSets
 
@@ -144,10 +145,15 @@ extension PendingNotifications.Entry {
     func listed(withUserInfo hasUserInfo: Bool) -> ValueSet {
         var notification = self.notification
         if !hasUserInfo { notification.request.content.userInfo = [:] }
-        var set = notification.localValueSet
+        var set = ValueSet.dated(self.date)
+        for (key, value) in notification.localValueSet { set[key] = value }
         set.putFiles(of: self.notification.request.content)
         set["Application"] = .string(self.sender.application)
-        set["Date"] = .date(self.date)
         return set
     }
+}
+
+extension ValueSet {
+    /// The date of the next delivery. One that waits for a region has none.
+    static func dated(_ date: Date) -> ValueSet { date < .distantFuture ? ["Date": .date(date)] : [:] }
 }

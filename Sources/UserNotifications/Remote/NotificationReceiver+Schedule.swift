@@ -19,11 +19,13 @@ extension NotificationReceiver {
         guard let trigger = notification.request.trigger else {
             throw NotificationError(.triggerInvalid, "The notification has no trigger.", field: "Trigger")
         }
+        let location = trigger.region == nil ? nil : try await self.measureLocation()
         await self.checkClock()
         _ = try self.locateAttachments(of: &notification, isLocal: true)
         let key = PendingNotifications.Key(sender: sender, identifier: notification.request.identifier)
         let previous = self.pending[key]
-        let entry = try self.pending.add(notification, trigger, from: sender, at: self.clock.date)
+        var entry = try self.pending.add(notification, trigger, from: sender, at: self.clock.date)
+        if let location { entry = self.pending.setLocation(location, of: entry) }
         do throws(NotificationError) {
             try await self.commit([.put(try NotificationRecord(entry))])
         } catch {
@@ -78,33 +80,34 @@ extension NotificationReceiver {
         await self.checkClock()
         // What becomes due meanwhile is delivered by the next alarm.
         let date = self.clock.date
-        while let due = self.pending.takeNextDue(at: date) {
-            let sender = due.entry.sender
-            guard self.permissions.permission(of: sender) != .denied else {
-                // It was permitted when it was added. A repeated one is shown again when it is permitted again.
-                await self.commitOrLog { () throws(NotificationError) in [try Self.change(after: due)] }
-                continue
-            }
-            let entry: ReceivedNotifications.Entry
-            do throws(NotificationError) {
-                let notification = due.entry.notification
-                let (date, now) = (self.clock.date, self.clock.now)
-                entry = try self.received.add(notification, from: sender, name: nil, at: date, now)
-            } catch {
-                // Too many wait for the user. It is not lost: it waits until there is room.
-                self.pending.postpone(due.entry, until: self.clock.date + Self.retryInterval)
-                self.logger.info("A notification is delivered later", metadata: ["reason": "\(error)"])
-                continue
-            }
-            self.reportDelivery(entry)
-            // Together, so that it is neither lost nor delivered again. It is shown even if it cannot be stored: late
-            // or twice is better than never.
-            await self.commitOrLog { () throws(NotificationError) in
-                [try Self.change(after: due)] + (try self.arrival(of: entry))
-            }
-            _ = await self.show(entry)
-        }
+        while let due = self.pending.takeNextDue(at: date) { await self.deliver(due) }
         self.setAlarm()
+    }
+
+    /// Delivers a notification whose date or region has come.
+    func deliver(_ due: PendingNotifications.Due) async {
+        let sender = due.entry.sender
+        guard self.permissions.permission(of: sender) != .denied else {
+            // It was permitted when it was added. A repeated one is shown again when it is permitted again.
+            return await self.commitOrLog { () throws(NotificationError) in [try Self.change(after: due)] }
+        }
+        let entry: ReceivedNotifications.Entry
+        do throws(NotificationError) {
+            let notification = due.entry.notification
+            let (date, now) = (self.clock.date, self.clock.now)
+            entry = try self.received.add(notification, from: sender, name: nil, at: date, now)
+        } catch {
+            // Too many wait for the user. It is not lost: it waits until there is room.
+            self.pending.postpone(due.entry, until: self.clock.date + Self.retryInterval)
+            return self.logger.info("A notification is delivered later", metadata: ["reason": "\(error)"])
+        }
+        self.reportDelivery(entry)
+        // Together, so that it is neither lost nor delivered again. It is shown even if it cannot be stored: late or
+        // twice is better than never.
+        await self.commitOrLog { () throws(NotificationError) in
+            [try Self.change(after: due)] + (try self.arrival(of: entry))
+        }
+        _ = await self.show(entry)
     }
 
     /// What becomes of a stored notification that is due.

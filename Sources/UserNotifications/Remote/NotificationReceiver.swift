@@ -63,6 +63,9 @@ package actor NotificationReceiver: Service {
     /// The extensions of this system's applications; `nil` where none are started.
     private(set) var extensionPrograms: (any ServiceExtensionPrograms)?
     var extensionTurns = ServiceExtensionTurns()
+    /// Measures where this system is; `nil` where that is not possible.
+    let locationSource: (any LocationSource)?
+    var locationWatch: LocationWatch?
     /// Starts the views of notifications; `nil` where none are shown.
     private(set) var cardPrograms: (any CardPrograms)?
     /// The views that are open, by the keys of their notifications.
@@ -78,6 +81,7 @@ package actor NotificationReceiver: Service {
     ///   - store: keeps everything while the program does not run. `nil`: nothing is kept. Defaults to `nil`.
     ///   - attachmentDirectory: keeps the files of attachments. `nil`: they are left out. Defaults to `nil`.
     ///   - imageScaler: makes small images for the presenter. `nil`: it shows no images. Defaults to `nil`.
+    ///   - locationSource: measures where this system is. `nil`: no notification waits for a region. Defaults to `nil`.
     ///   - idleTime: reads the time since the user has used this system; `nil` if it is not known. Defaults to `nil`:
     ///     it never is.
     ///   - name: the name of a system of the account, if it is known.
@@ -87,6 +91,7 @@ package actor NotificationReceiver: Service {
         store: (any NotificationStore)? = nil,
         attachmentDirectory: AttachmentDirectory? = nil,
         imageScaler: (any ImageScaler)? = nil,
+        locationSource: (any LocationSource)? = nil,
         idleTime: (@Sendable () async -> Duration?)? = nil,
         name: @escaping @Sendable (SystemID) -> String?
     ) {
@@ -96,6 +101,7 @@ package actor NotificationReceiver: Service {
         self.store = store
         self.attachmentDirectory = attachmentDirectory
         self.imageScaler = imageScaler
+        self.locationSource = locationSource
         self.clock = FeatureClock(configuration)
         self.clockWatch = WallClockWatch(self.clock)
         self.logger = configuration.logger
@@ -158,6 +164,7 @@ package actor NotificationReceiver: Service {
         try? await gracefulShutdown()
         for entry in self.received.all where entry.isShown { await self.presenter?.close(entry.key) }
         self.alarm?.cancel()
+        self.locationWatch?.task.cancel()
         self.stateWatch.stop()
         await self.extensionPrograms?.stop()
         await self.cardPrograms?.stop()
@@ -378,6 +385,7 @@ package actor NotificationReceiver: Service {
     }
 
     func setAlarm() {
+        self.watchLocation()
         self.alarm?.cancel()
         let date = self.pending.next.map { WallClockWatch.instant(of: $0, self.clock) }
         // It need not be exact, and the clock may be set.

@@ -54,7 +54,7 @@ struct NotificationService: AppServiceProvider {
                 .valueSet
         case NotificationMessage.schedule:
             try Self.checkIsLocal(request.caller)
-            return ["Date": .date(try await self.receiver.schedule(message, by: sender))]
+            return .dated(try await self.receiver.schedule(message, by: sender))
         case NotificationMessage.pending:
             try Self.checkIsLocal(request.caller)
             let own = try reader.bool("Own") == true ? sender : nil

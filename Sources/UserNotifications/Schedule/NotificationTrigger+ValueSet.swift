@@ -18,6 +18,7 @@ extension NotificationTrigger {
             for (name, value) in CalendarComponents.values(components) { date[Self.key(name)] = .integer(Int64(value)) }
             set.put((components.timeZone ?? components.calendar?.timeZone)?.identifier, "TimeZone")
             set["Date"] = .dictionary(date)
+        case .location(let region): set["Region"] = .dictionary(region.valueSet)
         }
         return set
     }
@@ -34,6 +35,12 @@ extension NotificationTrigger {
         let repeats = try reader.bool("Repeats") ?? false
         if let milliseconds = try reader.int("Milliseconds") {
             self = .timeInterval(.milliseconds(milliseconds), repeats: repeats)
+        } else if let region = try reader.dictionary("Region") {
+            do throws(NotificationError) {
+                self = .location(try NotificationRegion(region), repeats: repeats)
+            } catch {
+                throw error.inside("Region")
+            }
         } else {
             let date = FieldReader(try reader.dictionary("Date") ?? [:])
             var components = DateComponents()
@@ -58,5 +65,32 @@ extension NotificationTrigger {
             self = .calendar(components, repeats: repeats)
         }
         try self.validate()
+    }
+}
+
+extension NotificationRegion {
+    var valueSet: ValueSet {
+        var set: ValueSet = [
+            "Latitude": .double(self.latitude), "Longitude": .double(self.longitude), "Radius": .double(self.radius),
+        ]
+        if !self.notifiesOnEntry { set["OnEntry"] = false }
+        if self.notifiesOnExit { set["OnExit"] = true }
+        return set
+    }
+
+    init(_ set: ValueSet) throws(NotificationError) {
+        let reader = FieldReader(set)
+        func number(_ key: String) throws(NotificationError) -> Double {
+            // JSON does not distinguish 52 and 52.0.
+            if let value = set[key], let number = value.double ?? value.int.map(Double.init) { return number }
+            throw NotificationError(.triggerInvalid, "The value must be a number.", field: key)
+        }
+        self.init(
+            latitude: try number("Latitude"),
+            longitude: try number("Longitude"),
+            radius: try number("Radius"),
+            notifiesOnEntry: try reader.bool("OnEntry") ?? true,
+            notifiesOnExit: try reader.bool("OnExit") ?? false
+        )
     }
 }

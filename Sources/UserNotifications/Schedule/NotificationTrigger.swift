@@ -8,6 +8,7 @@ public import FoundationEssentials
 /// ```swift
 /// NotificationTrigger.timeInterval(.seconds(300))
 /// NotificationTrigger.calendar(DateComponents(hour: 9, minute: 30), repeats: true)
+/// NotificationTrigger.location(NotificationRegion(latitude: 52.52, longitude: 13.405, radius: 200))
 /// ```
 ///
 /// A notification whose date passed while nothing could deliver it, because the system was off, suspended or had no
@@ -16,6 +17,7 @@ public struct NotificationTrigger: Sendable, Hashable {
     enum Condition: Sendable, Hashable {
         case timeInterval(Duration)
         case calendar(DateComponents)
+        case location(NotificationRegion)
     }
 
     let condition: Condition
@@ -54,6 +56,28 @@ public struct NotificationTrigger: Sendable, Hashable {
         NotificationTrigger(condition: .calendar(components), repeats: repeats)
     }
 
+    /// Delivers a notification when the user enters or leaves a region.
+    ///
+    /// It is delivered when the boundary is crossed: a user who is inside already has to leave and come back. A
+    /// crossing while nothing measured the location is noticed afterwards, unless the user has crossed it back.
+    ///
+    /// The host daemon measures the location with GeoClue
+    /// (<https://www.freedesktop.org/software/geoclue/docs/gdbus-org.freedesktop.GeoClue2.Client.html>), only while
+    /// there is such a notification. Adding one throws `locationUnavailable` where that is not possible, and without a
+    /// daemon. At most 20 of an application wait, and 64 in all.
+    ///
+    /// - Parameters:
+    ///   - region: The region.
+    ///   - repeats: Whether the notification is delivered each time. Defaults to `false`: once.
+    public static func location(_ region: NotificationRegion, repeats: Bool = false) -> NotificationTrigger {
+        NotificationTrigger(condition: .location(region), repeats: repeats)
+    }
+
+    /// The region of a location; `nil` for another condition.
+    var region: NotificationRegion? {
+        if case .location(let region) = self.condition { region } else { nil }
+    }
+
     /// Checks every value against its range.
     ///
     /// - Throws: ``NotificationError`` with `triggerInvalid`, which names the value.
@@ -77,6 +101,7 @@ public struct NotificationTrigger: Sendable, Hashable {
             }
         case .calendar(let components):
             try CalendarComponents.validate(components)
+        case .location(let region): try region.validate()
         }
     }
 
@@ -86,12 +111,13 @@ public struct NotificationTrigger: Sendable, Hashable {
     /// The next date at which a notification is delivered that was added, or delivered last, at a date.
     ///
     /// - Parameter date: The date. Defaults to now.
-    /// - Returns: The next date; `nil` if there is none, such as for 30 February or a year that is over.
+    /// - Returns: The next date; `nil` if there is none, such as for 30 February, a year that is over, or a region.
     public func nextTriggerDate(after date: Date = .now) -> Date? {
         guard (try? self.validate()) != nil else { return nil }
         return switch self.condition {
         case .timeInterval(let interval): date + interval.timeInterval
         case .calendar(let components): CalendarComponents.next(components, after: date)
+        case .location: nil
         }
     }
 

@@ -17,8 +17,10 @@ struct PendingNotifications {
         var trigger: NotificationTrigger
         /// The date from which the next delivery counts: when it was added, or was last delivered.
         var anchor: Date
-        /// The date of the next delivery.
+        /// The date of the next delivery; the distant future for one that waits for a region.
         var date: Date
+        /// Whether the user was in the region; `nil` if it is not known, or for another trigger.
+        var isInside: Bool?
 
         var key: Key { Key(sender: self.sender, identifier: self.notification.request.identifier) }
     }
@@ -48,7 +50,10 @@ struct PendingNotifications {
     subscript(key: Key) -> Entry? { self.entries[key] }
 
     /// The date of the next delivery.
-    var next: Date? { self.entries.values.lazy.map(\.date).min() }
+    var next: Date? { self.entries.values.lazy.map(\.date).filter { $0 < .distantFuture }.min() }
+
+    /// The smallest radius of the regions that are waited for; `nil` if there is none.
+    var smallestRadius: Double? { self.entries.values.compactMap(\.trigger.region?.radius).min() }
 
     /// Adds a notification, in place of the one of the same sender with the same identifier.
     ///
@@ -59,10 +64,13 @@ struct PendingNotifications {
         from sender: NotificationSender,
         at date: Date
     ) throws(NotificationError) -> Entry {
-        guard let next = trigger.nextTriggerDate(after: date) else {
+        guard let next = trigger.region == nil ? trigger.nextTriggerDate(after: date) : .distantFuture else {
             throw NotificationError(.triggerInvalid, "There is no such date in the future.", field: "trigger")
         }
         let entry = Entry(sender: sender, notification: notification, trigger: trigger, anchor: date, date: next)
+        if trigger.region != nil, self.entries[entry.key]?.trigger.region == nil {
+            try self.checkRegions(of: sender.application)
+        }
         if self.entries[entry.key] == nil {
             guard self.counts[sender.application, default: 0] < Self.max else {
                 throw NotificationError(
@@ -82,6 +90,20 @@ struct PendingNotifications {
         return entry
     }
 
+    private func checkRegions(of application: String) throws(NotificationError) {
+        let regions = self.entries.values.filter { $0.trigger.region != nil }
+        guard regions.count(where: { $0.sender.application == application }) < Self.maxRegions,
+            regions.count < Self.maxRegionsOfAll
+        else {
+            throw NotificationError(
+                .tooManyPending,
+                "At most \(Self.maxRegions) notifications of an application, and \(Self.maxRegionsOfAll) in all, wait "
+                    + "for a region. Remove one."
+            )
+        }
+    }
+
+    private static let (maxRegions, maxRegionsOfAll) = (20, 64)
     private static let max = NotificationLimits.pendingRequests
     /// An application is only claimed. A list of as many fits into a message.
     private static let maxOfAll = 512
@@ -109,10 +131,19 @@ struct PendingNotifications {
     ///
     /// One at a time: while one is delivered, others may be cancelled or replaced.
     mutating func takeNextDue(at date: Date) -> Due? {
-        guard let entry = self.entries.values.filter({ $0.date <= date }).min(by: Self.precedes) else { return nil }
+        guard
+            let entry = self.entries.values.filter({ $0.date <= date && $0.date < .distantFuture })
+                .min(by: Self.precedes)
+        else { return nil }
         self.remove(entry.key)
         guard entry.trigger.repeats else { return Due(entry: entry, next: nil) }
         var next = entry
+        guard entry.trigger.region == nil else {
+            // It was postponed. The next crossing follows.
+            next.date = .distantFuture
+            self.insert(next)
+            return Due(entry: entry, next: next)
+        }
         next.anchor = entry.trigger.anchor(afterDeliveryAt: date, due: entry.date)
         guard let nextDate = entry.trigger.nextTriggerDate(after: next.anchor) else {
             return Due(entry: entry, next: nil)
@@ -120,6 +151,44 @@ struct PendingNotifications {
         next.date = nextDate
         self.insert(next)
         return Due(entry: entry, next: next)
+    }
+
+    /// Where the user is when a notification is added: one who is inside already has not entered.
+    mutating func setLocation(_ location: NotificationLocation, of entry: Entry) -> Entry {
+        guard let region = entry.trigger.region, self.entries[entry.key] == entry else { return entry }
+        var entry = entry
+        entry.isInside = region.contains(location, before: nil)
+        self.entries[entry.key] = entry
+        return entry
+    }
+
+    /// The user is at a location.
+    ///
+    /// - Returns: the notifications whose region was entered or left, and the entries whose state has changed and that
+    ///   still wait.
+    mutating func located(_ location: NotificationLocation) -> (due: [Due], changed: [Entry]) {
+        var (due, changed) = ([Due](), [Entry]())
+        for entry in self.all {
+            guard let region = entry.trigger.region,
+                let isInside = region.contains(location, before: entry.isInside), isInside != entry.isInside
+            else { continue }
+            var next = entry
+            next.isInside = isInside
+            self.entries[entry.key] = next
+            // The first location is where the user was when it was added.
+            let isWanted = isInside ? region.notifiesOnEntry : region.notifiesOnExit
+            guard entry.isInside != nil, isWanted else {
+                changed.append(next)
+                continue
+            }
+            if entry.trigger.repeats {
+                due.append(Due(entry: entry, next: next))
+            } else {
+                self.remove(entry.key)
+                due.append(Due(entry: entry, next: nil))
+            }
+        }
+        return (due, changed)
     }
 
     /// Delivers a notification later that was due, unless a later one has the same identifier.
@@ -145,6 +214,7 @@ struct PendingNotifications {
             case .calendar:
                 guard Self.isSetBack(from: entry.anchor, to: date) else { continue }
                 entry = Self.restarted(entry, at: date)
+            case .location: continue
             }
             self.entries[entry.key] = entry
             changed.append(entry)

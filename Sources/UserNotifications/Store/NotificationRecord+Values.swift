@@ -31,6 +31,9 @@ extension NotificationRecord {
 
     // MARK: Pending
 
+    /// The dates from about the year 2920 on stand for none, as of a notification that waits for a region.
+    private static let lastDate: TimeInterval = 30_000_000_000
+
     static func key(of pending: PendingNotifications.Key) -> String {
         Self.key([pending.sender.systemID, pending.sender.application, pending.identifier])
     }
@@ -43,6 +46,7 @@ extension NotificationRecord {
         var set = entry.notification.localValueSet
         set["Sender"] = .dictionary(entry.sender.valueSet)
         set["Anchor"] = .date(entry.anchor)
+        if let isInside = entry.isInside { set["Inside"] = .bool(isInside) }
         try self.init(.pending, key: Self.key(of: entry.key), date: entry.date, set)
     }
 
@@ -57,7 +61,8 @@ extension NotificationRecord {
             notification: notification,
             trigger: trigger,
             anchor: anchor,
-            date: self.date
+            date: self.date.timeIntervalSince1970 < Self.lastDate ? self.date : .distantFuture,
+            isInside: try FieldReader(set).bool("Inside")
         )
     }
 

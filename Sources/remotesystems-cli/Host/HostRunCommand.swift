@@ -127,6 +127,7 @@ struct HostRunCommand: Subcommand {
             store: store,
             attachmentDirectory: AttachmentDirectory(path: "\(directory)/notification-attachments"),
             imageScaler: presenter == nil ? nil : DesktopImageScaler(environment: ProcessInfo.processInfo.environment),
+            locationSource: GeoClueLocations(),
             idleTime: presenter == nil ? nil : idleTime
         ) { id in
             try? account.systems().first { $0.id == id }?.name

@@ -10,7 +10,7 @@ import UserNotifications
 struct NotificationsScheduleCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "schedule",
-        abstract: "Show a notification on this system at a later time.",
+        abstract: "Show a notification on this system at a later time, or at a place.",
         discussion: """
             The host daemon keeps it while this command, the daemon or the system does not run. A date that passes \
             meanwhile is made up for once.
@@ -18,6 +18,7 @@ struct NotificationsScheduleCommand: Subcommand {
               remotesystems notifications schedule --in 600 --title 'Tea is ready'
               remotesystems notifications schedule --at 09:30 --repeat --title 'Stand-up'
               remotesystems notifications schedule --at 2027-02-01T08:00 --title 'Renew the certificate'
+              remotesystems notifications schedule --near 52.52,13.405 --radius 200 --title 'Return the book'
 
             'notifications pending' lists scheduled notifications, 'notifications cancel' removes them.
             """
@@ -42,7 +43,25 @@ struct NotificationsScheduleCommand: Subcommand {
     )
     var date: String?
 
-    @Flag(name: .customLong("repeat"), help: "Show it again after each further interval, or every day at the time.")
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The centre of a region, in degrees: shown when the system enters it. Needs GeoClue.",
+            valueName: "latitude,longitude"
+        )
+    )
+    var near: String?
+
+    @Option(help: ArgumentHelp("The radius of the region, in metres. Range: 10 to 100000.", valueName: "metres"))
+    var radius: Double?
+
+    @Flag(name: .customLong("on-exit"), help: "Show it when the system leaves the region.")
+    var onExit = false
+
+    @Flag(
+        name: .customLong("repeat"),
+        help: "Show it again after each further interval, every day at the time, or each time at the place."
+    )
     var repeats = false
 
     @Option(help: ArgumentHelp("The first line.", valueName: "text"))
@@ -72,8 +91,11 @@ struct NotificationsScheduleCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard (self.interval == nil) != (self.date == nil) else {
-            throw ValidationError("Give the time with either --in or --at.")
+        guard [self.interval != nil, self.date != nil, self.near != nil].count(where: { $0 }) == 1 else {
+            throw ValidationError("Give the time with either --in or --at, or the place with --near.")
+        }
+        guard self.near != nil || self.radius == nil && !self.onExit else {
+            throw ValidationError("--radius and --on-exit take a place with --near.")
         }
         guard !self.repeats || self.date?.contains("T") != true else {
             throw ValidationError("--repeat takes --in, or --at with a time of every day, such as --at 09:30.")
@@ -90,10 +112,10 @@ struct NotificationsScheduleCommand: Subcommand {
             let reason = self.date == nil ? error.message : "\(error)"
             throw ValidationError("\(self.triggerOption): \(reason)")
         }
-        guard trigger.nextTriggerDate() != nil else { throw ValidationError(self.noDate) }
+        guard self.near != nil || trigger.nextTriggerDate() != nil else { throw ValidationError(self.noDate) }
     }
 
-    private var triggerOption: String { self.date == nil ? "--in" : "--at" }
+    private var triggerOption: String { self.near != nil ? "--near" : self.date == nil ? "--in" : "--at" }
     private var noDate: String { "\(self.triggerOption): There is no such date in the future." }
 
     func perform(_ output: Output) async throws -> Bool {
@@ -109,9 +131,9 @@ struct NotificationsScheduleCommand: Subcommand {
         notification.applicationName = self.sender
         // No command receives the response.
         notification.isOneWay = true
-        let date = try await untilInterrupted { [notification] in
+        let scheduled = try await untilInterrupted { [notification] in
             let notifications = try await self.options.open(self.common)
-            let date: Date
+            let date: Date?
             do {
                 date = try await notifications.schedule(notification)
             } catch let error as NotificationError where error.code == .triggerInvalid {
@@ -119,12 +141,13 @@ struct NotificationsScheduleCommand: Subcommand {
                 throw Failure("\(error.code)", self.noDate)
             }
             await notifications.close()
-            return date
+            return ScheduledOutput(event: "scheduled", id: notification.request.identifier, date: date)
         }
-        guard let date else { throw CancellationError() }
-        try output.json(ScheduledOutput(event: "scheduled", id: notification.request.identifier, date: date))
-        try output.line("\(notification.request.identifier)".printable)
-        output.note("It will be shown at \(LocalTime.text(date)).")
+        guard let scheduled else { throw CancellationError() }
+        try output.json(scheduled)
+        try output.line(scheduled.id.printable)
+        let time = scheduled.date.map { "at \(LocalTime.text($0))" }
+        output.note("It will be shown \(time ?? "when the system \(self.onExit ? "leaves" : "enters") the region").")
         return true
     }
 
@@ -135,6 +158,20 @@ struct NotificationsScheduleCommand: Subcommand {
                 throw NotificationError(.triggerInvalid, "It takes 0.001 to 315360000 seconds.")
             }
             return .timeInterval(.milliseconds(Int64((interval * 1000).rounded())), repeats: self.repeats)
+        }
+        if let near {
+            let numbers = near.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
+            guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1] else {
+                throw NotificationError(.triggerInvalid, "It takes latitude,longitude, such as 52.52,13.405.")
+            }
+            let region = NotificationRegion(
+                latitude: latitude,
+                longitude: longitude,
+                radius: self.radius ?? 100,
+                notifiesOnEntry: !self.onExit,
+                notifiesOnExit: self.onExit
+            )
+            return .location(region, repeats: self.repeats)
         }
         guard let components = Self.components(self.date ?? "") else {
             throw NotificationError(.triggerInvalid, "It takes hh:mm or yyyy-mm-ddThh:mm, such as 2027-02-01T08:00.")
@@ -192,7 +229,7 @@ struct NotificationsPendingCommand: Subcommand {
                 ScheduledOutput(
                     event: "pending",
                     id: request.identifier,
-                    date: scheduled.date,
+                    date: scheduled.dateOfDelivery,
                     application: scheduled.application,
                     title: content.title,
                     subtitle: content.subtitle,
@@ -203,7 +240,8 @@ struct NotificationsPendingCommand: Subcommand {
             )
             let texts = [content.title, content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: " – ")
             let repeats = request.trigger?.repeats == true ? ", repeats" : ""
-            let line = "\(LocalTime.text(scheduled.date))  \(request.identifier)  \(texts)"
+            let time = scheduled.dateOfDelivery.map { LocalTime.text($0) } ?? "at a place"
+            let line = "\(time)  \(request.identifier)  \(texts)"
             try output.line("\(line)  (\(scheduled.application)\(repeats))".printable)
         }
         return true
@@ -299,7 +337,8 @@ private struct ScheduledOutput: Encodable {
     var event: String
     let time = Date.now
     var id: String
-    var date: Date
+    /// `nil` for one that waits for a place.
+    var date: Date?
     var application: String?
     var title: String?
     var subtitle: String?
