@@ -21,6 +21,8 @@ enum Card {
             )
         }
         signal(SIGPIPE, SIG_IGN)
+        // A view has little to draw. The graphics driver would cost 50 MB, and may have faults.
+        unsafe setenv("GSK_RENDERER", "cairo", 0)
         if let problem = unsafe rs_gtk_open() {
             Self.end(Self.unavailableStatus, unsafe String(cString: problem))
         }

@@ -48,8 +48,10 @@ final class CardElementView {
                     )
                 } ?? Widget.label(description, style: "card-caption")
             (self.widget, self.label, self.control) = (picture, nil, nil)
-        case .progress:
-            let (label, progress) = (Widget.label("", style: "card-caption"), Widget.progress())
+        case .progress(let fraction, _):
+            let progress = fraction == nil ? Widget.spinner() : Widget.progress()
+            if fraction == nil { progress.setSpinning(true) }
+            let label = Widget.label("", style: "card-caption")
             (self.widget, self.label, self.control) = (Self.column(label, progress), label, progress)
         case .button(_, let title, let isDestructive):
             let button = Widget.button(title) { report(false) }
@@ -96,7 +98,7 @@ final class CardElementView {
         switch element {
         case .text(_, let style): "text \(style)"
         case .image(let attachment, let description): "image \(attachment) \(description)"
-        case .progress: "progress"
+        case .progress(let fraction, _): fraction == nil ? "spinner" : "progress"
         case .button(let identifier, _, let isDestructive): "button \(isDestructive) \(identifier)"
         case .slider(let identifier, _, _, let range, let step): "slider \(range) \(step ?? 0) \(identifier)"
         case .toggle(let identifier, _, _): "toggle \(identifier)"
@@ -125,8 +127,7 @@ final class CardElementView {
         case .image: break
         case .progress(let fraction, let label):
             self.setLabel(label)
-            self.control?.setFraction(fraction ?? 0)
-            self.control?.setVisible(fraction != nil || label.isEmpty)
+            if let fraction { self.control?.setFraction(fraction) }
         case .button(_, let title, _): self.control?.setButtonTitle(title)
         case .slider(_, let label, let value, _, _):
             self.setLabel(label)
