@@ -12,9 +12,8 @@ import ValueSets
     private static let card = NotificationCard(elements: [.text("x")])
     private static let accept = CardConversation.Event.window(.action("accept", text: nil, values: ["a": 1]))
     private static let asked: [CardConversation.Action] = [
-        .show(.busy(true)),
+        .show(.busy(true)), .awaitsResponse(true),
         .ask(.response(NotificationCardResponse(actionIdentifier: "accept", values: ["a": 1]))),
-        .awaitsResponse(true),
     ]
 
     /// The actions that the last event causes.

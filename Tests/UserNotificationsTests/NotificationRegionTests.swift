@@ -291,10 +291,12 @@ import ValueSets
                 daemon.crash()
             }
             // One that says nothing.
-            let silent = try await StagedNotificationDaemon(stage, StepStore(), Source())
+            let saysNothing = Source()
+            let silent = try await StagedNotificationDaemon(stage, StepStore(), saysNothing)
             let waiting = Task {
                 try await silent.receiver.schedule(Self.message("book"), by: StagedNotificationDaemon.sender)
             }
+            try await stage.eventually("it is asked") { saysNothing.running == 1 }
             try await stage.advance(by: .milliseconds(20_100))
             let error = await #expect(throws: NotificationError.self) { try await waiting.value }
             #expect(error?.code == .locationUnavailable)

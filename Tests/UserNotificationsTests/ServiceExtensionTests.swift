@@ -330,10 +330,17 @@ import ValueSets
             await receiving.receiver.setExtensions(programs)
             let connection = try await receiving.connect()
             #expect(try await connection.deliver(Self.mutable("1")) == NotificationDelivery(.shown))
-            let second = Task { try await connection.deliver(Self.mutable("2")) }
+            let isDelivered = Mutex(false)
+            let second = Task {
+                defer { isDelivered.withLock { $0 = true } }
+                return try await connection.deliver(Self.mutable("2"))
+            }
             try await receiving.stage.eventually("it waits") { await receiving.receiver.received.all.count == 2 }
             #expect(programs.started.count == 1)
-            try await receiving.stage.advance(by: .milliseconds(2_100))
+            // The 2 s begin a moment after the first one was delivered.
+            for _ in 1...20 where !isDelivered.withLock({ $0 }) {
+                try await receiving.stage.advance(by: .milliseconds(500))
+            }
             #expect(try await second.value == NotificationDelivery(.shown))
             await connection.close()
         }

@@ -50,7 +50,7 @@ struct CardConversation {
             guard self.hasExtension else { return self.forward(choice) }
             self.choice = choice
             let response = NotificationCardResponse(actionIdentifier: choice.action, userText: text, values: values)
-            return [.show(.busy(true)), .ask(.response(response)), .awaitsResponse(true)]
+            return [.show(.busy(true)), .awaitsResponse(true), .ask(.response(response))]
         case .window(.changed(let identifier, let values)):
             guard self.hasExtension else { return [] }
             return [.ask(.change(NotificationCardChange(identifier: identifier, values: values)))]
