@@ -62,4 +62,28 @@ import UserNotifications
         let none = DesktopImageScaler(environment: ["PATH": "/usr/bin:/bin"], program: "/nonexistent/thumbnailer")
         #expect(await none.scale("/image.png", to: "/nonexistent/result") == .unavailable)
     }
+
+    @Test func `an extension makes a small copy of an image before it attaches it (N-26)`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let (large, small) = (directory.appending(path: "large.ppm"), directory.appending(path: "small.png"))
+        // 600 by 300 pixels, in a format of a few lines.
+        try (Data("P6 600 300 255\n".utf8) + Data(repeating: 200, count: 600 * 300 * 3)).write(to: large)
+        try await ScaledImage.write(large, to: small, maxSide: 100)
+        let header = try [UInt8](Data(contentsOf: small).prefix(24))
+        #expect(header[1...3] == [0x50, 0x4E, 0x47] && header[16...] == [0, 0, 0, 100, 0, 0, 0, 50])
+        let attachment = try NotificationAttachment(identifier: "photo", url: small)
+        #expect(attachment.type == .png && attachment.byteCount < 10_000)
+
+        try Data("no image".utf8).write(to: large)
+        let none = directory.appending(path: "none")
+        for (image, side) in [(large, 100), (none, 100), (small, 15), (small, 2049), (URL(string: "http://a/b"), 100)] {
+            let image = try #require(image)
+            await #expect(throws: NotificationError.self) {
+                try await ScaledImage.write(image, to: directory.appending(path: "result.png"), maxSide: side)
+            }
+        }
+        #expect(!FileManager.default.fileExists(atPath: directory.appending(path: "result.png").path))
+    }
 }

@@ -6,31 +6,35 @@ package import UserNotifications
 
 /// Scales images with the thumbnailer of gdk-pixbuf, in a process of its own that may use little memory and time.
 package struct DesktopImageScaler: ImageScaler {
-    /// The width or height of the result, whichever is larger. Servers show images of about 100 pixels, or twice as
+    /// The width or height of a small image, whichever is larger. Servers show images of about 100 pixels, or twice as
     /// many on dense screens.
-    private static let pixels = 256
+    private static let usualPixels = 256
     /// The address space of the process: an image of 50 million pixels, twice.
     private static let maxMemory = 1 << 30
     private static let maxProcessorSeconds = 5
     private static let maxResultBytes = 4 << 20
 
     private let program: String
+    private let pixels: Int
     private let maxTime: Duration
     private let environment: [String: String]
 
     /// - Parameters:
     ///   - environment: the environment of this process.
     ///   - program: the thumbnailer. Defaults to that of gdk-pixbuf.
+    ///   - pixels: the width or height of the result, whichever is larger. Defaults to 256.
     ///   - maxTime: the time after which a program is ended that waits. Longer than its processor time, for a busy
     ///     machine. Defaults to 30 s.
     package init(
         environment: [String: String],
         program: String = "gdk-pixbuf-thumbnailer",
+        pixels: Int? = nil,
         maxTime: Duration = .seconds(30)
     ) {
         // No key, address or token of this process concerns a decoder.
         self.environment = environment.filter { ["PATH", "HOME", "LANG"].contains($0.key) }
         self.program = program
+        self.pixels = pixels ?? Self.usualPixels
         self.maxTime = maxTime
     }
 
@@ -39,7 +43,7 @@ package struct DesktopImageScaler: ImageScaler {
             "--as=\(Self.maxMemory)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxResultBytes)",
             "--core=0",
         ]
-        let arguments = ["prlimit"] + limits + ["--", self.program, "-s", "\(Self.pixels)", path, result]
+        let arguments = ["prlimit"] + limits + ["--", self.program, "-s", "\(self.pixels)", path, result]
         guard let process = try? DetachedProgram(arguments, environment: self.environment).start() else {
             return .unavailable
         }
