@@ -14,6 +14,7 @@
 #include <../gio-unix-2.0/gio/gunixfdlist.h>
 #endif
 #include <spawn.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,6 +27,16 @@ static inline int remote_systems_pidfd_open(pid_t process) { return (int)syscall
 static inline int remote_systems_is_plain_file(int descriptor) {
     struct stat status;
     return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// Stores the disk space of a file in bytes, and whether it is a directory and not a link to one. Returns 0, or -1 with
+// errno set.
+static inline int remote_systems_measure(const char *path, int64_t *bytes, int *is_directory) {
+    struct stat status;
+    if (lstat(path, &status) != 0) { return -1; }
+    *bytes = (int64_t)status.st_blocks * 512;
+    *is_directory = S_ISDIR(status.st_mode);
+    return 0;
 }
 
 // Stores the owner and the permissions of an open file. Returns 0, or -1 with errno set.

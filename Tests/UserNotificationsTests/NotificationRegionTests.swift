@@ -154,6 +154,8 @@ import ValueSets
         let date = Date(timeIntervalSince1970: 100)
         pending.postpone(due.entry, until: date)
         #expect(pending.next == date)
+        // It is the same crossing.
+        #expect(pending.located(try Self.metres(0)).due.isEmpty)
         #expect(pending.takeNextDue(at: date)?.next?.date == .distantFuture)
         #expect(pending.next == nil)
         #expect(pending.all.count == 1)

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CRemoteSystemsGIO
 internal import FoundationEssentials
 internal import Glibc
 internal import Logging
@@ -44,9 +45,7 @@ enum ExtensionFiles {
         unsafe chmod(directory, 0o700)
         for name in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
             let path = "\(directory)/\(name)"
-            var status = stat()
-            guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { continue }
-            Self.unprotect(path)
+            if Self.measure(path)?.isDirectory == true { Self.unprotect(path) }
         }
     }
 
@@ -58,16 +57,22 @@ enum ExtensionFiles {
         while let directory = directories.popLast() {
             for name in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
                 let path = "\(directory)/\(name)"
-                var status = stat()
-                guard unsafe lstat(path, &status) == 0 else { continue }
-                rest -= Int64(status.st_blocks) * 512
+                guard let (bytes, isDirectory) = Self.measure(path) else { continue }
+                rest -= bytes
                 count += 1
                 if rest < 0 || count > Self.maxFiles { return true }
-                if status.st_mode & S_IFMT == S_IFDIR { directories.append(path) }
+                if isDirectory { directories.append(path) }
             }
         }
         return false
     }
 
     private static let maxFiles = 10_000
+
+    private static func measure(_ path: String) -> (bytes: Int64, isDirectory: Bool)? {
+        var bytes: Int64 = 0
+        var isDirectory: CInt = 0
+        guard unsafe remote_systems_measure(path, &bytes, &isDirectory) == 0 else { return nil }
+        return (bytes, isDirectory != 0)
+    }
 }

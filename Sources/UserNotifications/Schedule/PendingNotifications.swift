@@ -181,12 +181,9 @@ struct PendingNotifications {
                 changed.append(next)
                 continue
             }
-            if entry.trigger.repeats {
-                due.append(Due(entry: entry, next: next))
-            } else {
-                self.remove(entry.key)
-                due.append(Due(entry: entry, next: nil))
-            }
+            if !entry.trigger.repeats { self.remove(entry.key) }
+            // With the new state, also if it is postponed: one crossing is delivered once.
+            due.append(Due(entry: next, next: entry.trigger.repeats ? next : nil))
         }
         return (due, changed)
     }
