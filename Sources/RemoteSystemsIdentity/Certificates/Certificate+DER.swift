@@ -15,6 +15,25 @@ extension Certificate {
             throw ASN1Error.invalidASN1Object(reason: "\(der.count) bytes, of at most \(Self.largestDER)")
         }
         try self.init(derEncoded: der)
+        guard try Self.hasUsableTimes(der) else {
+            throw ASN1Error.invalidASN1Object(reason: "The validity has a time that does not exist.")
+        }
+    }
+
+    /// Whether the library can convert the validity of a certificate to dates. Its parser accepts a second 61, and its
+    /// conversion ends a debug build for it.
+    private static func hasUsableTimes(_ der: [UInt8]) throws -> Bool {
+        // A certificate contains what is signed, of which the validity is the only sequence with times.
+        let times = try DER.parse(der).children.first?.children.compactMap { field in
+            let first = field.children.first?.identifier
+            return first == .utcTime || first == .generalizedTime ? field.children : nil
+        }
+        return try times?.joined().allSatisfy { time in
+            let seconds =
+                time.identifier == .utcTime
+                ? try UTCTime(derEncoded: time).seconds : try GeneralizedTime(derEncoded: time).seconds
+            return seconds <= 60
+        } ?? false
     }
 
     func der() throws -> [UInt8] {
@@ -37,5 +56,13 @@ func makingCertificate<Result>(_ body: () throws -> Result) throws(IdentityError
             "The cryptographic library refused to make a certificate. Trying again will not help; please report this.",
             cause: error
         )
+    }
+}
+
+extension ASN1Node {
+    /// The nodes of a constructed node; empty for a primitive one.
+    fileprivate var children: [ASN1Node] {
+        guard case .constructed(let nodes) = self.content else { return [] }
+        return Array(nodes)
     }
 }

@@ -90,6 +90,23 @@ import X509
         #expect(error?.message.contains("Check the clock on both machines") == true)
     }
 
+    /// Found by fuzzing: the library parses it, and its conversion to a date ends a debug build.
+    @Test func `a certificate with the second 61 is refused, in either of its times`() throws {
+        let der = try self.authority.issueCertificate(for: self.key, now: noon)
+        let times = der.indices.dropLast().filter { der[$0] == 0x17 && der[$0 + 1] == 13 }
+        #expect(times.count == 2)
+        for time in times {
+            func changed(_ seconds: String) -> [UInt8] {
+                var der = der
+                der.replaceSubrange(time + 12..<time + 14, with: seconds.utf8)
+                return der
+            }
+            #expect(self.code(changed("61")) == .malformed)
+            // A leap second exists. It was not signed.
+            #expect(self.code(changed("60")) == .badSignature)
+        }
+    }
+
     // MARK: Account
 
     @Test func `another account's system is refused`() throws {
