@@ -137,8 +137,7 @@ extension CommandTests {
             try await Sandbox.withDesk { sandbox in
                 let (data, opened) = ("\(sandbox.directory)/data", "\(sandbox.directory)/opened")
                 let script = "\(sandbox.directory)/browser"
-                try "#!/bin/sh\necho \"$1\" > '\(opened)'\n".write(toFile: script, atomically: true, encoding: .utf8)
-                try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script)
+                try writeProgram("#!/bin/sh\necho \"$1\" > '\(opened)'\n", to: script)
                 try FileManager.default.createDirectory(
                     atPath: "\(data)/applications",
                     withIntermediateDirectories: true

@@ -133,23 +133,24 @@ extension DesktopTests {
 
         private static func installCalendar(on desktop: QuestionDesktop) throws {
             let program = "\(desktop.desktop.directory)/calendar-card"
-            try """
-            #!/usr/bin/python3
-            import json, sys
+            let text = """
+                #!/usr/bin/python3
+                import json, sys
 
-            def write(**reply):
-                print(json.dumps(reply), flush=True)
+                def write(**reply):
+                    print(json.dumps(reply), flush=True)
 
-            for line in sys.stdin:
-                message = json.loads(line)
-                if "Notification" in message:
-                    title = message["Notification"]["Content"]["Title"]
-                    write(Card={"Title": "Party for Ada", "Elements": [{"Type": "Text", "Text": title}]})
-                elif "Response" in message:
-                    write(Card={"Elements": [{"Type": "Text", "Text": "Thank you"}]}, Option="DismissAndForwardAction")
+                for line in sys.stdin:
+                    message = json.loads(line)
+                    if "Notification" in message:
+                        title = message["Notification"]["Content"]["Title"]
+                        write(Card={"Title": "Party for Ada", "Elements": [{"Type": "Text", "Text": title}]})
+                    elif "Response" in message:
+                        thanks = {"Elements": [{"Type": "Text", "Text": "Thank you"}]}
+                        write(Card=thanks, Option="DismissAndForwardAction")
 
-            """.write(toFile: program, atomically: true, encoding: .utf8)
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+                """
+            try writeProgram(text, to: program)
             try FileManager.default.createDirectory(
                 atPath: "\(desktop.desktop.directory)/data/remote-systems/applications",
                 withIntermediateDirectories: true

@@ -146,11 +146,10 @@ extension Desktop {
         )
         let chooser = "\(self.directory)/config/dunst/choose"
         try self.write("[global]\n    dmenu = \(chooser)\n    markup = full\n", to: "config/dunst/dunstrc")
-        try self.write(
+        try writeProgram(
             "#!/bin/sh\nactions=$(cat)\necho \"$actions\" | grep -m 1 Details || echo \"$actions\" | head -n 1\n",
-            to: "config/dunst/choose"
+            to: chooser
         )
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: chooser)
         try await self.withBus { bus in
             var processes: [ChildProcess] = []
             do {

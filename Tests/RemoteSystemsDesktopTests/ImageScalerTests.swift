@@ -19,8 +19,7 @@ import UserNotifications
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         let program = directory.appending(path: "thumbnailer")
-        try "#!/bin/sh\n\(script)\n".write(to: program, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+        try writeProgram("#!/bin/sh\n\(script)\n", to: program.path)
         let environment = ["PATH": "/usr/bin:/bin", "SECRET": "s"]
         try await body(directory, DesktopImageScaler(environment: environment, program: program.path, maxTime: maxTime))
     }

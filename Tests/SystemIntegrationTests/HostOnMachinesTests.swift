@@ -134,8 +134,7 @@ extension SystemTests {
                 let (a, b) = (machines[0], machines[1])
                 try await UserSession.with(on: a) { session in
                     let program = "\(session.directory)/extension"
-                    try Self.leaving.write(toFile: program, atomically: true, encoding: .utf8)
-                    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+                    try writeProgram(Self.leaving, to: program)
                     try a.install(
                         "com.example.messenger",
                         ["/bin/false"],

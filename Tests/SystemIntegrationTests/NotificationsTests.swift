@@ -96,8 +96,7 @@ extension SystemTests {
                 let machines = try await network.addMachines("alpha", "beta")
                 let (a, b) = (machines[0], machines[1])
                 let (program, marker) = ("\(b.host.directory)/extension", "\(b.host.directory)/is-slow")
-                try Self.changing.write(toFile: program, atomically: true, encoding: .utf8)
-                try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+                try writeProgram(Self.changing, to: program)
                 try b.install(
                     "com.example.messenger",
                     ["/bin/false"],

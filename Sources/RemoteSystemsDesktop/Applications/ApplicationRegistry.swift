@@ -378,23 +378,26 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         of id: String,
         isNamed: Bool
     ) async throws -> StartedProgram {
+        var program = DetachedProgram(arguments, environment: self.programEnvironment, directory: directory)
+        program.keepsOutput = self.environment["JOURNAL_STREAM"] != nil
         var wasHeldUp = false
-        while let last = self.state.withLock({ $0.programs[id] })?.program, last.ended == nil {
-            _ = await last.end()
+        while true {
+            do {
+                // Under the lock, so that of several starts at the same time only one runs the program.
+                let (started, isNew) = try self.state.withLock { [program] state in
+                    if let last = state.programs[id]?.program, last.ended == nil { return (last, false) }
+                    let started = try program.start()
+                    state.programs[id] = ApplicationProgram(program: started, isNamed: isNamed, wasHeldUp: wasHeldUp)
+                    return (started, true)
+                }
+                if isNew { return started }
+                _ = await started.end()
+            } catch {
+                throw StartFailure("\(arguments[0]) cannot be run: \(error).")
+            }
             try Task.checkCancellation()
             wasHeldUp = true
         }
-        var program = DetachedProgram(arguments, environment: self.programEnvironment, directory: directory)
-        program.keepsOutput = self.environment["JOURNAL_STREAM"] != nil
-        let started: StartedProgram
-        do {
-            started = try program.start()
-        } catch {
-            throw StartFailure("\(arguments[0]) cannot be run: \(error).")
-        }
-        let noted = ApplicationProgram(program: started, isNamed: isNamed, wasHeldUp: wasHeldUp)
-        self.state.withLock { $0.programs[id] = noted }
-        return started
     }
 
     /// Terminates the started program of an application that did not come up.

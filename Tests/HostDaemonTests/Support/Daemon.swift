@@ -248,8 +248,7 @@ struct Daemon {
     /// Writes a program for `/bin/sh`.
     func script(_ name: String, _ text: String) throws -> String {
         let path = "\(self.directory)/\(name)"
-        try "#!/bin/sh\n\(text)\n".write(toFile: path, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        try writeProgram("#!/bin/sh\n\(text)\n", to: path)
         return path
     }
 
