@@ -69,7 +69,12 @@ struct TwoDesktops {
     let second: QuestionDesktop
     let daemons: [ChildProcess]
 
-    static func with(screens: Bool = true, _ body: (TwoDesktops) async throws -> Void) async throws {
+    /// - Parameter settings: environment variables of the first system's daemon. Defaults to none.
+    static func with(
+        screens: Bool = true,
+        settings: [String: String] = [:],
+        _ body: (TwoDesktops) async throws -> Void
+    ) async throws {
         try await Desktop.with { first in
             try await Desktop.with { second in
                 let states = ["\(first.directory)/system", "\(second.directory)/system"]
@@ -85,7 +90,11 @@ struct TwoDesktops {
                 try await first.withScreen { firstEnvironment in
                     try await second.withScreen { secondEnvironment in
                         try await Self.run(
-                            QuestionDesktop(desktop: first, state: states[0], environment: firstEnvironment),
+                            QuestionDesktop(
+                                desktop: first,
+                                state: states[0],
+                                environment: firstEnvironment.merging(settings) { $1 }
+                            ),
                             QuestionDesktop(desktop: second, state: states[1], environment: secondEnvironment),
                             body
                         )

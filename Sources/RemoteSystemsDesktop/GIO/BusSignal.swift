@@ -49,6 +49,12 @@ struct BusSignal {
         unsafe Self.first(of: tuple, "u") { unsafe g_variant_get_uint32($0) }
     }
 
+    /// The second of the values of the type `u`, for a tuple of two of them.
+    static func secondNumber(of tuple: OpaquePointer) -> UInt32? {
+        let numbers = unsafe Self.values(of: tuple, "u") { unsafe g_variant_get_uint32($0) }
+        return numbers.count == 2 ? numbers[1] : nil
+    }
+
     /// The first value, if it is a `t`.
     static func longNumber(of tuple: OpaquePointer) -> UInt64? {
         unsafe Self.first(of: tuple, "t") { unsafe UInt64(g_variant_get_uint64($0)) }

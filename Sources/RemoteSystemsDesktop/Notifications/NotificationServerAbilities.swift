@@ -52,6 +52,7 @@ extension DesktopNotification {
         let showsAll = self.actions.allSatisfy { $0.key == Action.click || actions.contains($0) }
         var hints: [(String, MessageBus.Hint)] = [
             ("category", .string("device")), ("urgency", .byte(self.urgency.rawValue)),
+            (DesktopCall.ownHint, .bool(true)),
         ]
         if self.isSilent {
             hints.append(("suppress-sound", .bool(true)))

@@ -125,7 +125,7 @@ extension NotificationReceiver {
     }
 
     /// Whether a later attempt may succeed.
-    private static func outcome(of error: any Error) -> Outbox.Outcome {
+    static func outcome(of error: any Error) -> Outbox.Outcome {
         let code = (error as? RemoteSystemError)?.failureCode.flatMap(NotificationMessage.code(ofFailure:))
         // The user has denied it, or the system does not understand it. Everything else may change.
         return [.notAuthorized, .invalidContent, .payloadTooLarge, .categoryUnknown].contains(code)

@@ -72,6 +72,8 @@ package actor NotificationReceiver: Service {
     var cards: [String: Task<Void, Never>] = [:]
     /// The numbers of notifications that have ended or were replaced, for what still works for them.
     var superseded = Arrivals<UInt64>()
+    /// The notifications of this desktop that other systems show; `nil` unless the user wants that.
+    var mirror: Mirror?
     private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
     var presenterCalls = SerialCalls()
     private var alarm: Task<Void, Never>?
@@ -174,6 +176,7 @@ package actor NotificationReceiver: Service {
     func watchStates() {
         self.stateWatch.start { [weak self] in
             await self?.sendOutbox()
+            await self?.sendMirrored()
         } merge: { [weak self] records in
             await self?.merge(records)
         }

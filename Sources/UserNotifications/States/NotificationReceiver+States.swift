@@ -21,6 +21,16 @@ extension NotificationReceiver {
         return try self.take(Dictionary(ended) { first, _ in first })
     }
 
+    /// A notification of this system that only others have received has ended.
+    ///
+    /// - Returns: what is to be stored.
+    func settle(
+        _ key: NotificationState.Key,
+        _ status: NotificationState.Status
+    ) throws(NotificationError) -> [NotificationStoreChange] {
+        try self.take([key: NotificationState(status: status, date: self.clock.date)])
+    }
+
     /// Takes over what another system knows, and removes what has ended there.
     func merge(_ records: [String: ValueSet]) async {
         var incoming: [NotificationState.Key: NotificationState] = [:]
@@ -28,6 +38,7 @@ extension NotificationReceiver {
             guard let key = NotificationState.Key(text), let state = NotificationState(record) else { continue }
             incoming[key] = state
         }
+        self.endMirrored(incoming.keys)
         var ended: [ReceivedNotifications.Entry] = []
         await self.commitOrLog { () throws(NotificationError) in
             let changes = try self.take(incoming)

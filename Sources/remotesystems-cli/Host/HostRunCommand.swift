@@ -80,11 +80,8 @@ struct HostRunCommand: Subcommand {
         let starter = ExtensionStarter(registry, directory: "\(directory)/notification-extensions", logger: logger)
         await notifications?.setExtensions(DesktopServiceExtensions(starter))
         await notifications?.setCards(DesktopCards(starter))
-        let bus = RegistryBus(
-            host: host,
-            system: try RemoteSystemsAccount(configuration).identity().systemID,
-            logger: logger
-        )
+        let systemID = try RemoteSystemsAccount(configuration).identity().systemID
+        let bus = RegistryBus(host: host, system: systemID, logger: logger)
         let supervision = HostSupervision(host: host, registry: registry, notifier: notifier, logger: logger)
         let reload = HostReload(
             host: host,
@@ -102,7 +99,8 @@ struct HostRunCommand: Subcommand {
         try await ServiceGroup(
             services: [registry, host, supervision, reload, bus]
                 + Self.desktopServices(settings, configuration, registry, logger)
-                + notificationServices,
+                + notificationServices
+                + Self.mirror(settings, notifications, systemID, logger),
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         ).run()
@@ -134,6 +132,18 @@ struct HostRunCommand: Subcommand {
         }
         await receiver.restore(loaded)
         return ((presenter.map { [$0] } ?? []) + [receiver], receiver)
+    }
+
+    /// What shows this desktop's notifications on the other systems, if the user wants that.
+    private static func mirror(
+        _ settings: HostSettings,
+        _ receiver: NotificationReceiver?,
+        _ system: SystemID,
+        _ logger: Logger
+    ) -> [any Service] {
+        guard let receiver, !settings.mirroredApplications.isEmpty else { return [] }
+        let rules = MirrorRules(applications: settings.mirroredApplications)
+        return [NotificationMirror(rules, receiver: receiver, system: system, logger: logger)]
     }
 
     /// The store and what it has. Without a store the daemon runs, and programs that schedule notifications learn why

@@ -8,7 +8,7 @@ import RemoteSystemsDesktop
 enum HostSetting: String, CodingKey, CaseIterable {
     case port, network, stateDirectory, displayName, advertise, startTimeout, logLevel
     case uriPolicy, askProgram, askTimeout
-    case mediaPlayers, documentRoots, notifyOffers, notifications
+    case mediaPlayers, documentRoots, notifyOffers, notifications, mirroredApplications
 
     /// The value of a setting, by its type.
     enum Value: Sendable, Hashable {
@@ -27,7 +27,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case .startTimeout, .askTimeout: .double
         case .advertise, .mediaPlayers, .notifyOffers, .notifications: .bool
         case .network, .stateDirectory, .displayName, .logLevel: .string
-        case .uriPolicy, .askProgram, .documentRoots: .strings
+        case .uriPolicy, .askProgram, .documentRoots, .mirroredApplications: .strings
         }
     }
 
@@ -84,6 +84,8 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case .documentRoots:
             "up to 64 folders such as \"music=/srv/music\", with an absolute path, and a name of up to 64 letters, "
                 + "digits, '-' and '_', each name once"
+        case .mirroredApplications:
+            "up to \(MirrorRules.maxApplications) names of applications or desktop entries, or \"*\" for all"
         }
     }
 }

@@ -30,6 +30,8 @@ struct HostSettings: Sendable, Hashable {
     var notifyOffers = false
     /// Whether notifications of other systems are received.
     var notifications = true
+    /// The applications whose notifications on this desktop the user's other systems show, too.
+    var mirroredApplications: [String] = []
 
     /// Reads the settings.
     ///
@@ -193,6 +195,9 @@ struct HostSettings: Sendable, Hashable {
             self.notifyOffers = isOn
         case (.notifications, .bool(let isOn)):
             self.notifications = isOn
+        case (.mirroredApplications, .strings(let names)) where names.count <= MirrorRules.maxApplications:
+            if let index = names.firstIndex(where: { !$0.isName }) { throw NotTaken(at: index) }
+            self.mirroredApplications = names
         case (.documentRoots, .strings(let roots)) where roots.count <= DocumentURLMapper.maxRoots:
             self.documentRoots = try Self.roots(roots)
         default:
@@ -254,6 +259,7 @@ extension HostSettings {
             case .documentRoots: self.documentRoots != other.documentRoots
             case .notifyOffers: self.notifyOffers != other.notifyOffers
             case .notifications: self.notifications != other.notifications
+            case .mirroredApplications: self.mirroredApplications != other.mirroredApplications
             case .port, .displayName, .advertise, .startTimeout, .logLevel, .uriPolicy, .askProgram, .askTimeout: false
             }
         }

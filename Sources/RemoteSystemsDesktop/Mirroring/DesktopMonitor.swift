@@ -1,0 +1,158 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRemoteSystemsGIO
+internal import Synchronization
+
+/// Follows what programs ask the desktop's notification server to show, and what it responds (D-Bus Specification,
+/// `org.freedesktop.DBus.Monitoring.BecomeMonitor`).
+///
+/// A monitor only reads: the bus ends the connection of one that sends.
+final class DesktopMonitor: Sendable {
+    /// What was seen. For one reader.
+    let messages: AsyncStream<MirrorTable.Message>
+    private let feed: AsyncStream<MirrorTable.Message>.Continuation
+    private let loop = BusLoop()
+
+    private static let server = "org.freedesktop.Notifications"
+    private static let bus = "org.freedesktop.DBus"
+    /// A text above this size is none that a user reads.
+    private static let maxTextBytes = 64 << 10
+
+    private static let rules = [
+        "type='method_call',interface='\(server)',member='Notify'",
+        "type='method_call',interface='\(server)',member='CloseNotification'",
+        "type='method_return',sender='\(server)'",
+        "type='error',sender='\(server)'",
+        "type='signal',sender='\(server)',interface='\(server)',member='NotificationClosed'",
+        "type='signal',sender='\(bus)',member='NameOwnerChanged',arg0='\(server)'",
+    ]
+
+    init() {
+        // A program that shows more than is read loses what comes last.
+        (self.messages, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(256))
+    }
+
+    func stop() { self.loop.stop() }
+
+    /// Runs until the bus ends, or ``stop()``. Blocks.
+    func run() throws(MessageBus.Failure) {
+        defer { self.feed.finish() }
+        unsafe try self.loop.run { connection throws(MessageBus.Failure) in
+            unsafe g_dbus_connection_add_filter(
+                connection,
+                { _, message, isIncoming, data in unsafe DesktopMonitor.filter(message, isIncoming != 0, data) },
+                Unmanaged.passRetained(self).toOpaque(),
+                { data in if let data = unsafe data { unsafe Unmanaged<DesktopMonitor>.fromOpaque(data).release() } }
+            )
+            let call = MessageBus.Call(
+                destination: Self.bus,
+                path: "/org/freedesktop/DBus",
+                interface: "org.freedesktop.DBus.Monitoring",
+                method: "BecomeMonitor",
+                arguments: [.strings(Self.rules), .uint32(0)]
+            )
+            unsafe try MessageBus.send(call, over: connection, self.loop.cancellable)
+        }
+    }
+
+    /// Reads a message on GLib's thread, and keeps it from GLib, which would respond to the calls of others.
+    private static func filter(
+        _ message: OpaquePointer?,
+        _ isIncoming: Bool,
+        _ data: UnsafeMutableRawPointer?
+    ) -> OpaquePointer? {
+        guard isIncoming, let message = unsafe message, let data = unsafe data else { return unsafe message }
+        let sender = unsafe Self.text(g_dbus_message_get_sender(message)) ?? ""
+        let type = unsafe g_dbus_message_get_message_type(message)
+        // The responses to this connection's own calls.
+        guard type == G_DBUS_MESSAGE_TYPE_METHOD_CALL || type == G_DBUS_MESSAGE_TYPE_SIGNAL || sender != Self.bus else {
+            return unsafe message
+        }
+        let monitor = unsafe Unmanaged<DesktopMonitor>.fromOpaque(data).takeUnretainedValue()
+        if let seen = unsafe Self.read(message, type, sender) { monitor.feed.yield(seen) }
+        unsafe g_object_unref(UnsafeMutableRawPointer(message))
+        return nil
+    }
+
+    private static func read(
+        _ message: OpaquePointer,
+        _ type: GDBusMessageType,
+        _ sender: String
+    ) -> MirrorTable.Message? {
+        let body = unsafe g_dbus_message_get_body(message)
+        let member = unsafe Self.text(g_dbus_message_get_member(message))
+        switch (type, member) {
+        case (G_DBUS_MESSAGE_TYPE_METHOD_CALL, "Notify"):
+            guard let body = unsafe body, let call = unsafe Self.call(body) else { return nil }
+            return unsafe .called(call, by: sender, serial: g_dbus_message_get_serial(message))
+        case (G_DBUS_MESSAGE_TYPE_METHOD_CALL, "CloseNotification"):
+            return unsafe body.flatMap { unsafe BusSignal.number(of: $0) }.map { .withdrawn($0) }
+        case (G_DBUS_MESSAGE_TYPE_METHOD_RETURN, _), (G_DBUS_MESSAGE_TYPE_ERROR, _):
+            return .returned(
+                type == G_DBUS_MESSAGE_TYPE_ERROR
+                    ? nil : unsafe body.flatMap { unsafe BusSignal.number(of: $0) },
+                to: unsafe Self.text(g_dbus_message_get_destination(message)) ?? "",
+                serial: unsafe g_dbus_message_get_reply_serial(message)
+            )
+        case (G_DBUS_MESSAGE_TYPE_SIGNAL, "NotificationClosed"):
+            guard let body = unsafe body, let id = unsafe BusSignal.number(of: body) else { return nil }
+            return .closed(id, unsafe BusSignal.secondNumber(of: body).flatMap(MirrorTable.Reason.init) ?? .undefined)
+        case (G_DBUS_MESSAGE_TYPE_SIGNAL, "NameOwnerChanged"): return .serverEnded
+        default: return nil
+        }
+    }
+
+    /// Reads the arguments of `Notify`; `nil` if they have another type, or a text is too large.
+    private static func call(_ body: OpaquePointer) -> DesktopCall? {
+        guard unsafe String(cString: g_variant_get_type_string(body)) == "(susssasa{sv}i)",
+            let program = unsafe Self.text(body, 0), let summary = unsafe Self.text(body, 3),
+            let text = unsafe Self.text(body, 4), let hints = unsafe g_variant_get_child_value(body, 6)
+        else { return nil }
+        defer { unsafe g_variant_unref(hints) }
+        var call = DesktopCall(program: program, summary: summary, body: text)
+        unsafe Self.hint(hints, "desktop-entry") { value in
+            guard unsafe Self.has(value, "s") else { return }
+            let entry = unsafe Self.text(g_variant_get_string(value, nil)) ?? ""
+            call.desktopEntry = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
+        }
+        unsafe Self.hint(hints, "urgency") { value in
+            guard unsafe Self.has(value, "y") else { return }
+            call.urgency = DesktopNotification.Urgency(rawValue: unsafe g_variant_get_byte(value)) ?? .normal
+        }
+        func isOn(_ name: String) -> Bool {
+            var isOn = false
+            unsafe Self.hint(hints, name) { value in
+                unsafe isOn = Self.has(value, "b") && g_variant_get_boolean(value) != 0
+            }
+            return isOn
+        }
+        call.isSilent = isOn("suppress-sound")
+        call.isOwn = isOn(DesktopCall.ownHint)
+        call.isPassing = isOn("transient")
+        for name in DesktopCall.stateHints { unsafe Self.hint(hints, name) { _ in call.isPassing = true } }
+        return call
+    }
+
+    private static func hint(_ hints: OpaquePointer, _ name: String, _ read: (OpaquePointer) -> Void) {
+        guard let value = unsafe g_variant_lookup_value(hints, name, nil) else { return }
+        defer { unsafe g_variant_unref(value) }
+        unsafe read(value)
+    }
+
+    private static func has(_ value: OpaquePointer, _ type: String) -> Bool {
+        unsafe String(cString: g_variant_get_type_string(value)) == type
+    }
+
+    private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {
+        unsafe pointer.map { unsafe String(cString: $0) }
+    }
+
+    private static func text(_ tuple: OpaquePointer, _ index: Int) -> String? {
+        guard let value = unsafe g_variant_get_child_value(tuple, gsize(index)) else { return nil }
+        defer { unsafe g_variant_unref(value) }
+        var length: gsize = 0
+        guard let text = unsafe g_variant_get_string(value, &length), length <= Self.maxTextBytes else { return nil }
+        return unsafe String(cString: text)
+    }
+}
