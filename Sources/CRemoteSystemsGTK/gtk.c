@@ -80,6 +80,8 @@ typedef void *widget;
     F(void, gtk_style_context_add_provider_for_display, (void *, void *, unsigned))                                    \
     F(void *, gdk_display_get_default, (void))                                                                         \
     F(unsigned long, g_signal_connect_data, (void *, const char *, void (*)(void), void *, void *, int))               \
+    F(void *, g_object_ref, (void *))                                                                                  \
+    F(void, g_object_unref, (void *))                                                                                  \
     F(void *, g_main_loop_new, (void *, gboolean))                                                                     \
     F(void, g_main_loop_run, (void *))                                                                                 \
     F(void, g_main_loop_quit, (void *))                                                                                \
@@ -230,6 +232,8 @@ rs_gtk_widget *rs_gtk_box_new(bool is_vertical, int spacing) {
     return gtk_box_new(is_vertical ? VERTICAL : HORIZONTAL, spacing);
 }
 void rs_gtk_box_append(rs_gtk_widget *box, rs_gtk_widget *child) { gtk_box_append(box, child); }
+void rs_gtk_hold(rs_gtk_widget *widget) { g_object_ref(widget); }
+void rs_gtk_release(rs_gtk_widget *widget) { g_object_unref(widget); }
 void rs_gtk_box_remove(rs_gtk_widget *box, rs_gtk_widget *child) { gtk_box_remove(box, child); }
 
 rs_gtk_widget *rs_gtk_scroller_new(rs_gtk_widget *child) {

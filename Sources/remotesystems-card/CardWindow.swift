@@ -111,7 +111,10 @@ final class CardWindow {
     /// Replaces the widgets. What the user has entered in fields that stay is kept.
     private func replace(_ elements: [NotificationCardElement]) {
         let old = self.elements
-        for element in old { self.card.remove(element.widget) }
+        for element in old {
+            element.widget.hold()
+            self.card.remove(element.widget)
+        }
         self.elements = elements.map { element in
             // The widget of an unchanged control moves with its value.
             if let index = old.firstIndex(where: { $0.identifier != nil && $0.identifier == element.identifier }),
@@ -124,6 +127,7 @@ final class CardWindow {
             }
         }
         for element in self.elements { self.card.append(element.widget) }
+        for element in old { element.widget.release() }
     }
 
     // MARK: What the user does

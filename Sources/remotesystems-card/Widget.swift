@@ -38,6 +38,9 @@ struct Widget {
     }
 
     func append(_ child: Widget) { unsafe rs_gtk_box_append(self.pointer, child.pointer) }
+    /// Keeps a widget that is removed from its box, until ``release()``.
+    func hold() { unsafe rs_gtk_hold(self.pointer) }
+    func release() { unsafe rs_gtk_release(self.pointer) }
     func remove(_ child: Widget) { unsafe rs_gtk_box_remove(self.pointer, child.pointer) }
 
     static func scroller(_ child: Widget) -> Widget { unsafe Widget(rs_gtk_scroller_new(child.pointer)) }

@@ -68,6 +68,38 @@ extension DesktopTests {
             }
         }
 
+        @Test func `controls that stay keep what the user has entered when the layout changes`() async throws {
+            try await ShownCard.with { shown in
+                try shown.send(.open(shown.content))
+                try await shown.window("Summer party")
+                let field = NotificationCardElement.textField("name", focusOnAction: "accept")
+                try shown.send(.card(NotificationCard(elements: [.text("Who comes?"), field])))
+                try await shown.eventually("the focus is in the field") {
+                    try await shown.click(.accept)
+                    try await shown.press("type", "A")
+                    try await shown.press("key", "Return")
+                    return shown.events.contains { if case .changed = $0 { true } else { false } }
+                }
+                guard case .changed(_, let values)? = shown.events.last else {
+                    throw IntegrationError("no change: \(shown.events)")
+                }
+                for count in 2...20 {
+                    let texts = (1...(1 + count % 3)).map { NotificationCardElement.text("Line \($0)") }
+                    try shown.send(.card(NotificationCard(title: "Card \(count)", elements: texts + [field])))
+                }
+                try await shown.window("Card 20")
+                try await shown.eventually("the action") {
+                    try await shown.click(.decline)
+                    return shown.events.contains { if case .action = $0 { true } else { false } }
+                }
+                guard case .action(_, _, let kept)? = shown.events.last else {
+                    throw IntegrationError("no action: \(shown.events)")
+                }
+                #expect(kept["name"] == values["name"])
+                #expect(shown.program.exitCode == nil)
+            }
+        }
+
         @Test func `without a display the program says so, and a user learns what it is for`() async throws {
             try await Desktop.with { desktop in
                 let program = try ChildProcess(
@@ -183,7 +215,10 @@ private struct ShownCard {
             try await desktop.withScreen(startingServer: { _ in [] }) { environment in
                 let program = try ChildProcess(
                     [try builtProgram("remotesystems-card")],
-                    environment: environment.merging(["GTK_A11Y": "none"]) { $1 },
+                    // What was freed has other bytes, and a use of it ends the program.
+                    environment: environment.merging(
+                        ["GTK_A11Y": "none", "G_DEBUG": "fatal-criticals", "MALLOC_PERTURB_": "165"]
+                    ) { $1 },
                     readsErrors: true
                 )
                 do {

@@ -30,12 +30,13 @@ extension DesktopTests {
             return String(try #require(output.firstMatch(of: /uint32 ([0-9]+)/)).output.1)
         }
 
-        /// Shows notifications until the other system lists one, because daemons that have just started do not know
-        /// each other yet.
+        /// Shows a notification until the other system lists it, because a daemon that has just started may not follow
+        /// the bus yet.
         private static func begin(_ desktops: TwoDesktops) async throws {
-            _ = try await Self.show("First", on: desktops.first)
+            var id = "0"
             try await desktops.eventually("the first one is listed") {
-                try await desktops.second.command("notifications", "list").contains("First")
+                id = try await Self.show("First", replacing: id, on: desktops.first)
+                return try await desktops.second.command("notifications", "list").contains("First")
             }
         }
 

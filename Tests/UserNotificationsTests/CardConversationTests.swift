@@ -96,11 +96,18 @@ import ValueSets
         #expect(Self.last(.reply(.option(.dismiss))) == [.dismiss, .finish(isFailure: false)])
     }
 
-    @Test(arguments: [CardConversation.Event.window(.closed), .windowEnded, .notificationEnded])
+    @Test(arguments: [CardConversation.Event.window(.closed), .notificationEnded])
     func `the end of the window or of the notification ends the view, and nothing follows`(
         _ end: CardConversation.Event
     ) {
         #expect(Self.last(.reply(.card(Self.card)), end) == [.finish(isFailure: false)])
         #expect(Self.last(end, Self.accept).isEmpty && Self.last(end, .reply(.option(.dismiss))).isEmpty)
+    }
+
+    @Test func `a window that ends without the user leaves the notification, with what was chosen`() {
+        let report = CardConversation.Action.report("The window has ended.")
+        #expect(Self.last(.reply(.card(Self.card)), .windowEnded) == [report, .finish(isFailure: true)])
+        let chosen = Self.last(Self.accept, .windowEnded)
+        #expect(chosen.count == 3 && chosen.first == report && chosen.last == .finish(isFailure: false))
     }
 }

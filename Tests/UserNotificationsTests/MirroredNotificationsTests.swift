@@ -85,9 +85,12 @@ import Testing
         #expect(later == 2)
     }
 
-    @Test mutating func `at most 64 are followed, the newest`() {
-        for number in 0..<100 { _ = self.put(Self.notification("\(number)"), after: .seconds(number * 10)) }
+    @Test mutating func `at most 24 are mirrored, the newest`() {
+        for number in 0..<100 {
+            _ = self.put(Self.notification("\(number)"), after: .seconds(number * 10))
+            if let excess = self.mirrored.excess { self.mirrored.remove(excess) }
+        }
         let followed = self.sent(to: "a")
-        #expect(followed == (36..<100).map { "\($0)" })
+        #expect(followed == (76..<100).map { "\($0)" })
     }
 }

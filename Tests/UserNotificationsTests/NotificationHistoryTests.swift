@@ -88,10 +88,10 @@ import ValueSets
             let entry = try await daemon.receiver.add(notification)
             let key = try #require(entry.stateKey)
             let state = NotificationState(status: .activated, date: stage.clock.date)
-            await daemon.receiver.merge([key.text: state.valueSet])
+            await daemon.receiver.merge([key.text: state.valueSet], from: try stage.system("Other").id)
             #expect(Self.ends(try await daemon.receiver.history(after: nil)) == ["q answered"])
             // Again, it changes nothing.
-            await daemon.receiver.merge([key.text: state.valueSet])
+            await daemon.receiver.merge([key.text: state.valueSet], from: try stage.system("Third").id)
             #expect(try await daemon.receiver.history(after: nil).sets.count == 1)
             daemon.crash()
         }

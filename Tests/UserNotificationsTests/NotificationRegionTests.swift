@@ -68,7 +68,7 @@ import ValueSets
         #expect(region.contains(try Self.metres(221, accuracy: 50), before: true) == true)
         #expect(region.contains(try Self.metres(251, accuracy: 50), before: true) == false)
         for before in [true, false, nil] {
-            #expect(region.contains(try Self.metres(10_000, accuracy: 201), before: before) == before)
+            #expect(region.contains(try Self.metres(400, accuracy: 201), before: before) == before)
         }
         // A small region is found with an accuracy of 100 m.
         #expect(Self.region(radius: 10).contains(try Self.metres(5, accuracy: 100), before: nil) == true)
@@ -131,13 +131,18 @@ import ValueSets
         try Self.add("leave", Self.region(onEntry: false, onExit: true), to: &pending)
         try Self.add("both", Self.region(onExit: true), repeats: true, to: &pending)
         #expect(pending.next == nil && pending.smallestRadius == 200)
+        let date = Date(timeIntervalSince1970: 100)
         func due(_ metres: Double) throws -> Set<String> {
-            Set(pending.located(try Self.metres(metres)).due.map(\.entry.key.identifier))
+            _ = pending.located(try Self.metres(metres), at: date)
+            var due: Set<String> = []
+            while let next = pending.takeNextDue(at: date) { due.insert(next.entry.key.identifier) }
+            return due
         }
         // The user is inside already.
-        let first = pending.located(try Self.metres(0))
-        #expect(first.due.isEmpty && first.changed.count == 3)
-        #expect(pending.located(try Self.metres(10)).changed.isEmpty)
+        let first = pending.located(try Self.metres(0), at: date)
+        #expect(first.count == 3 && pending.next == nil)
+        let second = pending.located(try Self.metres(10), at: date)
+        #expect(second.isEmpty)
         #expect(try due(500) == ["leave", "both"])
         #expect(try due(600) == [])
         #expect(try due(100) == ["enter", "both"])
@@ -146,16 +151,38 @@ import ValueSets
         #expect(pending.takeNextDue(at: .distantFuture) == nil)
     }
 
+    @Test func `what was crossed can be cancelled or replaced before it is delivered`() throws {
+        var pending = PendingNotifications()
+        for id in ["a", "b", "c"] { try Self.add(id, to: &pending) }
+        let date = Date(timeIntervalSince1970: 100)
+        for metres in [500.0, 0] { _ = pending.located(try Self.metres(metres), at: date) }
+        #expect(pending.takeNextDue(at: date)?.entry.key.identifier == "a")
+        pending.remove(PendingNotifications.Key(sender: Self.sender, identifier: "b"))
+        try Self.add("c", to: &pending)
+        #expect(pending.takeNextDue(at: date) == nil)
+    }
+
+    @Test func `an inaccurate location far away is outside`() throws {
+        let region = Self.region()
+        var location = try Self.metres(50_000)
+        location.accuracy = 2_000
+        #expect(region.contains(location, before: true) == false && region.contains(location, before: nil) == false)
+        location.accuracy = 49_900
+        #expect(region.contains(location, before: true) == true && region.contains(location, before: nil) == nil)
+    }
+
     @Test func `one that is postponed is delivered, and a repeated one waits for the next crossing`() throws {
         var pending = PendingNotifications()
         try Self.add("both", Self.region(onExit: true), repeats: true, to: &pending)
-        _ = pending.located(try Self.metres(500))
-        let due = try #require(pending.located(try Self.metres(0)).due.first)
         let date = Date(timeIntervalSince1970: 100)
+        for metres in [500.0, 0] { _ = pending.located(try Self.metres(metres), at: date) }
+        let next = pending.takeNextDue(at: date)
+        let due = try #require(next)
         pending.postpone(due.entry, until: date)
         #expect(pending.next == date)
         // It is the same crossing.
-        #expect(pending.located(try Self.metres(0)).due.isEmpty)
+        let same = pending.located(try Self.metres(0), at: date)
+        #expect(same.isEmpty)
         #expect(pending.takeNextDue(at: date)?.next?.date == .distantFuture)
         #expect(pending.next == nil)
         #expect(pending.all.count == 1)
@@ -182,7 +209,7 @@ import ValueSets
         var pending = PendingNotifications()
         try Self.add("enter", to: &pending)
         for location in [nil, try Self.metres(500)] {
-            if let location { _ = pending.located(location) }
+            if let location { _ = pending.located(location, at: .now) }
             let entry = try #require(pending.all.first)
             #expect(try NotificationRecord(entry).pending() == entry)
         }

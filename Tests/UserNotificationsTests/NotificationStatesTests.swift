@@ -96,6 +96,22 @@ import ValueSets
         #expect(table[old] == nil)
     }
 
+    @Test func `a system that publishes what never was displaces nothing that others know`() {
+        var table = NotificationStates()
+        let dismissed = NotificationState(status: .dismissed, date: Self.now - 86_400)
+        _ = table.merge([Self.key: dismissed], at: Self.now)
+        let honest = Key(systemID: "t", deliveryID: UUID())
+        _ = table.merge([honest: dismissed], from: "honest", at: Self.now)
+        for round in 0..<20 {
+            let state = NotificationState(status: .activated, date: Self.now + 1e9)
+            let keys = (0..<NotificationStates.max).map { _ in Key(systemID: "s", deliveryID: UUID()) }
+            let flood = Dictionary(uniqueKeysWithValues: keys.map { ($0, state) })
+            _ = table.merge(flood, from: "liar \(round / 15)", at: Self.now)
+        }
+        #expect(table[Self.key] == dismissed && table[honest] == dismissed)
+        #expect(table.all.count == 2 + 2 * NotificationStates.maxPerSource)
+    }
+
     @Test func `what senders withdraw is forgotten before what the user has done`() {
         var table = NotificationStates()
         let old = NotificationState(status: .dismissed, date: Self.now - 86_400)
@@ -129,7 +145,9 @@ import ValueSets
         #expect(Key(Self.key.text) == Self.key)
         #expect(NotificationState(["Status": "archived", "Date": .date(Self.now)]) == nil)
         #expect(NotificationState(["Status": "activated"]) == nil)
-        let record = try NotificationRecord(Self.states[0], of: Self.key)
-        #expect(try record.state() == (Self.states[0], key: Self.key))
+        let record = try NotificationRecord(Self.states[0], of: Self.key, from: nil)
+        #expect(try record.state() == (Self.states[0], key: Self.key, system: nil))
+        let merged = try NotificationRecord(Self.states[0], of: Self.key, from: "other")
+        #expect(try merged.state().system == "other")
     }
 }

@@ -38,6 +38,18 @@ import Testing
         #expect(self.routing.next() == .send(Self.response("2", to: "2"), over: self.one.link))
     }
 
+    @Test mutating func `a connection of another sender with the same identifier gets nothing of an earlier one`() {
+        // A daemon sends for one program, and then asks for its own responses.
+        self.routing.connected(self.one.link, of: Self.remote, receivesAll: false)
+        let daemon = NotificationSender(systemID: "s", application: "remote-systems.host")
+        self.routing.connected(self.one.link, of: daemon, receivesAll: true)
+        self.routing.ended(self.one.link)
+        let other = NotificationSender(systemID: "t", application: "b")
+        self.routing.connected(self.one.link, of: other, receivesAll: true)
+        self.add("1", to: daemon)
+        #expect(self.routing.next() == nil)
+    }
+
     @Test mutating func `a connection carries one response at a time, in their order`() {
         self.routing.connected(self.one.link, of: Self.remote, receivesAll: true)
         self.add("1")

@@ -36,6 +36,9 @@ void rs_gtk_window_present(rs_gtk_widget *window);
 
 rs_gtk_widget *rs_gtk_box_new(bool is_vertical, int spacing);
 void rs_gtk_box_append(rs_gtk_widget *box, rs_gtk_widget *child);
+// A widget that is held is not freed when it is removed from its box.
+void rs_gtk_hold(rs_gtk_widget *widget);
+void rs_gtk_release(rs_gtk_widget *widget);
 void rs_gtk_box_remove(rs_gtk_widget *box, rs_gtk_widget *child);
 
 rs_gtk_widget *rs_gtk_scroller_new(rs_gtk_widget *child);

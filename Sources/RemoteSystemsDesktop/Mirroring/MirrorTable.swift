@@ -39,7 +39,7 @@ struct MirrorTable {
 
     /// The maximum number of calls that wait for a response. A server responds to each.
     private static let maxCalls = 64
-    /// The maximum number of notifications that are followed. More are never mirrored.
+    /// The maximum number of notifications that are followed, more than are mirrored.
     private static let maxShown = 64
 
     private let rules: MirrorRules

@@ -54,9 +54,13 @@ struct CardConversation {
         case .window(.changed(let identifier, let values)):
             guard self.hasExtension else { return [] }
             return [.ask(.change(NotificationCardChange(identifier: identifier, values: values)))]
-        case .window(.closed), .windowEnded:
+        case .window(.closed):
             // What the user has chosen before would be lost.
             return self.choice.map { self.forward($0) } ?? self.finish()
+        case .windowEnded:
+            // The user has not closed it: there is no display, or its program has crashed.
+            let report = Action.report("The window has ended.")
+            return [report] + (self.choice.map { self.forward($0) } ?? self.finish(isFailure: true))
         case .notificationEnded: return self.finish()
         case .extensionEnded(let reason):
             self.hasExtension = false

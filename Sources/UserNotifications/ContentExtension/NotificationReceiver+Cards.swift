@@ -66,14 +66,15 @@ extension NotificationReceiver {
         let isFailure = await self.converse(opened, entry)
         await opened.end()
         self.cards[entry.key] = nil
-        if isFailure { await self.cardFailed(entry, "The extension has shown nothing.") }
+        if isFailure { await self.cardFailed(entry, "It is not shown any more.") }
     }
 
     /// Nothing is shown, and the click has closed the notification: it is shown again.
     private func cardFailed(_ entry: ReceivedNotifications.Entry, _ reason: String) async {
         self.cards[entry.key] = nil
         self.logCard(entry, reason)
-        if self.isCurrent(entry) { _ = await self.show(entry, isSilenced: true) }
+        guard self.isCurrent(entry), !self.isStopping else { return }
+        _ = await self.show(entry, isSilenced: true)
     }
 
     private func logCard(_ entry: ReceivedNotifications.Entry, _ reason: String) {
@@ -85,13 +86,15 @@ extension NotificationReceiver {
 
     /// - Returns: whether nothing was shown.
     private func converse(_ card: OpenedCard, _ entry: ReceivedNotifications.Entry) async -> Bool {
-        let (events, feed) = AsyncStream.makeStream(of: CardConversation.Event.self)
+        let events = CardEvents(self.clock)
         let (observation, ends) = self.superseded.begin()
+        let isOver = !self.isCurrent(entry)
         var tasks = [
-            self.clock.task { await Self.forwardReplies(of: card.extension, to: feed) },
-            self.clock.task { await Self.forwardEvents(of: card.window, to: feed) },
+            self.clock.task { await Self.forwardReplies(of: card.extension, to: events) },
+            self.clock.task { await Self.forwardEvents(of: card.window, to: events) },
             self.clock.task {
-                for await number in ends where number == entry.number { feed.yield(.notificationEnded) }
+                if isOver { await events.add(.notificationEnded) }
+                for await number in ends where number == entry.number { await events.add(.notificationEnded) }
             },
         ]
         defer {
@@ -105,10 +108,9 @@ extension NotificationReceiver {
             self.logCard(entry, "\(error)")
             return true
         }
-        if !self.isCurrent(entry) { feed.yield(.notificationEnded) }
         var conversation = CardConversation()
         var deadline: Task<Void, Never>?
-        for await event in events {
+        for await event in events.stream {
             for action in conversation.receive(event) {
                 switch action {
                 case .show(let command): if let line = try? ValueSet.line(command.valueSet) { card.window.send(line) }
@@ -118,7 +120,7 @@ extension NotificationReceiver {
                     guard awaits else { break }
                     let end = self.clock.now + Self.cardResponseTime
                     let task = self.clock.task { [clock] in
-                        if (try? await clock.sleep(until: end)) != nil { feed.yield(.responseIsLate) }
+                        if (try? await clock.sleep(until: end)) != nil { await events.add(.responseIsLate) }
                     }
                     tasks.append(task)
                     deadline = task
@@ -140,8 +142,9 @@ extension NotificationReceiver {
         guard self.isCurrent(entry) else { return }
         do throws(NotificationError) {
             if action == .dismiss {
-                await self.close(entry)
-                return await self.dismissed(entry.key)
+                // Before the screen is changed: a later one may take its place meanwhile.
+                await self.dismissed(entry.key)
+                return await self.close(entry)
             }
             try await self.respond(entry.key, action, text: text)
         } catch {
@@ -171,14 +174,14 @@ extension NotificationReceiver {
 
     private static func forwardReplies(
         of program: any ExtensionProgram,
-        to feed: AsyncStream<CardConversation.Event>.Continuation
+        to events: CardEvents
     ) async {
         var reason = "It has closed its output."
         loop: for await output in program.outputs {
             switch output {
             case .line(let line):
                 do throws(NotificationError) {
-                    for reply in try ContentExtensionReply.read(line) { feed.yield(.reply(reply)) }
+                    for reply in try ContentExtensionReply.read(line) { await events.add(.reply(reply)) }
                 } catch {
                     reason = "A line cannot be used. \(error)"
                     break loop
@@ -188,20 +191,42 @@ extension NotificationReceiver {
                 break loop
             }
         }
-        feed.yield(.extensionEnded(reason))
+        await events.add(.extensionEnded(reason))
     }
 
     private static func forwardEvents(
         of window: any ExtensionProgram,
-        to feed: AsyncStream<CardConversation.Event>.Continuation
+        to events: CardEvents
     ) async {
         for await output in window.outputs {
             guard case .line(let line) = output, let set = try? ValueSet(json: line),
                 let event = try? CardWindowEvent(set)
             else { break }
-            feed.yield(.window(event))
+            await events.add(.window(event))
         }
-        feed.yield(.windowEnded)
+        await events.add(.windowEnded)
+    }
+}
+
+/// What happens to a view, for one reader.
+private struct CardEvents: Sendable {
+    let stream: AsyncStream<CardConversation.Event>
+    private let feed: AsyncStream<CardConversation.Event>.Continuation
+    private let clock: FeatureClock
+
+    private static let pause = Duration.milliseconds(10)
+
+    init(_ clock: FeatureClock) {
+        (self.stream, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(64))
+        self.clock = clock
+    }
+
+    /// Adds an event. Waits while there are too many, so that a program that writes without end is read as slowly as
+    /// the view handles it. Gives up when the view has ended.
+    func add(_ event: CardConversation.Event) async {
+        while case .dropped = self.feed.yield(event) {
+            guard (try? await self.clock.sleep(until: self.clock.now + Self.pause)) != nil else { return }
+        }
     }
 }
 

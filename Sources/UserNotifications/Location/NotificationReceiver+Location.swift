@@ -76,11 +76,11 @@ extension NotificationReceiver {
     }
 
     private func located(_ location: NotificationLocation) async {
-        let (due, changed) = self.pending.located(location)
+        let changed = self.pending.located(location, at: self.clock.date)
         await self.commitOrLog { () throws(NotificationError) in
             try changed.map { entry throws(NotificationError) in .put(try NotificationRecord(entry)) }
         }
-        for due in due { await self.deliver(due) }
-        self.setAlarm()
+        // In a task of its own, because measuring ends with the last region.
+        await self.clock.task { await self.deliverDue() }.value
     }
 }

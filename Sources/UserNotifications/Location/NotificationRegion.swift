@@ -68,9 +68,11 @@ public struct NotificationRegion: Sendable, Hashable {
     /// - Parameter before: the state before; `nil` if it is not known.
     /// - Returns: `nil` if the location says nothing.
     func contains(_ location: NotificationLocation, before: Bool?) -> Bool? {
-        // One that is less accurate than the region is large could be anywhere.
-        guard location.accuracy <= max(self.radius, 100) else { return before }
         let distance = location.distance(latitude: self.latitude, longitude: self.longitude)
+        // One that is less accurate than the region is large could be anywhere, unless it is far away.
+        guard location.accuracy <= max(self.radius, 100) else {
+            return distance - location.accuracy > self.radius + max(self.radius / 10, 20) ? false : before
+        }
         guard before == true else { return distance <= self.radius }
         return distance <= self.radius + max(location.accuracy, self.radius / 10, 20)
     }

@@ -16,8 +16,9 @@ struct MirroredNotifications {
         var number: UInt64
     }
 
-    /// The maximum number of them. The oldest one stays where it is shown and is not followed any more.
-    static let max = 64
+    /// The maximum number of them, fewer than a system keeps of another one. For one more, the other systems remove the
+    /// oldest.
+    static let max = 24
     /// The number that may come at once: half of what another system accepts, so that programs that notify the user's
     /// systems themselves have the rest. One more is permitted every four seconds.
     static let burst = 15
@@ -54,10 +55,13 @@ struct MirroredNotifications {
             application: application,
             number: self.lastNumber
         )
-        if self.entries.count > Self.max, let oldest = self.entries.min(by: { $0.value.number < $1.value.number }) {
-            self.remove(oldest.key)
-        }
         return true
+    }
+
+    /// The oldest one, if there are too many.
+    var excess: UUID? {
+        guard self.entries.count > Self.max else { return nil }
+        return self.entries.min { $0.value.number < $1.value.number }?.key
     }
 
     @discardableResult

@@ -36,7 +36,7 @@ extension NotificationReceiver {
     ///   - notification: its delivery id stays the same while its content changes.
     ///   - application: the application of this system that has shown it.
     /// - Returns: whether it is sent. Otherwise too many have come.
-    package func mirror(_ notification: RemoteNotification, of application: String) -> Bool {
+    package func mirror(_ notification: RemoteNotification, of application: String) async -> Bool {
         var notification = notification
         // Another system has no program to send a response to. What the user does is known from the states.
         notification.isOneWay = true
@@ -45,6 +45,7 @@ extension NotificationReceiver {
         guard self.mirror?.notifications.put(notification, of: application, self.clock.now) == true else {
             return false
         }
+        if let excess = self.mirror?.notifications.excess { await self.endMirrored(excess, isDismissed: false) }
         self.sendMirrored()
         return true
     }

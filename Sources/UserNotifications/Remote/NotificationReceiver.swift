@@ -70,6 +70,8 @@ package actor NotificationReceiver: Service {
     private(set) var cardPrograms: (any CardPrograms)?
     /// The views that are open, by the keys of their notifications.
     var cards: [String: Task<Void, Never>] = [:]
+    /// Whether nothing is shown any more, because the process ends.
+    var isStopping = false
     /// The numbers of notifications that have ended or were replaced, for what still works for them.
     var superseded = Arrivals<UInt64>()
     /// The notifications of this desktop that other systems show; `nil` unless the user wants that.
@@ -164,12 +166,15 @@ package actor NotificationReceiver: Service {
         }
         // The presenter may have ended before.
         try? await gracefulShutdown()
+        self.isStopping = true
         for entry in self.received.all where entry.isShown { await self.presenter?.close(entry.key) }
         self.alarm?.cancel()
         self.locationWatch?.task.cancel()
         self.stateWatch.stop()
         await self.extensionPrograms?.stop()
         await self.cardPrograms?.stop()
+        // What the user has chosen in a view is stored.
+        for card in self.cards.values { await card.value }
     }
 
     /// Learns from now on what ends on other systems, and which of them are available.
@@ -177,8 +182,8 @@ package actor NotificationReceiver: Service {
         self.stateWatch.start { [weak self] in
             await self?.sendOutbox()
             await self?.sendMirrored()
-        } merge: { [weak self] records in
-            await self?.merge(records)
+        } merge: { [weak self] records, system in
+            await self?.merge(records, from: system)
         }
     }
 

@@ -87,7 +87,7 @@ struct ResponseRouting {
     private func link(_ link: Link?, of sender: NotificationSender) -> Link? {
         // An identifier may have become that of a connection of another sender.
         if let link, self.links[link]?.sender == sender { return link }
-        return self.general[sender]?.last
+        return self.general[sender]?.last { self.links[$0]?.sender == sender }
     }
 
     /// The connection that receives everything for an application of this system.
@@ -101,7 +101,8 @@ struct ResponseRouting {
     ///   connections.
     mutating func connected(_ link: Link, of sender: NotificationSender, receivesAll: Bool) {
         if self.links[link] == nil { self.links[link] = State(sender: sender) }
-        guard receivesAll else { return }
+        // Its end is known for the sender of its first message only. A daemon sends for several.
+        guard receivesAll, self.links[link]?.sender == sender else { return }
         self.general[sender, default: []].removeAll { $0 == link }
         self.general[sender, default: []].append(link)
         self.starting.remove(sender)

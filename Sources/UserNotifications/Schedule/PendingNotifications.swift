@@ -139,7 +139,7 @@ struct PendingNotifications {
         guard entry.trigger.repeats else { return Due(entry: entry, next: nil) }
         var next = entry
         guard entry.trigger.region == nil else {
-            // It was postponed. The next crossing follows.
+            // The next crossing follows.
             next.date = .distantFuture
             self.insert(next)
             return Due(entry: entry, next: next)
@@ -164,28 +164,24 @@ struct PendingNotifications {
 
     /// The user is at a location.
     ///
-    /// - Returns: the notifications whose region was entered or left, and the entries whose state has changed and that
-    ///   still wait.
-    mutating func located(_ location: NotificationLocation) -> (due: [Due], changed: [Entry]) {
-        var (due, changed) = ([Due](), [Entry]())
+    /// What waits for a crossing that has happened is due at once (``takeNextDue(at:)``).
+    ///
+    /// - Returns: the entries that have changed.
+    mutating func located(_ location: NotificationLocation, at date: Date) -> [Entry] {
+        var changed: [Entry] = []
         for entry in self.all {
             guard let region = entry.trigger.region,
                 let isInside = region.contains(location, before: entry.isInside), isInside != entry.isInside
             else { continue }
             var next = entry
             next.isInside = isInside
-            self.entries[entry.key] = next
             // The first location is where the user was when it was added.
             let isWanted = isInside ? region.notifiesOnEntry : region.notifiesOnExit
-            guard entry.isInside != nil, isWanted else {
-                changed.append(next)
-                continue
-            }
-            if !entry.trigger.repeats { self.remove(entry.key) }
-            // With the new state, also if it is postponed: one crossing is delivered once.
-            due.append(Due(entry: next, next: entry.trigger.repeats ? next : nil))
+            if entry.isInside != nil, isWanted { next.date = min(next.date, date) }
+            self.entries[entry.key] = next
+            changed.append(next)
         }
-        return (due, changed)
+        return changed
     }
 
     /// Delivers a notification later that was due, unless a later one has the same identifier.

@@ -1,8 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Logging
 internal import RemoteSystems
+internal import RemoteSystemsIdentity
 internal import ValueSets
 
 /// Notifications that end on all systems of the user together.
@@ -32,22 +34,25 @@ extension NotificationReceiver {
     }
 
     /// Takes over what another system knows, and removes what has ended there.
-    func merge(_ records: [String: ValueSet]) async {
+    func merge(_ records: [String: ValueSet], from system: SystemID) async {
         var incoming: [NotificationState.Key: NotificationState] = [:]
         for (text, record) in records {
-            guard let key = NotificationState.Key(text), let state = NotificationState(record) else { continue }
+            guard let key = NotificationState.Key(text), let state = NotificationState(record),
+                self.clock.date.timeIntervalSince(state.date) < NotificationStates.life
+            else { continue }
             incoming[key] = state
         }
         self.endMirrored(incoming.keys)
         var ended: [ReceivedNotifications.Entry] = []
         await self.commitOrLog { () throws(NotificationError) in
-            let changes = try self.take(incoming)
-            ended = self.received.removeAll { entry in
-                entry.stateKey.map { incoming[$0] != nil && self.states[$0] != nil } ?? false
-            }
-            var all = changes
+            ended = self.received.removeAll { $0.stateKey.map { incoming[$0] != nil } ?? false }
+            // What concerns this system is not forgotten for what another one publishes besides.
+            let own = Set(ended.compactMap(\.stateKey))
+            let changes = try self.take(incoming.filter { own.contains($0.key) })
+            var all = changes + (try self.take(incoming.filter { !own.contains($0.key) }, from: "\(system)"))
             for entry in ended {
-                let end = NotificationEnd(entry.stateKey.flatMap { self.states[$0]?.status } ?? .withdrawn)
+                let state = entry.stateKey.flatMap { self.states[$0] ?? incoming[$0] }
+                let end = NotificationEnd(state?.status ?? .withdrawn)
                 self.report(end, entry)
                 all += try self.changes(ending: [entry], end, isKnown: true)
             }
@@ -70,14 +75,18 @@ extension NotificationReceiver {
     /// Publishes what an earlier process has stored.
     func publishRestoredStates() { self.publish(self.states.all, removing: []) }
 
+    /// - Parameter system: the system that has published it; `nil` for what concerns this system.
     /// - Returns: what is to be stored.
     private func take(
-        _ incoming: [NotificationState.Key: NotificationState]
+        _ incoming: [NotificationState.Key: NotificationState],
+        from system: String? = nil
     ) throws(NotificationError) -> [NotificationStoreChange] {
-        let change = self.states.merge(incoming, at: self.clock.date)
+        let change = self.states.merge(incoming, from: system, at: self.clock.date)
         self.publish(change.put, removing: change.dropped)
         var changes = change.dropped.map { NotificationStoreChange.remove(.state, key: $0.text) }
-        for (key, state) in change.put { changes.append(.put(try NotificationRecord(state, of: key))) }
+        for (key, state) in change.put {
+            changes.append(.put(try NotificationRecord(state, of: key, from: self.states.source(of: key))))
+        }
         return changes
     }
 

@@ -30,7 +30,13 @@ final class NotificationStateWatch: Sendable {
             self.signal.yield()
         }
 
-        func take() -> Records? { self.records.withLock { $0.popFirst()?.value } }
+        /// Everything that was not read yet, by system.
+        func take() -> [SystemID: Records] {
+            self.records.withLock { records in
+                defer { records = [:] }
+                return records
+            }
+        }
     }
 
     private let configuration: RemoteSystemsConfiguration
@@ -55,10 +61,10 @@ final class NotificationStateWatch: Sendable {
     ///
     /// - Parameters:
     ///   - changed: called when systems were listed or have changed.
-    ///   - merge: receives what another system knows.
+    ///   - merge: receives what another system knows, and its id.
     func start(
         changed: @escaping @Sendable () async -> Void,
-        merge: @escaping @Sendable ([String: ValueSet]) async -> Void
+        merge: @escaping @Sendable ([String: ValueSet], SystemID) async -> Void
     ) {
         self.task.withLock { task in
             guard task == nil else { return }
@@ -77,9 +83,10 @@ final class NotificationStateWatch: Sendable {
                 }
                 for await _ in inbox.signals {
                     await changed()
-                    while let records = inbox.take() {
+                    // Each system once, however often one of them changes its table meanwhile.
+                    for (system, records) in inbox.take() {
                         let start = clock.now
-                        await merge(records)
+                        await merge(records, system)
                         // A system that changes its table without end takes a tenth of the time of one processor.
                         let pause = min((clock.now - start) * 9, .seconds(1))
                         guard (try? await clock.sleep(until: clock.now + pause)) != nil else { break }

@@ -13,10 +13,15 @@ struct NotificationStates {
     /// The maximum number of states. What senders have withdrawn is forgotten first, because they may do that as often
     /// as they want, and then the oldest.
     static let max = 1024
+    /// The maximum number of states that are known from one other system only and concern no notification of this one.
+    /// So a system that publishes what never was neither displaces what others know, nor spreads it without a limit.
+    static let maxPerSource = 192
     /// A state is known for longer than a notification waits, so that none comes back.
     static let life: TimeInterval = 31 * 86_400
 
     private var states: [Key: NotificationState] = [:]
+    /// The systems from which states are known that concern no notification of this system.
+    private var sources: [Key: String] = [:]
 
     subscript(key: Key) -> NotificationState? { self.states[key] }
 
@@ -30,8 +35,13 @@ struct NotificationStates {
         var dropped: Set<Key> = []
     }
 
+    /// The system from which a state is known that concerns no notification of this system; `nil` for the others.
+    func source(of key: Key) -> String? { self.sources[key] }
+
     /// Takes over what this or another system knows.
-    mutating func merge(_ incoming: [Key: NotificationState], at now: Date) -> Change {
+    ///
+    /// - Parameter system: the system that has published it; `nil` for what concerns notifications of this system.
+    mutating func merge(_ incoming: [Key: NotificationState], from system: String? = nil, at now: Date) -> Change {
         var change = Change()
         var added: Set<Key> = []
         for (key, state) in incoming where now.timeIntervalSince(state.date) < Self.life {
@@ -40,11 +50,17 @@ struct NotificationStates {
             state.date = min(state.date, now)
             let merged = self.states[key]?.merged(with: state) ?? state
             guard merged != self.states[key] else { continue }
-            if self.states.updateValue(merged, forKey: key) == nil { added.insert(key) }
+            if self.states.updateValue(merged, forKey: key) == nil {
+                added.insert(key)
+                self.sources[key] = system
+            } else if system == nil {
+                self.sources[key] = nil
+            }
             change.put[key] = merged
         }
         for key in self.excess(at: now) {
             self.states[key] = nil
+            self.sources[key] = nil
             change.put[key] = nil
             // What came and went at once was never known.
             if !added.contains(key) { change.dropped.insert(key) }
@@ -53,17 +69,29 @@ struct NotificationStates {
     }
 
     /// Adds a state that was stored.
-    mutating func restore(_ state: NotificationState, for key: Key) { self.states[key] = state }
+    mutating func restore(_ state: NotificationState, for key: Key, from system: String? = nil) {
+        self.states[key] = state
+        self.sources[key] = system
+    }
 
     private func excess(at now: Date) -> [Key] {
-        let old = self.states.filter { now.timeIntervalSince($0.value.date) >= Self.life }.map(\.key)
-        let tooMany = self.states.count - old.count - Self.max
-        guard tooMany > 0 else { return old }
+        var excess = self.states.filter { now.timeIntervalSince($0.value.date) >= Self.life }.map(\.key)
+        let counts = self.sources.values.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+        guard self.states.count - excess.count > Self.max || counts.values.contains(where: { $0 > Self.maxPerSource })
+        else { return excess }
         let young = self.states.filter { now.timeIntervalSince($0.value.date) < Self.life }
-        let order = young.sorted { first, second in
+        var order = young.sorted { first, second in
             if first.value.status != second.value.status { return first.value.status < second.value.status }
-            return (first.value.date, first.key.text) < (second.value.date, second.key.text)
+            if first.value.date != second.value.date { return first.value.date < second.value.date }
+            return first.key.text < second.key.text
+        }.map(\.key)
+        for (system, count) in counts where count > Self.maxPerSource {
+            let tooMany = Set(order.filter { self.sources[$0] == system }.prefix(count - Self.maxPerSource))
+            excess += tooMany
+            order.removeAll { tooMany.contains($0) }
         }
-        return old + order.prefix(tooMany).map(\.key)
+        // What concerns this system goes last.
+        let others = order.filter { self.sources[$0] != nil } + order.filter { self.sources[$0] == nil }
+        return excess + others.prefix(Swift.max(order.count - Self.max, 0))
     }
 }

@@ -145,15 +145,18 @@ extension NotificationRecord {
 
     // MARK: States
 
-    init(_ state: NotificationState, of key: NotificationState.Key) throws(NotificationError) {
-        try self.init(.state, key: key.text, date: state.date, state.valueSet)
+    init(_ state: NotificationState, of key: NotificationState.Key, from system: String?) throws(NotificationError) {
+        var set = state.valueSet
+        set.put(system, "From")
+        try self.init(.state, key: key.text, date: state.date, set)
     }
 
-    func state() throws(NotificationError) -> (NotificationState, key: NotificationState.Key) {
-        guard let state = NotificationState(try self.values()), let key = NotificationState.Key(self.key) else {
+    func state() throws(NotificationError) -> (NotificationState, key: NotificationState.Key, system: String?) {
+        let values = try self.values()
+        guard let state = NotificationState(values), let key = NotificationState.Key(self.key) else {
             throw NotificationError(.storeFailed, "The record is not a state.")
         }
-        return (state, key)
+        return (state, key, values["From"]?.string)
     }
 
     // MARK: Responses

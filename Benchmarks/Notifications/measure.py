@@ -1,0 +1,245 @@
+# This source file is part of the RemoteSystems open source project
+# SPDX-License-Identifier: Apache-2.0
+
+"""Measures how long notifications take, beside a bare call of the notification server in the same rounds.
+
+Usage: measure.py COMMAND [ROUNDS]
+
+Starts two systems of one account on the loopback interface, each with the host daemon of COMMAND (the program
+remotesystems), a session bus, and a notification server in this process. ROUNDS is from 1 to 14 and defaults to 14.
+
+bare     a program calls Notify; the server has the call
+added    a program adds a notification over the daemon's D-Bus interface; the server has the call of the daemon
+remote   a program of the first system calls Notify; the server of the second system has the mirrored notification. The
+         daemon of the first system opens a connection for it
+gone     the user dismisses it on the second system; the server of the first one is asked to close it
+
+Prints a line of JSON for each: the median and the largest of the rounds in milliseconds, and the median of the
+differences to "bare" in the same round.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from gi.repository import Gio, GLib
+
+SERVER, SERVER_PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
+DAEMON, DAEMON_PATH = "org.remotesystems.Notifications1", "/org/remotesystems/Notifications1"
+XML = """
+<node><interface name="org.freedesktop.Notifications">
+  <method name="GetServerInformation"><arg type="s" direction="out"/><arg type="s" direction="out"/>
+    <arg type="s" direction="out"/><arg type="s" direction="out"/></method>
+  <method name="GetCapabilities"><arg type="as" direction="out"/></method>
+  <method name="Notify"><arg type="s" direction="in"/><arg type="u" direction="in"/><arg type="s" direction="in"/>
+    <arg type="s" direction="in"/><arg type="s" direction="in"/><arg type="as" direction="in"/>
+    <arg type="a{sv}" direction="in"/><arg type="i" direction="in"/><arg type="u" direction="out"/></method>
+  <method name="CloseNotification"><arg type="u" direction="in"/></method>
+</interface></node>
+"""
+LIMIT = 60
+
+
+class Desktop:
+    """A system with its session bus, notification server and daemon."""
+
+    def __init__(self, directory, command):
+        self.directory, self.command = directory, command
+        self.state = str(directory / "state")
+        self.processes = []
+        self.seen, self.changed = {}, threading.Condition()
+        self.last = 0
+        directory.mkdir()
+        (directory / "run").mkdir(mode=0o700)
+        address = f"unix:path={directory}/bus"
+        self.start("dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address={address}", stderr=subprocess.DEVNULL)
+        wait(lambda: (directory / "bus").exists(), "the bus")
+        self.environment = os.environ | {
+            "DBUS_SESSION_BUS_ADDRESS": address, "DBUS_SYSTEM_BUS_ADDRESS": address,
+            "XDG_RUNTIME_DIR": str(directory / "run"), "XDG_CONFIG_HOME": str(directory / "config"),
+            "XDG_DATA_HOME": str(directory / "data"), "HOME": str(directory),
+        }  # fmt: skip
+        self.server, self.program = self.connect(address), self.connect(address)
+        interface = Gio.DBusNodeInfo.new_for_xml(XML).interfaces[0]
+        self.server.register_object(SERVER_PATH, interface, self.called, None, None)
+        self.program.call_sync(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "ListNames", None, None, 0, -1
+        )
+        self.server.call_sync(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName",
+            GLib.Variant("(su)", (SERVER, 4)), None, 0, -1,
+        )  # fmt: skip
+
+    @staticmethod
+    def connect(address):
+        flags = Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+        return Gio.DBusConnection.new_for_address_sync(address, flags, None, None)
+
+    def start(self, *arguments, **options):
+        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, **options)
+        self.processes.append(process)
+        return process
+
+    def start_daemon(self):
+        with open(self.directory / "log", "w") as log:
+            process = self.start(
+                self.command, "host", "run", "--loopback", "--port", "0", "--state-directory", self.state,
+                env=self.environment | {"REMOTE_SYSTEMS_HOST_MIRRORED_APPLICATIONS": "*"},
+                stdout=subprocess.PIPE, stderr=log, text=True,
+            )  # fmt: skip
+        if not process.stdout.readline().startswith("ready"):
+            sys.exit(f"The daemon did not start: {(self.directory / 'log').read_text()}")
+
+    def stop(self):
+        for process in reversed(self.processes):
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def called(self, _bus, _sender, _path, _interface, method, parameters, invocation):
+        now, values = time.monotonic_ns(), parameters.unpack()
+        if method == "GetServerInformation":
+            invocation.return_value(GLib.Variant("(ssss)", ("bench", "bench", "1", "1.3")))
+        elif method == "GetCapabilities":
+            invocation.return_value(GLib.Variant("(as)", (["actions", "body"],)))
+        elif method == "Notify":
+            self.last += 1
+            number = values[1] or self.last
+            invocation.return_value(GLib.Variant("(u)", (number,)))
+            self.note(values[3], now, number)
+        else:
+            invocation.return_value(None)
+            self.emit_closed(values[0], 3)
+            self.note(f"closed {values[0]}", now, values[0])
+
+    def emit_closed(self, number, reason):
+        arguments = GLib.Variant("(uu)", (number, reason))
+        self.server.emit_signal(None, SERVER_PATH, SERVER, "NotificationClosed", arguments)
+
+    def note(self, what, now, number):
+        with self.changed:
+            self.seen[what] = (now, number)
+            self.changed.notify_all()
+
+    def wait(self, what):
+        """Waits for a call, and returns its time and the notification's number."""
+        with self.changed:
+            if not self.changed.wait_for(lambda: what in self.seen, LIMIT):
+                sys.exit(f"No call came for: {what}")
+            return self.seen[what]
+
+    def saw(self, what):
+        with self.changed:
+            return self.changed.wait_for(lambda: what in self.seen, 1)
+
+    def notify(self, summary):
+        """A program of this desktop shows a notification. Returns when it began."""
+        begun = time.monotonic_ns()
+        self.program.call_sync(
+            SERVER, SERVER_PATH, SERVER, "Notify",
+            GLib.Variant("(susssasa{sv}i)", ("Bench", 0, "", summary, "", [], {}, -1)), None, 0, -1,
+        )  # fmt: skip
+        return begun
+
+    def ask_daemon(self, method, arguments):
+        self.program.call_sync(DAEMON, DAEMON_PATH, DAEMON, method, arguments, None, 0, -1)
+
+
+def wait(is_true, what):
+    deadline = time.monotonic() + LIMIT
+    while not is_true():
+        if time.monotonic() > deadline:
+            sys.exit(f"Waited in vain for {what}.")
+        time.sleep(0.01)
+
+
+def create_account(first, second):
+    """Lets the second system join the account of the first."""
+    inviting = first.start(
+        first.command, "account", "invite", "--loopback", "--json", "--state-directory", first.state,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    text = ""
+    while not (found := re.search(r"remote-systems:[^\"' ]+", text)):
+        line = inviting.stdout.readline()
+        if not line:
+            sys.exit("No invitation came.")
+        text += line.replace("\\/", "/")
+    joining = [second.command, "account", "join", found.group(), "--state-directory", second.state]
+    subprocess.run(joining, check=True, stdout=subprocess.DEVNULL, timeout=LIMIT)
+    if inviting.wait(LIMIT) != 0:
+        sys.exit("The invitation was not taken.")
+    first.processes.remove(inviting)
+
+
+def measure(first, second, rounds):
+    times = {"bare": [], "added": [], "remote": [], "gone": []}
+    first.ask_daemon("Register", GLib.Variant("(ss)", ("org.example.bench", "Bench")))
+    # The daemons follow their buses and find each other, and everything was used once.
+    wait(lambda: first.notify("first") and second.saw("first"), "a notification on the other system")
+    for number in range(rounds):
+        # "Own" notifications are not mirrored, so that only "remote" takes part in the daemon's rate.
+        begun = second.notify(f"bare {number}")
+        times["bare"].append(second.wait(f"bare {number}")[0] - begun)
+
+        begun = time.monotonic_ns()
+        options = GLib.Variant("(sssa(ss)a{sv})", (f"{number}", f"added {number}", "", [], {}))
+        first.ask_daemon("Add", options)
+        times["added"].append(first.wait(f"added {number}")[0] - begun)
+
+        begun = first.notify(f"remote {number}")
+        shown, there = second.wait(f"remote {number}")
+        here = first.wait(f"remote {number}")[1]
+        times["remote"].append(shown - begun)
+
+        time.sleep(0.2)
+        begun = time.monotonic_ns()
+        second.emit_closed(there, 2)
+        times["gone"].append(first.wait(f"closed {here}")[0] - begun)
+        # One notification every four seconds is mirrored for good.
+        time.sleep(0.3)
+    for name, values in times.items():
+        values = [value / 1e6 for value in values]
+        bare = [value / 1e6 for value in times["bare"]]
+        over = [value - base for value, base in zip(values, bare)]
+        figures = {"median_ms": statistics.median(values), "largest_ms": max(values)}
+        if name != "bare":
+            figures["median_over_bare_ms"] = statistics.median(over)
+        rounded = {key: round(value, 2) for key, value in figures.items()}
+        print(json.dumps({"figure": name, "rounds": rounds} | rounded))
+
+
+def main():
+    if not 2 <= len(sys.argv) <= 3 or not 1 <= (rounds := int((sys.argv + ["14"])[2])) <= 14:
+        sys.exit(__doc__)
+    command = str(Path(sys.argv[1]).resolve())
+    loop = GLib.MainLoop()
+    threading.Thread(target=loop.run, daemon=True).start()
+    directory = Path(tempfile.mkdtemp(prefix="notifications-"))
+    desktops = []
+    try:
+        desktops = [Desktop(directory / name, command) for name in ("first", "second")]
+        create_account(*desktops)
+        for desktop in desktops:
+            desktop.start_daemon()
+        measure(*desktops, rounds)
+    finally:
+        for desktop in desktops:
+            desktop.stop()
+        loop.quit()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+main()
