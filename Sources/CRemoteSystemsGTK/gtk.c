@@ -33,6 +33,7 @@ typedef void *widget;
     F(void, gtk_label_set_wrap_mode, (widget, int))                                                                    \
     F(void, gtk_label_set_xalign, (widget, float))                                                                     \
     F(void, gtk_label_set_max_width_chars, (widget, int))                                                              \
+    F(void, gtk_label_set_ellipsize, (widget, int))                                                                    \
     F(widget, gtk_picture_new_for_filename, (const char *))                                                            \
     F(void, gtk_picture_set_alternative_text, (widget, const char *))                                                  \
     F(void, gtk_picture_set_can_shrink, (widget, gboolean))                                                            \
@@ -46,6 +47,7 @@ typedef void *widget;
     F(void, gtk_spinner_stop, (widget))                                                                                \
     F(widget, gtk_button_new_with_label, (const char *))                                                               \
     F(void, gtk_button_set_label, (widget, const char *))                                                              \
+    F(widget, gtk_button_get_child, (widget))                                                                          \
     F(widget, gtk_scale_new_with_range, (int, double, double, double))                                                 \
     F(void, gtk_scale_set_draw_value, (widget, gboolean))                                                              \
     F(void, gtk_scale_set_digits, (widget, int))                                                                       \
@@ -95,6 +97,7 @@ enum { HORIZONTAL = 0, VERTICAL = 1 };
 enum { ALIGN_START = 1, ALIGN_CENTER = 3 };
 enum { POLICY_AUTOMATIC = 1, POLICY_NEVER = 2 };
 enum { WRAP_WORD_CHARACTER = 2 };
+enum { ELLIPSIZE_END = 3 };
 enum { READABLE_OR_CLOSED = 1 | 8 | 16 };
 enum { STYLE_PRIORITY_APPLICATION = 600, KEY_ESCAPE = 0xff1b };
 
@@ -295,6 +298,8 @@ void rs_gtk_spinner_set(rs_gtk_widget *spinner, bool is_on) {
 
 rs_gtk_widget *rs_gtk_button_new(const char *title, rs_gtk_handler clicked, void *context) {
     widget button = gtk_button_new_with_label(title);
+    // A long title is cut, and does not make the window wider than the screen.
+    gtk_label_set_ellipsize(gtk_button_get_child(button), ELLIPSIZE_END);
     connect(button, "clicked", (void (*)(void))signal_received, clicked, context);
     return button;
 }

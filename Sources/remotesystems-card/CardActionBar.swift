@@ -11,6 +11,7 @@ final class CardActionBar {
     var chosen: (_ action: String, _ text: String?) -> Void = { _, _ in }
     private var rows: [Widget] = []
     private let spinner = Widget.spinner()
+    private var isBusy = false
 
     init() {
         self.spinner.setVisible(false)
@@ -34,6 +35,7 @@ final class CardActionBar {
             self.rows.append(self.field(action, input.placeholder, input.buttonTitle))
         }
         for row in self.rows { self.widget.append(row) }
+        self.setBusy(self.isBusy)
     }
 
     private func field(_ action: CardWindowAction, _ placeholder: String, _ buttonTitle: String) -> Widget {
@@ -50,6 +52,7 @@ final class CardActionBar {
 
     /// Whether a response is awaited. No other action can be chosen then.
     func setBusy(_ isBusy: Bool) {
+        self.isBusy = isBusy
         for row in self.rows { row.setSensitive(!isBusy) }
         self.spinner.setVisible(isBusy)
         self.spinner.setSpinning(isBusy)

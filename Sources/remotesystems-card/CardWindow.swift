@@ -10,6 +10,9 @@ import ValueSets
 final class CardWindow {
     private static let width = 400
     private static let maxHeight = 600
+    /// The maximum height of the notification's texts. The actions and the sender stay on the screen, however long
+    /// they are.
+    private static let maxTextHeight = 200
     /// The time between two reports of a slider that moves, in milliseconds.
     private static let sliderPause: UInt32 = 100
 
@@ -17,6 +20,7 @@ final class CardWindow {
     private let card = Widget.box(isVertical: true)
     private let scroller: Widget
     private let texts = Widget.box(isVertical: true, spacing: 2)
+    private let textScroller: Widget
     private let actionBar = CardActionBar()
     private let sender = Widget.label("", style: "card-sender")
     private var elements: [CardElementView] = []
@@ -43,9 +47,12 @@ final class CardWindow {
         }
         self.scroller = Widget.scroller(self.card)
         self.scroller.expand(isVertical: true)
+        self.textScroller = Widget.scroller(self.texts)
+        self.textScroller.setHeights(min: 0, max: Self.maxTextHeight)
+        self.textScroller.setVisible(false)
         let content = Widget.box(isVertical: true, spacing: 12)
         content.setMargin(12)
-        for widget in [self.scroller, self.texts, self.actionBar.widget, self.sender] { content.append(widget) }
+        for widget in [self.scroller, self.textScroller, self.actionBar.widget, self.sender] { content.append(widget) }
         self.window.setChild(content)
         self.actionBar.chosen = { [unowned self] action, text in self.chose(action, text) }
     }
@@ -76,7 +83,9 @@ final class CardWindow {
         (self.title, self.images) = (content.title, content.images)
         self.window.setTitle(content.title)
         for (text, style) in [(content.title, "card-title"), (content.subtitle, nil), (content.body, nil)] {
-            if !text.isEmpty, !content.hidesTexts { self.texts.append(Widget.label(text, style: style)) }
+            guard !text.isEmpty, !content.hidesTexts else { continue }
+            self.texts.append(Widget.label(text, style: style))
+            self.textScroller.setVisible(true)
         }
         self.sender.setText(content.sender)
         self.actionBar.show(content.actions)

@@ -3,7 +3,6 @@
 
 import Foundation
 import Testing
-import UserNotifications
 
 @testable import RemoteSystemsDesktop
 
@@ -90,72 +89,5 @@ import UserNotifications
         for serial in 0..<1000 { _ = self.table.received(.called(Self.call("a"), by: ":1.5", serial: UInt32(serial))) }
         let ended = self.table.received(.serverEnded)
         #expect(ended.count == 64)
-    }
-}
-
-/// What stays on its system.
-@Suite struct MirrorRulesTests {
-    private static func refusal(
-        _ summary: String,
-        _ body: String = "",
-        of program: String = "Mail",
-        entry: String? = nil,
-        for applications: [String] = ["*"]
-    ) -> MirrorRules.Refusal? {
-        var call = DesktopCall(program: program, summary: summary, body: body)
-        call.desktopEntry = entry
-        return MirrorRules(applications: applications).refusal(of: call)
-    }
-
-    @Test(arguments: [
-        "Your code is 482913", "482 913 is your Example verification code", "G-482-913 est votre code",
-        "Ihr Einmalkennwort lautet x", "TAN: 48291", "Sign in with 4829", "Your new password: hunter2",
-        "Bestätigungscode 4829", "OTP 482913 for your transfer", "验证码 482913",
-    ])
-    func `codes and passwords are secrets, in the title and in the body`(text: String) {
-        #expect(Self.refusal(text) == .secret)
-        #expect(Self.refusal("Message", "<b>\(text)</b>") == .secret)
-    }
-
-    @Test(arguments: [
-        "Lunch at 12:30?", "Build 4829 has passed", "The code review is done", "Invoice 2026-11 over 1200 euros",
-        "A pinned message", "Tango tonight",
-    ])
-    func `other texts are none`(text: String) { #expect(Self.refusal(text) == nil) }
-
-    @Test func `only chosen applications are mirrored, and all does not choose those that keep secrets`() {
-        #expect(Self.refusal("Hi", for: []) == .application)
-        #expect(Self.refusal("Hi", for: ["mail"]) == nil)
-        #expect(Self.refusal("Hi", of: "", entry: "org.example.Mail", for: ["Org.Example.Mail.desktop"]) == nil)
-        #expect(Self.refusal("Hi", of: "Mail 2", for: ["mail"]) == .application)
-        #expect(Self.refusal("Copied", entry: "org.keepassxc.KeePassXC") == .application)
-        #expect(Self.refusal("Copied", of: "KeePassXC", for: ["keepassxc"]) == nil)
-        #expect(Self.refusal("Code 482913", of: "KeePassXC", for: ["keepassxc"]) == .secret)
-    }
-
-    @Test func `what this SDK shows, states and empty notifications are not meant`() {
-        #expect(Self.refusal("") == .notMeant)
-        var call = DesktopCall(program: "Mail", summary: "Hi")
-        call.isOwn = true
-        let rules = MirrorRules(applications: ["*", "mail"])
-        #expect(rules.refusal(of: call) == .notMeant)
-        call.isOwn = false
-        call.isPassing = true
-        #expect(rules.refusal(of: call) == .notMeant)
-    }
-
-    @Test func `the content has the plain text within the limits, and no program is critical elsewhere`() throws {
-        var call = DesktopCall(program: "Mail\u{202E}\n\(String(repeating: "é", count: 200))", summary: "Hi")
-        call.body = "<b>a</b> &lt;b&gt; &amp;lt; <a href=\"x\">link</a> 1 < 2 \(String(repeating: "é", count: 5000))"
-        call.summary = String(repeating: "🎉", count: 1000)
-        call.urgency = .critical
-        let content = MirrorRules(applications: ["*"]).content(of: call)
-        #expect(content.body.hasPrefix("a <b> &lt; link 1 < 2 é") && content.body.hasSuffix("…"))
-        #expect(content.interruptionLevel == .timeSensitive && content.sound == .standard)
-        var notification = RemoteNotification(NotificationRequest(identifier: "a", content: content))
-        notification.applicationName = call.applicationName
-        #expect(throws: Never.self) { try notification.validate() }
-        call.isSilent = true
-        #expect(MirrorRules(applications: ["*"]).content(of: call).sound == nil)
     }
 }

@@ -67,6 +67,11 @@ struct AttachmentTable {
         _ now: Instant
     ) throws(NotificationError) -> Upload? {
         if let file = self.files[digest] {
+            // Who wants a file to stay that no notification has pays for it.
+            if self.unused.contains(digest), file.holder != holder {
+                try self.checkRoom(for: file.byteCount, of: holder)
+                self.files[digest]?.holder = holder
+            }
             self.files[digest]?.expires = max(file.expires, now + Self.waitingTime)
             return nil
         }
@@ -76,6 +81,14 @@ struct AttachmentTable {
         else {
             throw NotificationError(.rateLimited, "Too many attachments are received now. Try again in a moment.")
         }
+        try self.checkRoom(for: byteCount, of: holder)
+        self.lastNumber += 1
+        let upload = Upload(number: self.lastNumber, digest: digest, byteCount: byteCount, holder: holder)
+        self.uploads[upload.number] = upload
+        return upload
+    }
+
+    private func checkRoom(for byteCount: Int64, of holder: Holder) throws(NotificationError) {
         let own = self.sizes { $0 == holder }
         // What no notification has claimed since the start counts for both.
         let all = self.sizes { $0.map { $0.isLocal == holder.isLocal } ?? true }
@@ -89,10 +102,6 @@ struct AttachmentTable {
                     + "notifications with attachments, or try again in ten minutes."
             )
         }
-        self.lastNumber += 1
-        let upload = Upload(number: self.lastNumber, digest: digest, byteCount: byteCount, holder: holder)
-        self.uploads[upload.number] = upload
-        return upload
     }
 
     /// A file was received and checked.

@@ -24,8 +24,8 @@ extension NotificationReceiver {
         guard let attachmentDirectory else {
             throw NotificationError(.attachmentInvalid, "This system keeps no attachments.")
         }
+        try self.received.admit(sender, self.clock.now)
         self.collectAttachments()
-        if self.attachments.files[digest] == nil { try self.received.admit(sender, self.clock.now) }
         guard
             let upload = try self.attachments.begin(
                 digest,

@@ -19,7 +19,13 @@ extension NotificationReceiver {
         guard let trigger = notification.request.trigger else {
             throw NotificationError(.triggerInvalid, "The notification has no trigger.", field: "Trigger")
         }
-        let location = trigger.region == nil ? nil : try await self.measureLocation()
+        var location: NotificationLocation?
+        if trigger.region != nil {
+            // What is refused needs no location, which may take seconds.
+            var pending = self.pending
+            _ = try pending.add(notification, trigger, from: sender, at: self.clock.date)
+            location = try await self.measureLocation()
+        }
         await self.checkClock()
         _ = try self.locateAttachments(of: &notification, isLocal: true)
         let key = PendingNotifications.Key(sender: sender, identifier: notification.request.identifier)

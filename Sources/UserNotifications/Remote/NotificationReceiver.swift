@@ -51,6 +51,8 @@ package actor NotificationReceiver: Service {
     var routing = ResponseRouting()
     /// What waits for notifications that other systems ask about.
     var arrivals = Arrivals<NotificationState.Key>()
+    /// The number of questions about sounds that wait, by the systems that ask.
+    var soundQuestions: [String: Int] = [:]
     /// What waits for applications of this system that are started.
     var applications = Arrivals<String>()
     /// The number of updates that are handled now, by the holders of the senders' quotas.

@@ -164,7 +164,11 @@ struct ReceivedNotifications {
 
     func contains(_ identifier: String, of sender: NotificationSender) -> Bool { self.keys[sender]?[identifier] != nil }
 
-    mutating func set(_ key: String, isShown: Bool) { self.entries[key]?.isShown = isShown }
+    mutating func set(_ key: String, isShown: Bool) {
+        self.entries[key]?.isShown = isShown
+        // It is shown again, for example because its view has failed.
+        if isShown { self.entries[key]?.isOver = false }
+    }
 
     mutating func set(_ key: String, systemName: String) { self.entries[key]?.systemName = systemName }
 

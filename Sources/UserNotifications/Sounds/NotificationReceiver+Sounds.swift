@@ -13,6 +13,8 @@ extension NotificationReceiver {
     private static let arrivalTime = Duration.milliseconds(100)
     /// The maximum number of systems that are asked, and of questions that wait.
     private static let (maxAsked, maxWaiting) = (32, 64)
+    /// The maximum number of questions of one system that wait: those about notifications that arrive together.
+    private static let maxWaitingOfSystem = 8
 
     // MARK: Asking
 
@@ -60,7 +62,8 @@ extension NotificationReceiver {
         else {
             throw NotificationError(.notAuthorized, "Only the daemons of the user's own systems ask for this.")
         }
-        guard self.presenter != nil, let idleTime = self.idleTime, await self.hasArrived(key),
+        guard self.presenter != nil, let idleTime = self.idleTime,
+            await self.hasArrived(key, for: "\(caller.systemID)"),
             let entry = self.received.entry(of: key), entry.notification.request.content.sound != nil,
             self.permissions.permission(of: entry.sender) == .allowed, let idle = await idleTime()
         else { return [:] }
@@ -68,11 +71,17 @@ extension NotificationReceiver {
     }
 
     /// Waits for a notification that was not received yet.
-    private func hasArrived(_ key: NotificationState.Key) async -> Bool {
+    private func hasArrived(_ key: NotificationState.Key, for system: String) async -> Bool {
         if self.received.entry(of: key) != nil { return true }
-        guard self.arrivals.count < Self.maxWaiting else { return false }
+        let count = self.soundQuestions[system, default: 0]
+        guard self.arrivals.count < Self.maxWaiting, count < Self.maxWaitingOfSystem else { return false }
+        self.soundQuestions[system] = count + 1
         let (id, arrivals) = self.arrivals.begin()
-        defer { self.arrivals.end(id) }
+        defer {
+            self.arrivals.end(id)
+            let rest = self.soundQuestions[system, default: 1] - 1
+            self.soundQuestions[system] = rest == 0 ? nil : rest
+        }
         return await self.clock.first(within: Self.arrivalTime) {
             for await arrived in arrivals where arrived == key { return true }
             return false
