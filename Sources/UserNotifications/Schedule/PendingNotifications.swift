@@ -34,6 +34,9 @@ struct PendingNotifications {
 
     private var entries: [Key: Entry] = [:]
     private var counts: [String: Int] = [:]
+    /// The dates of the entries that have one, and the radii of their regions: both are read after every change.
+    private var dates: [Key: Date] = [:]
+    private var radii: [Key: Double] = [:]
 
     /// All entries, the next first.
     var all: [Entry] { self.entries.values.sorted(by: Self.precedes) }
@@ -50,10 +53,10 @@ struct PendingNotifications {
     subscript(key: Key) -> Entry? { self.entries[key] }
 
     /// The date of the next delivery.
-    var next: Date? { self.entries.values.lazy.map(\.date).filter { $0 < .distantFuture }.min() }
+    var next: Date? { self.dates.values.min() }
 
     /// The smallest radius of the regions that are waited for; `nil` if there is none.
-    var smallestRadius: Double? { self.entries.values.compactMap(\.trigger.region?.radius).min() }
+    var smallestRadius: Double? { self.radii.values.min() }
 
     /// Adds a notification, in place of the one of the same sender with the same identifier.
     ///
@@ -109,6 +112,8 @@ struct PendingNotifications {
     private static let maxOfAll = 512
 
     private mutating func insert(_ entry: Entry) {
+        self.dates[entry.key] = entry.date < .distantFuture ? entry.date : nil
+        self.radii[entry.key] = entry.trigger.region?.radius
         if self.entries.updateValue(entry, forKey: entry.key) == nil {
             self.counts[entry.sender.application, default: 0] += 1
         }
@@ -122,6 +127,8 @@ struct PendingNotifications {
     @discardableResult
     mutating func remove(_ key: Key) -> Entry? {
         guard let entry = self.entries.removeValue(forKey: key) else { return nil }
+        self.dates[key] = nil
+        self.radii[key] = nil
         let count = self.counts[key.sender.application, default: 1] - 1
         self.counts[key.sender.application] = count == 0 ? nil : count
         return entry
@@ -132,7 +139,7 @@ struct PendingNotifications {
     /// One at a time: while one is delivered, others may be cancelled or replaced.
     mutating func takeNextDue(at date: Date) -> Due? {
         guard
-            let entry = self.entries.values.filter({ $0.date <= date && $0.date < .distantFuture })
+            let entry = self.dates.filter({ $0.value <= date }).compactMap({ self.entries[$0.key] })
                 .min(by: Self.precedes)
         else { return nil }
         self.remove(entry.key)
@@ -158,7 +165,7 @@ struct PendingNotifications {
         guard let region = entry.trigger.region, self.entries[entry.key] == entry else { return entry }
         var entry = entry
         entry.isInside = region.contains(location, before: nil)
-        self.entries[entry.key] = entry
+        self.insert(entry)
         return entry
     }
 
@@ -178,7 +185,7 @@ struct PendingNotifications {
             // The first location is where the user was when it was added.
             let isWanted = isInside ? region.notifiesOnEntry : region.notifiesOnExit
             if entry.isInside != nil, isWanted { next.date = min(next.date, date) }
-            self.entries[entry.key] = next
+            self.insert(next)
             changed.append(next)
         }
         return changed
@@ -209,7 +216,7 @@ struct PendingNotifications {
                 entry = Self.restarted(entry, at: date)
             case .location: continue
             }
-            self.entries[entry.key] = entry
+            self.insert(entry)
             changed.append(entry)
         }
         return changed

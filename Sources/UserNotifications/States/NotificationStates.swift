@@ -74,24 +74,42 @@ struct NotificationStates {
         self.sources[key] = system
     }
 
+    private typealias Entry = (key: Key, value: NotificationState)
+
+    /// What is forgotten now.
     private func excess(at now: Date) -> [Key] {
-        var excess = self.states.filter { now.timeIntervalSince($0.value.date) >= Self.life }.map(\.key)
-        let counts = self.sources.values.reduce(into: [:]) { $0[$1, default: 0] += 1 }
-        guard self.states.count - excess.count > Self.max || counts.values.contains(where: { $0 > Self.maxPerSource })
-        else { return excess }
-        let young = self.states.filter { now.timeIntervalSince($0.value.date) < Self.life }
-        var order = young.sorted { first, second in
-            if first.value.status != second.value.status { return first.value.status < second.value.status }
-            if first.value.date != second.value.date { return first.value.date < second.value.date }
-            return first.key.text < second.key.text
-        }.map(\.key)
-        for (system, count) in counts where count > Self.maxPerSource {
-            let tooMany = Set(order.filter { self.sources[$0] == system }.prefix(count - Self.maxPerSource))
-            excess += tooMany
-            order.removeAll { tooMany.contains($0) }
+        var (excess, known) = ([Key](), [Entry]())
+        known.reserveCapacity(self.states.count)
+        for (key, state) in self.states {
+            if now.timeIntervalSince(state.date) < Self.life { known.append((key, state)) } else { excess.append(key) }
         }
+        let counts = self.sources.values.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+        for (system, count) in counts where count > Self.maxPerSource {
+            let own = known.filter { self.sources[$0.key] == system }
+            let tooMany = Set(Self.first(own.count - Self.maxPerSource, of: own))
+            excess += tooMany
+            known.removeAll { tooMany.contains($0.key) }
+        }
+        let tooMany = known.count - Self.max
+        guard tooMany > 0 else { return excess }
+        guard !self.sources.isEmpty else { return excess + Self.first(tooMany, of: known) }
         // What concerns this system goes last.
-        let others = order.filter { self.sources[$0] != nil } + order.filter { self.sources[$0] == nil }
-        return excess + others.prefix(Swift.max(order.count - Self.max, 0))
+        let others = Self.first(tooMany, of: known.filter { self.sources[$0.key] != nil })
+        return excess + others
+            + Self.first(tooMany - others.count, of: known.filter { self.sources[$0.key] == nil })
+    }
+
+    /// The first entries that are forgotten.
+    private static func first(_ count: Int, of entries: [Entry]) -> [Key] {
+        guard count > 0 else { return [] }
+        // The usual case: one is added to a full table.
+        guard count > 1 else { return entries.min(by: Self.precedes).map { [$0.key] } ?? [] }
+        return entries.sorted(by: Self.precedes).prefix(count).map(\.key)
+    }
+
+    private static func precedes(_ first: Entry, _ second: Entry) -> Bool {
+        if first.value.status != second.value.status { return first.value.status < second.value.status }
+        if first.value.date != second.value.date { return first.value.date < second.value.date }
+        return first.key.text < second.key.text
     }
 }
