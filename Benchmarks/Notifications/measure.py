@@ -61,7 +61,8 @@ class Desktop:
         directory.mkdir()
         (directory / "run").mkdir(mode=0o700)
         address = f"unix:path={directory}/bus"
-        self.start("dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address={address}", stderr=subprocess.DEVNULL)
+        bus = ["dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address={address}"]
+        self.start(*bus, stderr=subprocess.DEVNULL)
         wait(lambda: (directory / "bus").exists(), "the bus")
         self.environment = os.environ | {
             "DBUS_SESSION_BUS_ADDRESS": address, "DBUS_SYSTEM_BUS_ADDRESS": address,
@@ -89,11 +90,11 @@ class Desktop:
         self.processes.append(process)
         return process
 
-    def start_daemon(self):
+    def start_daemon(self, settings):
         with open(self.directory / "log", "w") as log:
             process = self.start(
                 self.command, "host", "run", "--loopback", "--port", "0", "--state-directory", self.state,
-                env=self.environment | {"REMOTE_SYSTEMS_HOST_MIRRORED_APPLICATIONS": "*"},
+                env=self.environment | settings,
                 stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
         if not process.stdout.readline().startswith("ready"):
@@ -141,6 +142,7 @@ class Desktop:
             return self.seen[what]
 
     def saw(self, what):
+        """Whether a call comes within a second."""
         with self.changed:
             return self.changed.wait_for(lambda: what in self.seen, 1)
 
@@ -190,7 +192,7 @@ def measure(first, second, rounds):
     # The daemons follow their buses and find each other, and everything was used once.
     wait(lambda: first.notify("first") and second.saw("first"), "a notification on the other system")
     for number in range(rounds):
-        # "Own" notifications are not mirrored, so that only "remote" takes part in the daemon's rate.
+        # The second system mirrors nothing, so that only "remote" counts in the daemon's rate.
         begun = second.notify(f"bare {number}")
         times["bare"].append(second.wait(f"bare {number}")[0] - begun)
 
@@ -232,8 +234,8 @@ def main():
     try:
         desktops = [Desktop(directory / name, command) for name in ("first", "second")]
         create_account(*desktops)
-        for desktop in desktops:
-            desktop.start_daemon()
+        for desktop, settings in zip(desktops, [{"REMOTE_SYSTEMS_HOST_MIRRORED_APPLICATIONS": "*"}, {}]):
+            desktop.start_daemon(settings)
         measure(*desktops, rounds)
     finally:
         for desktop in desktops:

@@ -101,7 +101,7 @@ struct BusSignal {
         return unsafe Self.has(value, type) ? read(value) : nil
     }
 
-    private static func has(_ value: OpaquePointer, _ type: String) -> Bool {
+    static func has(_ value: OpaquePointer, _ type: String) -> Bool {
         unsafe String(cString: g_variant_get_type_string(value)) == type
     }
 }

@@ -105,25 +105,25 @@ final class DesktopMonitor: Sendable {
 
     /// Reads the arguments of `Notify`; `nil` if they have another type, or a text is too large.
     private static func call(_ body: OpaquePointer) -> DesktopCall? {
-        guard unsafe String(cString: g_variant_get_type_string(body)) == "(susssasa{sv}i)",
+        guard unsafe BusSignal.has(body, "(susssasa{sv}i)"),
             let program = unsafe Self.text(body, 0), let summary = unsafe Self.text(body, 3),
             let text = unsafe Self.text(body, 4), let hints = unsafe g_variant_get_child_value(body, 6)
         else { return nil }
         defer { unsafe g_variant_unref(hints) }
         var call = DesktopCall(program: program, summary: summary, body: text)
         unsafe Self.hint(hints, "desktop-entry") { value in
-            guard unsafe Self.has(value, "s") else { return }
+            guard unsafe BusSignal.has(value, "s") else { return }
             let entry = unsafe Self.text(g_variant_get_string(value, nil)) ?? ""
             call.desktopEntry = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
         }
         unsafe Self.hint(hints, "urgency") { value in
-            guard unsafe Self.has(value, "y") else { return }
+            guard unsafe BusSignal.has(value, "y") else { return }
             call.urgency = DesktopNotification.Urgency(rawValue: unsafe g_variant_get_byte(value)) ?? .normal
         }
         func isOn(_ name: String) -> Bool {
             var isOn = false
             unsafe Self.hint(hints, name) { value in
-                unsafe isOn = Self.has(value, "b") && g_variant_get_boolean(value) != 0
+                unsafe isOn = BusSignal.has(value, "b") && g_variant_get_boolean(value) != 0
             }
             return isOn
         }
@@ -138,10 +138,6 @@ final class DesktopMonitor: Sendable {
         guard let value = unsafe g_variant_lookup_value(hints, name, nil) else { return }
         defer { unsafe g_variant_unref(value) }
         unsafe read(value)
-    }
-
-    private static func has(_ value: OpaquePointer, _ type: String) -> Bool {
-        unsafe String(cString: g_variant_get_type_string(value)) == type
     }
 
     private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {

@@ -78,8 +78,8 @@ package struct MirrorRules: Sendable, Hashable {
 
     /// Words beside which no number has to stand.
     private static let words = [
-        "passwor", "passwd", "passcode", "passphrase", "kennwort", "mot de passe", "contraseña", "senha", "пароль",
-        "密码", "パスワード", "비밀번호",
+        "passwor", "passwd", "passcode", "passphrase", "kennwort", "mot de passe", "contraseña", "senha",
+        "пароль", "密码", "パスワード", "비밀번호",
     ]
     /// Words that make a secret of a number beside them.
     private static let wordsOfCodes = [
