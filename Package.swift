@@ -143,7 +143,7 @@ let package = Package(
             dependencies: [
                 "RemoteSystems", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport",
                 "UserActivities", "UserNotifications", "ValueSets",
-                nioCore, nioSSL, crypto, logging,
+                nioCore, nioPosix, nioSSL, crypto, logging,
             ],
             swiftSettings: settings
         ),

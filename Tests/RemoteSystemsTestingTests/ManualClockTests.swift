@@ -53,6 +53,18 @@ import Testing
         await task.value
     }
 
+    @Test func `the body of a test begins on the stage`() async throws {
+        let isOnStage = try await DiscoveryStage.with { $0.clock.loop.inEventLoop }
+        #expect(isOnStage)
+    }
+
+    @Test func `a task that is started on the stage without an executor is awaited, too`() async throws {
+        let (clock, log) = (ManualClock(), Log())
+        Task(executorPreference: clock.taskExecutor) { Task.detached { log.add(clock.loop.inEventLoop) } }
+        try await clock.advance(by: .seconds(1))
+        #expect(log.entries == [true])
+    }
+
     @Test func `events due at one moment happen in the order in which they were added`() {
         var table = Timetable<String>()
         for (text, due) in [("c", 3), ("a", 1), ("b", 1), ("d", 9)] {
@@ -74,4 +86,12 @@ import Testing
         #expect(table.remove(id) == nil)
         #expect(table.step(to: .seconds(2)) == [])
     }
+}
+
+/// Whether pieces of work ran on the stage.
+private final class Log: Sendable {
+    private let state = Mutex<[Bool]>([])
+
+    var entries: [Bool] { self.state.withLock { $0 } }
+    func add(_ isOnStage: Bool) { self.state.withLock { $0.append(isOnStage) } }
 }

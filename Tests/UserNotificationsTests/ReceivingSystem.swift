@@ -72,7 +72,7 @@ struct ReceivingSystem {
             ) { _ in "Server" }
             let host = try stage.system("Laptop", services: [receiver.service])
             try await stage.appears(host)
-            let running = Task { try await receiver.run() }
+            let running = Task(executorPreference: stage.taskExecutor) { try await receiver.run() }
             defer { running.cancel() }
             try await body(ReceivingSystem(stage: stage, host: host, screen: screen, receiver: receiver))
         }

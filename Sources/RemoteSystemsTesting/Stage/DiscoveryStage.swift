@@ -76,7 +76,13 @@ public final class DiscoveryStage: Sendable {
         let watch = StandstillWatch(stage)
         watch.start()
         do {
-            let result = try await withTaskExecutorPreference(stage.taskExecutor) { try await body(stage) }
+            let result = try await withTaskExecutorPreference(stage.taskExecutor) {
+                // The preference applies from the first suspension. Without one, the body would begin on a thread of
+                // the global pool, and what waits for an actor that it has just left would stay there, unknown to the
+                // stage.
+                await Task.yield()
+                return try await body(stage)
+            }
             let standstill = watch.stop()
             await stage.stop()
             if let standstill { throw standstill }

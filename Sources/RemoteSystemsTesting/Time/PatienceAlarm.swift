@@ -34,6 +34,11 @@ final class PatienceAlarm: Sendable {
     }
 
     func start() {
+        // On the loop itself: a task that a stage starts may stay on the stage.
+        self.loop.execute { self.begin() }
+    }
+
+    private func begin() {
         self.state.withLock { $0.poolHasRoom = false }
         Task.detached { self.state.withLock { $0.poolHasRoom = true } }
         self.loop.scheduleTask(in: self.interval) { self.partPassed() }
@@ -46,6 +51,6 @@ final class PatienceAlarm: Sendable {
     private func partPassed() {
         let (isCancelled, counts) = self.state.withLock { ($0.isCancelled, $0.poolHasRoom) }
         guard !isCancelled, !counts || self.onPart() else { return }
-        self.start()
+        self.begin()
     }
 }

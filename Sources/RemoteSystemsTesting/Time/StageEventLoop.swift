@@ -69,7 +69,7 @@ final class StageEventLoop: SimulatedEventLoop, NIOSerialEventLoopExecutor, Task
     func execute(_ task: @escaping @Sendable () -> Void) {
         self.scheduler.begin()
         self.base.execute {
-            task()
+            StrayJobs.keep(on: self) { task() }
             self.scheduler.end()
         }
     }
