@@ -77,7 +77,14 @@ package final class NotificationDatabase: NotificationStore {
                     """
             )
             guard isReplacement else { return }
-            try Self.apply([.put(try NotificationRecord.silentForAll(at: .now))], to: database)
+            let record = try NotificationRecord.silentForAll(at: .now)
+            try database.execute(
+                sql: "INSERT INTO record (kind, key, date, body) VALUES (?, ?, ?, ?)",
+                arguments: [record.kind.rawValue, record.key, record.date.timeIntervalSince1970, Data(record.body)]
+            )
+        }
+        migrations.registerMigration("2") { database in
+            try database.execute(sql: "ALTER TABLE record ADD COLUMN source TEXT NOT NULL DEFAULT ''")
         }
         return migrations
     }
@@ -129,7 +136,7 @@ package final class NotificationDatabase: NotificationStore {
             return try await self.queue.read { database in
                 try Row.fetchAll(
                     database,
-                    sql: "SELECT kind, key, date, body FROM record WHERE kind != ? ORDER BY date, key",
+                    sql: "SELECT * FROM record WHERE kind != ? ORDER BY date, key",
                     arguments: [NotificationRecord.Kind.history.rawValue]
                 ).compactMap(Self.record)
             }
@@ -146,7 +153,7 @@ package final class NotificationDatabase: NotificationStore {
             return try await self.queue.read { database in
                 try Row.fetchAll(
                     database,
-                    sql: "SELECT kind, key, date, body FROM record WHERE kind = ? \(after ?? "") "
+                    sql: "SELECT * FROM record WHERE kind = ? \(after ?? "") "
                         + "ORDER BY date DESC, key DESC LIMIT ?",
                     arguments: arguments
                 ).compactMap(Self.record)
@@ -163,7 +170,8 @@ package final class NotificationDatabase: NotificationStore {
             kind,
             key: row["key"],
             date: Date(timeIntervalSince1970: row["date"]),
-            body: [UInt8](row["body"] as Data)
+            body: [UInt8](row["body"] as Data),
+            source: row["source"]
         )
     }
 
@@ -184,9 +192,10 @@ package final class NotificationDatabase: NotificationStore {
             switch change {
             case .put(let record):
                 try database.execute(
-                    sql: "INSERT OR REPLACE INTO record (kind, key, date, body) VALUES (?, ?, ?, ?)",
+                    sql: "INSERT OR REPLACE INTO record (kind, key, date, body, source) VALUES (?, ?, ?, ?, ?)",
                     arguments: [
                         record.kind.rawValue, record.key, record.date.timeIntervalSince1970, Data(record.body),
+                        record.source,
                     ]
                 )
             case .remove(let kind, let key):
@@ -201,8 +210,12 @@ package final class NotificationDatabase: NotificationStore {
                 )
                 try database.execute(
                     sql: """
-                        DELETE FROM record WHERE kind = ? AND key IN
-                            (SELECT key FROM record WHERE kind = ? ORDER BY date DESC, key DESC LIMIT -1 OFFSET ?)
+                        DELETE FROM record WHERE kind = ? AND key IN (
+                            SELECT key FROM record WHERE kind = ? ORDER BY
+                                ROW_NUMBER() OVER (PARTITION BY source ORDER BY date DESC, key DESC),
+                                date DESC, key DESC
+                            LIMIT -1 OFFSET ?
+                        )
                         """,
                     arguments: [kind.rawValue, kind.rawValue, count]
                 )

@@ -58,6 +58,15 @@ import UserNotifications
         return line
     }
 
+    @Test func `a program that reads nothing is ended, so that no line is lost unnoticed`() async throws {
+        try await Self.with("exec sleep 600") { program in
+            // More than the kernel keeps for it, and then more than wait.
+            for _ in 0..<100 { program.send(String(repeating: "x", count: 64 << 10)) }
+            #expect(await Self.output(of: program) == nil)
+            #expect(await program.end() == "it was ended by signal 9, because it did not read its input")
+        }
+    }
+
     @Test func `a program reads lines and writes one, with files of its own that are removed at its end (N-17)`()
         async throws
     {

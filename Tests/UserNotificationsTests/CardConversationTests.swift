@@ -51,6 +51,14 @@ import ValueSets
         )
     }
 
+    @Test func `a window that stays empty is closed, and the notification is shown again`() {
+        let late = Self.last(.cardIsLate)
+        #expect(late.last == .finish(isFailure: true) && late.count == 2)
+        #expect(Self.last(.reply(.card(Self.card)), .cardIsLate).isEmpty)
+        // The response of the extension has a time of its own.
+        #expect(Self.last(Self.accept, .cardIsLate).isEmpty)
+    }
+
     @Test func `a text goes to the extension, and with a forwarded action to the application (N-54, N-55)`() {
         let comment = CardConversation.Event.window(.action("comment", text: "Yes!", values: [:]))
         let response = NotificationCardResponse(actionIdentifier: "comment", userText: "Yes!")

@@ -16,7 +16,16 @@ import ValueSets
     private final class Cards: CardPrograms {
         private let opened = Mutex<[OpenedCard]>([])
         private let error = Mutex<NotificationError?>(nil)
+        private let mayEnd: AsyncStream<Void>
+        private let ending: AsyncStream<Void>.Continuation
 
+        /// - Parameter endsAtOnce: `false`: the windows end after ``endWindows()``.
+        init(endsAtOnce: Bool = true) {
+            (self.mayEnd, self.ending) = AsyncStream.makeStream()
+            if endsAtOnce { self.ending.finish() }
+        }
+
+        func endWindows() { self.ending.finish() }
         func fail(_ error: NotificationError) { self.error.withLock { $0 = error } }
         var count: Int { self.opened.withLock { $0.count } }
         var window: StagedExtensionProgram? { self.opened.withLock { $0.last?.window as? StagedExtensionProgram } }
@@ -30,7 +39,7 @@ import ValueSets
             if let error = self.error.withLock({ $0 }) { throw error }
             let card = OpenedCard(
                 extension: StagedExtensionProgram(),
-                window: StagedExtensionProgram(),
+                window: StagedExtensionProgram(mayEnd: self.mayEnd),
                 hidesDefaultContent: true,
                 initialRatio: 1
             )
@@ -56,17 +65,22 @@ import ValueSets
 
     private static let card = NotificationCard(elements: [.text("Who comes?"), .slider("guests", value: 0.5)])
 
+    private static var invitation: RemoteNotification {
+        var notification = ReceivingSystem.question("q")
+        notification.targetApplicationID = "calendar"
+        return notification
+    }
+
     /// Delivers an invitation whose view the user opens.
     private static func with(
+        endsAtOnce: Bool = true,
         _ body: (ReceivingSystem, Cards, RemoteNotificationConnection) async throws -> Void
     ) async throws {
         try await ReceivingSystem.with { receiving in
-            let cards = Cards()
+            let cards = Cards(endsAtOnce: endsAtOnce)
             await receiving.receiver.setCards(cards)
             let connection = try await receiving.connect()
-            var notification = ReceivingSystem.question("q")
-            notification.targetApplicationID = "calendar"
-            #expect(try await connection.deliver(notification).status == .shown)
+            #expect(try await connection.deliver(Self.invitation).status == .shown)
             let shown = try #require(receiving.screen.shown.first)
             // The button comes before those of the sender.
             #expect(
@@ -116,6 +130,42 @@ import ValueSets
             try await receiving.stage.eventually("it is closed") { cards.window?.hasEnded == true }
             #expect(cards.program?.hasEnded == true)
             #expect(await receiving.receiver.list().count == 1)
+        }
+    }
+
+    @Test func `one that replaces another whose view still ends is opened afterwards, or dismissed`() async throws {
+        for isOpened in [true, false] {
+            try await Self.with(endsAtOnce: false) { receiving, cards, connection in
+                try await receiving.stage.eventually("it is opened") { cards.commands.count == 1 }
+                #expect(try await connection.deliver(Self.invitation).status == .shown)
+                try await receiving.stage.eventually("the view ends") { cards.window?.hasEnded == true }
+                let key = try #require(receiving.screen.shown.first).identifier
+                if isOpened { receiving.screen.choose(.openCard, on: key) }
+                try await receiving.stage.settle()
+                // Servers close a notification after a click.
+                await receiving.receiver.received(.closed(identifier: key, reason: .dismissed))
+                try await receiving.stage.settle()
+                #expect(cards.count == 1)
+                #expect(await receiving.receiver.list().count == (isOpened ? 1 : 0))
+                cards.endWindows()
+                guard isOpened else { return }
+                try await receiving.stage.eventually("it is opened, too") {
+                    cards.count == 2 && cards.commands.count == 1
+                }
+            }
+        }
+    }
+
+    @Test func `a window that hides the texts and stays empty is closed after 10 s, and they are shown again`()
+        async throws
+    {
+        try await Self.with { receiving, cards, _ in
+            try await receiving.stage.eventually("it is opened") { cards.requests.count == 1 }
+            try await receiving.stage.advance(by: .milliseconds(9_900))
+            #expect(cards.window?.hasEnded == false)
+            try await receiving.stage.advance(by: .milliseconds(200))
+            try await receiving.stage.eventually("it is shown again") { receiving.screen.history.count == 2 }
+            #expect(cards.window?.hasEnded == true && cards.program?.hasEnded == true)
         }
     }
 

@@ -116,6 +116,55 @@ import UserNotificationsStore
         }
     }
 
+    @Test("The history is limited for all together, and a source that fills it displaces only its own")
+    func shares() async throws {
+        try await Self.with { directory in
+            let store = try Self.open(directory)
+            func put(_ source: String, _ count: Int, from date: Double) async throws {
+                let records = (0..<count).map { number in
+                    NotificationRecord(
+                        .history,
+                        key: "\(source) \(number)",
+                        date: Date(timeIntervalSince1970: date + Double(number)),
+                        body: [1],
+                        source: source
+                    )
+                }
+                try await store.commit(records.map { .put($0) })
+            }
+            // The flood is newer than all others.
+            try await put("a", 3, from: 100)
+            try await put("b", 1, from: 200)
+            try await put("flood", 500, from: 1000)
+            try await store.commit([.prune(.history, before: .distantPast, keeping: 10)])
+            let flood = (494..<500).reversed().map { "flood \($0)" }
+            let left = try await store.history(after: nil, limit: 100)
+            #expect(left.map(\.key) == flood + ["b 0", "a 2", "a 1", "a 0"])
+            #expect(Set(left.map(\.source)) == ["a", "b", "flood"])
+            // A new source has its share, too.
+            try await put("c", 2, from: 50)
+            try await store.commit([.prune(.history, before: .distantPast, keeping: 10)])
+            let keys = try await Self.open(directory).history(after: nil, limit: 100).map(\.key)
+            #expect(keys.count == 10 && keys.filter { $0.hasPrefix("flood") }.count == 4)
+        }
+    }
+
+    @Test("A store of an earlier version keeps its records")
+    func migrated() async throws {
+        try await Self.with { directory in
+            let path = "\(directory)/\(NotificationDatabase.fileName)"
+            do {
+                let store = try Self.open(directory)
+                try await store.commit([.put(Self.record("a")), .put(Self.record("b", .history))])
+            }
+            try Self.sqlite(path, "ALTER TABLE record DROP COLUMN source")
+            try Self.sqlite(path, "DELETE FROM grdb_migrations WHERE identifier = '2'")
+            let store = try Self.open(directory)
+            #expect(try await store.load() == [Self.record("a")])
+            #expect(try await store.history(after: nil, limit: 9) == [Self.record("b", .history)])
+        }
+    }
+
     private static func sqlite(_ path: String, _ statement: String) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

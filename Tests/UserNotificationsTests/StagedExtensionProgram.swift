@@ -13,10 +13,13 @@ final class StagedExtensionProgram: ExtensionProgram {
     private let responses: AsyncStream<ExtensionOutput>.Continuation
     /// Waits until it may end.
     private let hangs: Bool
+    private let mayEnd: AsyncStream<Void>?
 
-    init(hangs: Bool = false) {
+    /// - Parameter mayEnd: it ends when this stream does. Defaults to `nil`: at once.
+    init(hangs: Bool = false, mayEnd: AsyncStream<Void>? = nil) {
         (self.lines, self.responses) = AsyncStream.makeStream()
         self.hangs = hangs
+        self.mayEnd = mayEnd
     }
 
     var requests: [String] { self.received.withLock { $0 } }
@@ -30,6 +33,7 @@ final class StagedExtensionProgram: ExtensionProgram {
     func end() async -> String {
         self.ends.withLock { $0 += 1 }
         self.responses.finish()
+        if let mayEnd { for await _ in mayEnd {} }
         if self.hangs { try? await Task.sleep(for: .seconds(3600)) }
         return "it ended with exit status 3"
     }

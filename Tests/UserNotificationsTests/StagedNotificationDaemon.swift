@@ -46,9 +46,13 @@ final class StepStore: NotificationStore {
                 case .prune(let kind, let date, let count):
                     let all = state.records.values.filter { $0.kind == kind }
                         .sorted { ($0.date, $0.key) > ($1.date, $1.key) }
-                    for record in all.filter({ $0.date < date }) + all.dropFirst(count) {
-                        state.records["\(kind) \(record.key)"] = nil
+                    var places: [String: Int] = [:]
+                    let shared = all.filter { $0.date >= date }.map { record in
+                        places[record.source, default: 0] += 1
+                        return (place: places[record.source, default: 0], record)
                     }
+                    let kept = shared.sorted { ($0.place, $1.1.date) < ($1.place, $0.1.date) }.prefix(count).map(\.1)
+                    for record in all where !kept.contains(record) { state.records["\(kind) \(record.key)"] = nil }
                 }
             }
             state.steps.append(state.records)

@@ -23,7 +23,8 @@ final class ExtensionProcess: ExtensionProgram {
     private struct State {
         var ending: Task<String, Never>?
         var whenEnded: (@Sendable () -> Void)?
-        var isTooLarge = false
+        /// Why it was killed.
+        var fault: String?
         /// The lines that the process has not read yet.
         var unread = 0
     }
@@ -97,7 +98,8 @@ final class ExtensionProcess: ExtensionProgram {
             state.unread += 1
             return true
         }
-        guard isRead else { return }
+        // A line that is left out may be the one that counts, such as the last position of a slider.
+        guard isRead else { return self.kill("it did not read its input") }
         let data = unsafe Array("\(line)\n".utf8).withUnsafeBytes { unsafe DispatchData(bytes: $0) }
         // What the process does not read ends with it.
         self.input.write(offset: 0, data: data, queue: Self.queue) { [weak self] isDone, _, _ in
@@ -127,20 +129,28 @@ final class ExtensionProcess: ExtensionProgram {
         var end = await self.program.terminate(grace: Self.grace)
         if end == nil { end = await self.program.end() }
         self.lines.close()
-        if let scope { await self.kill(scope) }
+        if let scope { await self.killScope(scope) }
         let text = self.errors.text
         self.errors.close()
         if !text.isEmpty {
             self.logger.info("An extension wrote to its standard error", metadata: ["text": "\(text)"])
         }
         await BlockingCalls.run { [directory, logger] in ExtensionFiles.remove(directory, logger) }
-        let (isTooLarge, whenEnded) = self.state.withLock { ($0.isTooLarge, $0.whenEnded.take()) }
+        let (fault, whenEnded) = self.state.withLock { ($0.fault, $0.whenEnded.take()) }
         whenEnded?()
         let clause = "\(end ?? .unknown)"
-        return isTooLarge ? "\(clause), because its files were too large" : clause
+        return fault.map { "\(clause), because \($0)" } ?? clause
     }
 
-    private func kill(_ scope: String) async {
+    private func kill(_ fault: String) {
+        self.state.withLock { state in
+            guard state.fault == nil else { return }
+            state.fault = fault
+        }
+        self.program.signal(SIGKILL)
+    }
+
+    private func killScope(_ scope: String) async {
         let command = DetachedProgram(ExtensionLimits.killCommand(scope), environment: self.environment)
         let killing = await BlockingCalls.run { try? command.start() }
         _ = await killing?.end()
@@ -150,10 +160,7 @@ final class ExtensionProcess: ExtensionProgram {
     private func watchSize() async {
         while self.program.ended == nil {
             let isTooLarge = await BlockingCalls.run { [directory] in ExtensionFiles.isTooLarge(directory) }
-            if isTooLarge {
-                self.state.withLock { $0.isTooLarge = true }
-                return self.program.signal(SIGKILL)
-            }
+            if isTooLarge { return self.kill("its files were too large") }
             try? await Task.sleep(for: Self.sizeInterval)
         }
     }

@@ -12,6 +12,8 @@ struct CardConversation {
         case windowEnded
         /// The time for the response of the extension to an action is over.
         case responseIsLate
+        /// The time for a first card is over, in a window without the texts.
+        case cardIsLate
         /// The user has responded elsewhere, or the notification was withdrawn or replaced.
         case notificationEnded
     }
@@ -62,6 +64,10 @@ struct CardConversation {
             let report = Action.report("The window has ended.")
             return [report] + (self.choice.map { self.forward($0) } ?? self.finish(isFailure: true))
         case .notificationEnded: return self.finish()
+        case .cardIsLate:
+            // What the user has chosen waits for the extension.
+            guard !self.hasCard, self.choice == nil else { return [] }
+            return [.report("The extension has shown nothing in time.")] + self.finish(isFailure: true)
         case .extensionEnded(let reason):
             self.hasExtension = false
             let report = Action.report("The extension has ended: \(reason)")

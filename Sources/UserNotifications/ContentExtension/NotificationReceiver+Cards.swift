@@ -7,13 +7,20 @@ internal import RemoteSystems
 internal import UserNotificationsUI
 internal import ValueSets
 
+/// A view that is open, or ends.
+struct NotificationView {
+    /// The number of its notification. A later one may have the same key.
+    var number: UInt64
+    var task: Task<Void, Never>
+}
+
 /// Notifications whose custom views the user opens.
 extension NotificationReceiver {
     /// The maximum number of views that are open at a time.
     private static let maxCards = 4
     /// The time for an extension to handle an action.
     static let cardResponseTime = Duration.seconds(30)
-    /// The time for both programs to start.
+    /// The time for both programs to start, and for an extension to show something where the texts are hidden.
     private static let cardStartTime = Duration.seconds(10)
 
     /// Whether a notification has a view that can be shown now.
@@ -31,9 +38,12 @@ extension NotificationReceiver {
     @discardableResult
     func openCard(_ key: String) -> Bool {
         guard let entry = self.received[key], let cardPrograms else { return false }
-        guard self.cards[key] == nil else { return true }
-        let isPossible = self.hasCard(entry) && self.cards.count < Self.maxCards
-        self.cards[key] = self.clock.task {
+        let earlier = self.cards[key]
+        guard earlier?.number != entry.number else { return true }
+        let isPossible = self.hasCard(entry) && (earlier != nil || self.cards.count < Self.maxCards)
+        let task = self.clock.task {
+            // The view of the notification that had this key ends.
+            await earlier?.task.value
             // The view takes its place on the screen.
             await self.close(entry)
             guard isPossible else {
@@ -42,7 +52,19 @@ extension NotificationReceiver {
             }
             await self.run(cardPrograms, entry)
         }
+        self.cards[key] = NotificationView(number: entry.number, task: task)
         return isPossible
+    }
+
+    /// Whether the view of a notification is open, so that it has left its place on the screen.
+    func isInView(_ key: String) -> Bool {
+        guard let view = self.cards[key] else { return false }
+        return view.number == self.received[key]?.number
+    }
+
+    private func cardEnded(_ entry: ReceivedNotifications.Entry) {
+        guard self.cards[entry.key]?.number == entry.number else { return }
+        self.cards[entry.key] = nil
     }
 
     private func run(_ programs: any CardPrograms, _ entry: ReceivedNotifications.Entry) async {
@@ -65,13 +87,13 @@ extension NotificationReceiver {
         }
         let isFailure = await self.converse(opened, entry)
         await opened.end()
-        self.cards[entry.key] = nil
+        self.cardEnded(entry)
         if isFailure { await self.cardFailed(entry, "It is not shown any more.") }
     }
 
     /// Nothing is shown, and the click has closed the notification: it is shown again.
     private func cardFailed(_ entry: ReceivedNotifications.Entry, _ reason: String) async {
-        self.cards[entry.key] = nil
+        self.cardEnded(entry)
         self.logCard(entry, reason)
         guard self.isCurrent(entry), !self.isStopping else { return }
         _ = await self.show(entry, isSilenced: true)
@@ -107,6 +129,14 @@ extension NotificationReceiver {
         } catch {
             self.logCard(entry, "\(error)")
             return true
+        }
+        if card.hidesDefaultContent {
+            let end = self.clock.now + Self.cardStartTime
+            tasks.append(
+                self.clock.task { [clock] in
+                    if (try? await clock.sleep(until: end)) != nil { await events.add(.cardIsLate) }
+                }
+            )
         }
         var conversation = CardConversation()
         var deadline: Task<Void, Never>?

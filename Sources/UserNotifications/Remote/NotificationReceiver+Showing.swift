@@ -120,7 +120,7 @@ extension NotificationReceiver {
                 self.logger.debug("A response was not accepted", metadata: ["reason": "\(error)"])
             }
         // Servers close a notification after a click.
-        case .closed(let key, .dismissed) where self.cards[key] != nil: break
+        case .closed(let key, .dismissed) where self.isInView(key): break
         case .closed(let key, .expired):
             // It stays in the list. Another process does not show it again.
             guard self.received.isPresented(key), let entry = self.received.setOver(key) else { return }

@@ -71,7 +71,7 @@ package actor NotificationReceiver: Service {
     /// Starts the views of notifications; `nil` where none are shown.
     private(set) var cardPrograms: (any CardPrograms)?
     /// The views that are open, by the keys of their notifications.
-    var cards: [String: Task<Void, Never>] = [:]
+    var cards: [String: NotificationView] = [:]
     /// Whether nothing is shown any more, because the process ends.
     var isStopping = false
     /// The numbers of notifications that have ended or were replaced, for what still works for them.
@@ -176,7 +176,7 @@ package actor NotificationReceiver: Service {
         await self.extensionPrograms?.stop()
         await self.cardPrograms?.stop()
         // What the user has chosen in a view is stored.
-        for card in self.cards.values { await card.value }
+        for card in self.cards.values { await card.task.value }
     }
 
     /// Learns from now on what ends on other systems, and which of them are available.

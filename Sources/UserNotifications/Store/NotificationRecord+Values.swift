@@ -139,6 +139,8 @@ extension NotificationRecord {
         set["Ended"] = .date(date)
         if end == .answered { set.put(action?.rawValue, "Action") }
         try self.init(.history, key: entry.key, date: date, set)
+        // One sender does not displace what others have sent.
+        self.source = entry.sender.quotaHolder
     }
 
     func history() throws(NotificationError) -> ValueSet { try self.values() }

@@ -51,19 +51,23 @@ package struct NotificationRecord: Sendable, Hashable {
     package var date: Date
     /// The encoded fields.
     package var body: [UInt8]
+    /// Whose it is, where the records of a kind are limited together. Empty if it is nobody's.
+    package var source: String
 
-    package init(_ kind: Kind, key: String, date: Date, body: [UInt8]) {
+    package init(_ kind: Kind, key: String, date: Date, body: [UInt8], source: String = "") {
         self.kind = kind
         self.key = key
         self.date = date
         self.body = body
+        self.source = source
     }
 }
 
 package enum NotificationStoreChange: Sendable, Hashable {
     case put(NotificationRecord)
     case remove(NotificationRecord.Kind, key: String)
-    /// Removes the records of a kind that are older than a date, and then the oldest beyond a number.
+    /// Removes the records of a kind that are older than a date, and then those beyond a number: the oldest of the
+    /// sources that have the most.
     case prune(NotificationRecord.Kind, before: Date, keeping: Int)
 }
 
