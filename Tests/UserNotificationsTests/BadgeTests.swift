@@ -84,22 +84,51 @@ import ValueSets
         }
     }
 
-    @Test func `applications are only claimed, so that their numbers are limited`() throws {
+    @Test func `applications are only claimed, so that their numbers are limited, also for each system`() throws {
         var badges = Badges()
-        for number in 0..<Badges.maxByOtherSystems { _ = try badges.set(1, of: "\(number)", isLocal: false) }
-        let remote = #expect(throws: NotificationError.self) { try badges.set(1, of: "one more", isLocal: false) }
-        #expect(remote?.code == .limitExceeded)
+        let local = NotificationSender(systemID: "s", application: "a", isLocal: true)
+        let share = Badges.maxPerSystem
+        let systems = (0..<(Badges.maxByOtherSystems / share)).map {
+            NotificationSender(systemID: "\($0)", application: "a")
+        }
+        for number in 0..<Badges.maxByOtherSystems {
+            _ = try badges.set(1, of: "\(number)", by: systems[number / share])
+        }
+        func isRefused(_ application: String, _ sender: NotificationSender) -> Bool {
+            var badges = badges
+            let error = #expect(throws: NotificationError.self) { try badges.set(1, of: application, by: sender) }
+            return error?.code == .limitExceeded
+        }
+        #expect(isRefused("one more", NotificationSender(systemID: "other", application: "a")))
         // The rest is for this system.
         for number in Badges.maxByOtherSystems..<Badges.maxApplications {
-            _ = try badges.set(1, of: "\(number)", isLocal: true)
+            _ = try badges.set(1, of: "\(number)", by: local)
         }
-        let local = #expect(throws: NotificationError.self) { try badges.set(1, of: "one more", isLocal: true) }
-        #expect(local?.code == .limitExceeded)
-        // Those that have one may change it.
-        #expect(try badges.set(2, of: "0", isLocal: false) == 1)
-        #expect(try badges.set(0, of: "0", isLocal: true) == 2)
-        #expect(try badges.set(0, of: "unknown", isLocal: true) == 0)
-        #expect(try badges.set(1, of: "one more", isLocal: true) == 0)
+        #expect(isRefused("one more", local))
+        // Those that have one may change it, and a system has its share of those of others, too.
+        #expect(try badges.set(2, of: "0", by: systems[0])?.count == 1)
+        #expect(isRefused("\(share)", systems[0]))
+        #expect(try badges.set(0, of: "0", by: local)?.count == 2)
+        #expect(try badges.set(0, of: "unknown", by: local) == nil)
+        #expect(try badges.set(3, of: "\(share)", by: systems[0])?.sender == systems[1])
+    }
+
+    @Test func `the number of a sender that the user denies is gone, also from the store`() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let first = try await Daemon(stage, store)
+            let remote = NotificationSender(systemID: "other", application: "mail")
+            try await first.receiver.setBadge(7, of: Daemon.sender)
+            #expect(await first.receiver.setBadge(of: Self.badge(3), remote))
+            #expect(first.screen.badges == ["mail": 3, Daemon.sender.application: 7])
+            first.crash()
+            let second = try await Daemon(stage, store)
+            try await stage.eventually("they are shown again") { second.screen.badges.count == 2 }
+            try await second.receiver.set(.denied, for: .init(system: "other"))
+            #expect(second.screen.badges == [Daemon.sender.application: 7])
+            #expect(try await store.load().filter { $0.kind == .badge }.map(\.key) == [Daemon.sender.application])
+            second.crash()
+        }
     }
 
     @Test func `without a daemon the presenter of the application shows its number (N-05)`() async throws {

@@ -10,7 +10,7 @@ enum SandboxedProgram {
     /// - Returns: `nil` for a process that is not sandboxed; an empty text for one that cannot be examined, or whose
     ///   sandbox does not say. A process can keep others from reading its files, so that is no sign of no sandbox.
     static func application(ofProcess id: Int32) -> String? {
-        Self.application(inRoot: "/proc/\(id)/root")
+        Self.application(inRoot: ["", "proc", "\(id)", "root"].joined(separator: "/"))
     }
 
     /// The id of the Flatpak application whose sandbox has this root directory.

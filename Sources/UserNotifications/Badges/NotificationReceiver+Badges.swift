@@ -11,15 +11,16 @@ extension NotificationReceiver {
     func setBadge(_ count: Int, of sender: NotificationSender) async throws(NotificationError) {
         try self.checkPermission(of: sender)
         try FieldCheck.identifier(sender.application, "Application")
-        let before = try self.badges.set(count, of: sender.application, isLocal: true)
-        guard before != count else { return }
+        let before = try self.badges.set(count, of: sender.application, by: sender)
+        let badge = self.badges.all[sender.application]
+        guard before != badge else { return }
         do throws(NotificationError) {
-            try await self.commit([self.showBadge(count, of: sender.application)])
+            try await self.commit([self.showBadge(of: sender.application)])
         } catch {
             // The program learns that it is not set. It may have been set again meanwhile.
-            if self.badges.counts[sender.application, default: 0] == count {
-                _ = try self.badges.set(before, of: sender.application, isLocal: true)
-                _ = try self.showBadge(before, of: sender.application)
+            if self.badges.all[sender.application] == badge {
+                self.badges.restore(before, of: sender.application)
+                _ = try self.showBadge(of: sender.application)
             }
             throw error
         }
@@ -34,23 +35,36 @@ extension NotificationReceiver {
         guard let count = notification.request.content.badge, sender.linkedAccountID == nil else { return false }
         let application = notification.application(of: sender)
         do throws(NotificationError) {
-            guard try self.badges.set(count, of: application, isLocal: false) != count else { return true }
+            let before = try self.badges.set(count, of: application, by: sender)
+            guard before != self.badges.all[application] else { return true }
         } catch {
             self.logger.info("A badge was not set", metadata: ["reason": "\(error)"])
             return false
         }
-        await self.commitOrLog { () throws(NotificationError) in [try self.showBadge(count, of: application)] }
+        await self.commitOrLog { () throws(NotificationError) in [try self.showBadge(of: application)] }
         return true
+    }
+
+    /// Removes the numbers of senders whose notifications the user has denied.
+    func removeBadges(by isDenied: (NotificationSender) -> Bool) -> [NotificationStoreChange] {
+        self.badges.removeAll(by: isDenied).map { application in
+            (self.presenter as? any BadgePresenter)?.setBadge(0, of: application)
+            return .remove(.badge, key: application)
+        }
     }
 
     func showRestoredBadges() {
         guard let presenter = self.presenter as? any BadgePresenter else { return }
-        for (application, count) in self.badges.counts { presenter.setBadge(count, of: application) }
+        for (application, badge) in self.badges.all { presenter.setBadge(badge.count, of: application) }
     }
 
-    private func showBadge(_ count: Int, of application: String) throws(NotificationError) -> NotificationStoreChange {
-        (self.presenter as? any BadgePresenter)?.setBadge(count, of: application)
-        guard count > 0 else { return .remove(.badge, key: application) }
-        return .put(try NotificationRecord(badge: count, of: application, at: self.clock.date))
+    /// Shows the number of an application.
+    ///
+    /// - Returns: what is to be stored.
+    private func showBadge(of application: String) throws(NotificationError) -> NotificationStoreChange {
+        let badge = self.badges.all[application]
+        (self.presenter as? any BadgePresenter)?.setBadge(badge?.count ?? 0, of: application)
+        guard let badge else { return .remove(.badge, key: application) }
+        return .put(try NotificationRecord(badge, of: application, at: self.clock.date))
     }
 }

@@ -31,11 +31,12 @@ extension NotificationReceiver {
         let isDenied = { [permissions = self.permissions] in permissions.permission(of: $0) == .denied }
         let responses = self.routing.removeAll(to: isDenied)
         let entries = self.received.removeAll { isDenied($0.sender) }
+        let badges = self.removeBadges(by: isDenied)
         self.setAlarm()
         for entry in entries { self.report(.withdrawn, entry) }
         // Neither in the history, nor gone from other systems: there the user may permit them.
         await self.commitOrLog {
-            responses.map { .remove(.response, key: $0) } + entries.map { .remove(.received, key: $0.key) }
+            responses.map { .remove(.response, key: $0) } + entries.map { .remove(.received, key: $0.key) } + badges
         }
         self.reportEnd(entries)
         for entry in entries { await self.close(entry) }

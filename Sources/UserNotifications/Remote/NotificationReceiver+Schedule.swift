@@ -159,8 +159,8 @@ extension NotificationReceiver {
                 // It is read from the store when it is wanted.
                 case .history: break
                 case .badge:
-                    let (count, application) = try record.badge()
-                    _ = try self.badges.set(count, of: application, isLocal: true)
+                    let (badge, application) = try record.badge()
+                    self.badges.restore(badge, of: application)
                 case .counter: self.received.restore(lastNumber: try record.lastNumber())
                 case .permission:
                     let (permission, subject) = try record.permission()

@@ -111,12 +111,20 @@ extension NotificationRecord {
 
     // MARK: Badges
 
-    init(badge count: Int, of application: String, at date: Date) throws(NotificationError) {
-        try self.init(.badge, key: application, date: date, ["Count": .integer(Int64(count))])
+    init(_ badge: Badge, of application: String, at date: Date) throws(NotificationError) {
+        let set: ValueSet = [
+            "Count": .integer(Int64(badge.count)), "Sender": .dictionary(badge.sender.valueSet),
+        ]
+        try self.init(.badge, key: application, date: date, set)
     }
 
-    func badge() throws(NotificationError) -> (count: Int, application: String) {
-        (try FieldReader(try self.values()).int("Count") ?? 0, self.key)
+    func badge() throws(NotificationError) -> (Badge, application: String) {
+        let reader = FieldReader(try self.values())
+        // An earlier version did not store who has set it.
+        let sender =
+            try reader.dictionary("Sender").map { set throws(NotificationError) in try NotificationSender(set) }
+            ?? NotificationSender(systemID: "", application: self.key, isLocal: true)
+        return (Badge(count: try reader.int("Count") ?? 0, sender: sender), self.key)
     }
 
     // MARK: History

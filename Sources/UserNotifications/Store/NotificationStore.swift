@@ -51,7 +51,7 @@ package struct NotificationRecord: Sendable, Hashable {
     package var date: Date
     /// The encoded fields.
     package var body: [UInt8]
-    /// Whose it is, where the records of a kind are limited together. Empty if it is nobody's.
+    /// Who has caused it, where the records of a kind are limited together; empty if that has no effect.
     package var source: String
 
     package init(_ kind: Kind, key: String, date: Date, body: [UInt8], source: String = "") {
