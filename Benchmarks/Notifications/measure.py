@@ -13,9 +13,14 @@ added    a program adds a notification over the daemon's D-Bus interface; the se
 remote   a program of the first system calls Notify; the server of the second system has the mirrored notification. The
          daemon of the first system opens a connection for it
 gone     the user dismisses it on the second system; the server of the first one is asked to close it
+answered the user chooses an action; the program has the signal
+busy     the same right after four notifications of another program, all of which the daemon stores
+list     a program lists its ten notifications while 10 000 are in the history
+waiting  the command lists them
+history  the command reads the newest 256 of the history
 
 Prints a line of JSON for each: the median and the largest of the rounds in milliseconds, and the median of the
-differences to "bare" in the same round.
+differences to another one of the same round.
 """
 
 import json
@@ -23,6 +28,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -47,6 +53,9 @@ XML = """
 </interface></node>
 """
 LIMIT = 60
+HISTORY = 10_000
+# What a figure is compared with.
+BASES = {"added": "bare", "remote": "bare", "gone": "bare", "busy": "answered", "history": "waiting"}
 
 
 class Desktop:
@@ -57,7 +66,7 @@ class Desktop:
         self.state = str(directory / "state")
         self.processes = []
         self.seen, self.changed = {}, threading.Condition()
-        self.last = 0
+        self.last, self.daemon = 0, None
         directory.mkdir()
         (directory / "run").mkdir(mode=0o700)
         address = f"unix:path={directory}/bus"
@@ -69,7 +78,11 @@ class Desktop:
             "XDG_RUNTIME_DIR": str(directory / "run"), "XDG_CONFIG_HOME": str(directory / "config"),
             "XDG_DATA_HOME": str(directory / "data"), "HOME": str(directory),
         }  # fmt: skip
+        self.address = address
         self.server, self.program = self.connect(address), self.connect(address)
+        self.program.signal_subscribe(
+            None, DAEMON, "Responded", DAEMON_PATH, None, Gio.DBusSignalFlags.NONE, self.responded
+        )
         interface = Gio.DBusNodeInfo.new_for_xml(XML).interfaces[0]
         self.server.register_object(SERVER_PATH, interface, self.called, None, None)
         self.program.call_sync(
@@ -99,15 +112,24 @@ class Desktop:
             )  # fmt: skip
         if not process.stdout.readline().startswith("ready"):
             sys.exit(f"The daemon did not start: {(self.directory / 'log').read_text()}")
+        self.daemon = process
 
     def stop(self):
         for process in reversed(self.processes):
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            self.end(process)
+
+    def stop_daemon(self):
+        self.processes.remove(self.daemon)
+        self.end(self.daemon)
+
+    @staticmethod
+    def end(process):
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
     def called(self, _bus, _sender, _path, _interface, method, parameters, invocation):
         now, values = time.monotonic_ns(), parameters.unpack()
@@ -128,6 +150,20 @@ class Desktop:
     def emit_closed(self, number, reason):
         arguments = GLib.Variant("(uu)", (number, reason))
         self.server.emit_signal(None, SERVER_PATH, SERVER, "NotificationClosed", arguments)
+
+    def choose(self, number):
+        """The user chooses the action "yes". Returns when."""
+        begun = time.monotonic_ns()
+        arguments = GLib.Variant("(us)", (number, "yes"))
+        self.server.emit_signal(None, SERVER_PATH, SERVER, "ActionInvoked", arguments)
+        return begun
+
+    def responded(self, _bus, _sender, _path, _interface, _signal, parameters):
+        now, (identifier, _action, _text, response) = time.monotonic_ns(), parameters.unpack()
+        self.program.call(
+            DAEMON, DAEMON_PATH, DAEMON, "Acknowledge", GLib.Variant("(s)", (response,)), None, 0, -1, None, None
+        )
+        self.note(f"responded {identifier}", now, response)
 
     def note(self, what, now, number):
         with self.changed:
@@ -155,8 +191,15 @@ class Desktop:
         )  # fmt: skip
         return begun
 
-    def ask_daemon(self, method, arguments):
-        self.program.call_sync(DAEMON, DAEMON_PATH, DAEMON, method, arguments, None, 0, -1)
+    def ask_daemon(self, method, arguments=None, program=None):
+        (program or self.program).call_sync(DAEMON, DAEMON_PATH, DAEMON, method, arguments, None, 0, -1)
+
+    def run_command(self, *arguments):
+        """Runs the command, and returns how long it took."""
+        begun = time.monotonic_ns()
+        line = [self.command, *arguments, "--loopback", "--state-directory", self.state]
+        subprocess.run(line, check=True, stdout=subprocess.DEVNULL, timeout=LIMIT)
+        return time.monotonic_ns() - begun
 
 
 def wait(is_true, what):
@@ -212,13 +255,68 @@ def measure(first, second, rounds):
         times["gone"].append(first.wait(f"closed {here}")[0] - begun)
         # One notification every four seconds is mirrored for good.
         time.sleep(0.3)
+    return times
+
+
+def fill_history(desktop):
+    """Repeats one ended notification until the history is full. The daemon must not run."""
+    database = sqlite3.connect(f"{desktop.state}/notifications.sqlite")
+    rows = database.execute("SELECT * FROM record WHERE kind = 'history' LIMIT 1")
+    columns = [column[0] for column in rows.description]
+    record = dict(zip(columns, rows.fetchone()))
+    database.execute("DELETE FROM record WHERE kind = 'history'")
+    for number in range(HISTORY):
+        values = (record | {"key": f"{number}", "date": record["date"] - number}).values()
+        database.execute(f"INSERT INTO record VALUES ({', '.join('?' * len(columns))})", tuple(values))
+    database.commit()
+    database.close()
+
+
+def measure_history(desktop, rounds):
+    times = {"answered": [], "busy": [], "list": [], "waiting": [], "history": []}
+    writers = [Desktop.connect(desktop.address) for _ in range(rounds)]
+    for number, writer in enumerate(writers):
+        desktop.ask_daemon("Register", GLib.Variant("(ss)", (f"org.example.writer{number}", "Writer")), writer)
+    desktop.ask_daemon("Register", GLib.Variant("(ss)", ("org.example.asking", "Asking")))
+
+    def add(identifier, program="asking"):
+        values = (identifier, f"{program} {identifier}", "", [("yes", "Yes")], {})
+        return GLib.Variant("(sssa(ss)a{sv})", values)
+
+    def answer(identifier):
+        number = desktop.wait(f"asking {identifier}")[1]
+        begun = desktop.choose(number)
+        return desktop.wait(f"responded {identifier}")[0] - begun
+
+    for number, writer in enumerate(writers):
+        for name in ("answered", "busy"):
+            identifier = f"{name} {number}"
+            desktop.ask_daemon("Add", add(identifier))
+            desktop.wait(f"asking {identifier}")
+            if name == "busy":
+                for text in range(4):
+                    arguments = add(f"{text}", f"writer {number}")
+                    writer.call(DAEMON, DAEMON_PATH, DAEMON, "Add", arguments, None, 0, -1, None, None)
+            times[name].append(answer(identifier))
+            time.sleep(0.2)
+    for number in range(10):
+        desktop.ask_daemon("Add", add(f"{number}"), writers[0])
+    for _ in range(rounds):
+        begun = time.monotonic_ns()
+        desktop.ask_daemon("List", program=writers[0])
+        times["list"].append(time.monotonic_ns() - begun)
+        times["waiting"].append(desktop.run_command("notifications", "list"))
+        times["history"].append(desktop.run_command("notifications", "history", "--limit", "256"))
+    return times
+
+
+def report(times, rounds):
     for name, values in times.items():
         values = [value / 1e6 for value in values]
-        bare = [value / 1e6 for value in times["bare"]]
-        over = [value - base for value, base in zip(values, bare)]
         figures = {"median_ms": statistics.median(values), "largest_ms": max(values)}
-        if name != "bare":
-            figures["median_over_bare_ms"] = statistics.median(over)
+        if base := BASES.get(name):
+            over = [value - other / 1e6 for value, other in zip(values, times[base])]
+            figures[f"median_over_{base}_ms"] = statistics.median(over)
         rounded = {key: round(value, 2) for key, value in figures.items()}
         print(json.dumps({"figure": name, "rounds": rounds} | rounded))
 
@@ -236,7 +334,12 @@ def main():
         create_account(*desktops)
         for desktop, settings in zip(desktops, [{"REMOTE_SYSTEMS_HOST_MIRRORED_APPLICATIONS": "*"}, {}]):
             desktop.start_daemon(settings)
-        measure(*desktops, rounds)
+        report(measure(*desktops, rounds), rounds)
+        second = desktops[1]
+        second.stop_daemon()
+        fill_history(second)
+        second.start_daemon({})
+        report(measure_history(second, rounds), rounds)
     finally:
         for desktop in desktops:
             desktop.stop()
