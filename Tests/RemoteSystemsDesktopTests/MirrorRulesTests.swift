@@ -23,7 +23,12 @@ import UserNotifications
     @Test(arguments: [
         "Your code is 482913", "482 913 is your Example verification code", "G-482-913 est votre code",
         "Ihr Einmalkennwort lautet x", "TAN: 48291", "Sign in with 4829", "Your new password: hunter2",
-        "Bestätigungscode 4829", "OTP 482913 for your transfer", "验证码 482913",
+        "Bestätigungscode 4829", "OTP 482913 for your transfer", "验证码 482913", "驗證碼 482913", "Váš kód je 482913",
+        "Ihre mTAN lautet 482913", "smsTAN 482913", "pushTAN: 482913", "TAN-Nummer: 482913", "OTP482913",
+        "Your OTP-482913", "Steam Guard code: F4K2P", "Your verification code is A7K9QX",
+        "Confirmation code: XJ7-KP2", "Su codigo es 482913", "Uw wachtwoord is gewijzigd", "Code 482.913",
+        "Code 482–913", "Votre code : 482\u{202F}913", "Your code is 482913 2026-11-27", "G-482913 が確認コードです",
+        "Use 482913 to confirm", "Enter 482913 to finish signing in",
     ])
     func `codes and passwords are secrets, in the title and in the body`(text: String) {
         #expect(Self.refusal(text) == .secret)
@@ -32,7 +37,7 @@ import UserNotifications
 
     @Test(arguments: [
         "Lunch at 12:30?", "Build 4829 has passed", "The code review is done", "Invoice 2026-11 over 1200 euros",
-        "A pinned message", "Tango tonight",
+        "A pinned message", "Tango tonight", "Room 482913 is free", "The login page of v2 is done",
     ])
     func `other texts are none`(text: String) { #expect(Self.refusal(text) == nil) }
 
@@ -42,6 +47,7 @@ import UserNotifications
         #expect(Self.refusal("Hi", of: "", entry: "org.example.Mail", for: ["Org.Example.Mail.desktop"]) == nil)
         #expect(Self.refusal("Hi", of: "Mail 2", for: ["mail"]) == .application)
         #expect(Self.refusal("Copied", entry: "org.keepassxc.KeePassXC") == .application)
+        #expect(Self.refusal("Copied", entry: "io.ente.auth") == .application)
         #expect(Self.refusal("Copied", of: "KeePassXC", for: ["keepassxc"]) == nil)
         #expect(Self.refusal("Code 482913", of: "KeePassXC", for: ["keepassxc"]) == .secret)
     }

@@ -13,10 +13,11 @@ import Testing
 
     init() { self.mirrored = MirroredNotifications(self.now) }
 
-    private static func notification(_ title: String, _ delivery: UUID = UUID()) -> RemoteNotification {
-        let content = NotificationContent(title: title)
-        var notification = RemoteNotification(NotificationRequest(identifier: "\(delivery)", content: content))
-        notification.deliveryID = delivery
+    /// A content with a delivery id of its own.
+    private static func notification(_ title: String, _ identifier: String = "\(UUID())") -> RemoteNotification {
+        let content = NotificationContent(title: title, sound: .standard)
+        var notification = RemoteNotification(NotificationRequest(identifier: identifier, content: content))
+        notification.deliveryID = UUID()
         return notification
     }
 
@@ -32,9 +33,9 @@ import Testing
     }
 
     /// Sends everything to a system, and returns the titles.
-    private mutating func sent(to system: String) -> [String] {
+    private mutating func sent(to system: String, after time: Duration = .zero) -> [String] {
         var titles: [String] = []
-        while let entry = self.mirrored.next(for: system) {
+        while let entry = self.mirrored.next(for: system, self.now + time) {
             titles.append(entry.notification.request.content.title)
             self.mirrored.sent(entry, to: system, isOver: true)
         }
@@ -48,7 +49,7 @@ import Testing
         #expect(all == ["one", "two"])
         let none = self.sent(to: "a")
         #expect(none.isEmpty)
-        self.put([Self.notification("one again", one.deliveryID ?? UUID())])
+        self.put([Self.notification("one again", one.request.identifier)])
         let changed = self.sent(to: "a")
         #expect(changed == ["one again"])
         let later = self.sent(to: "b")
@@ -58,8 +59,8 @@ import Testing
     @Test mutating func `a system receives one at a time, and again what it did not take`() throws {
         let (one, two) = (Self.notification("one"), Self.notification("two"))
         self.put([one, two])
-        let first = self.mirrored.next(for: "a")
-        let meanwhile = self.mirrored.next(for: "a")
+        let first = self.mirrored.next(for: "a", self.now)
+        let meanwhile = self.mirrored.next(for: "a", self.now)
         #expect(meanwhile == nil)
         self.mirrored.sent(try #require(first), to: "a", isOver: false)
         let again = self.sent(to: "a")
@@ -69,10 +70,10 @@ import Testing
     @Test mutating func `what has ended is not sent, and a change during its way follows`() throws {
         let (one, two) = (Self.notification("one"), Self.notification("two"))
         self.put([one, two])
-        let next = self.mirrored.next(for: "a")
+        let next = self.mirrored.next(for: "a", self.now)
         let first = try #require(next)
-        self.put([Self.notification("one again", one.deliveryID ?? UUID())])
-        self.mirrored.remove(try #require(two.deliveryID))
+        self.put([Self.notification("one again", one.request.identifier)])
+        self.mirrored.remove(two.request.identifier)
         self.mirrored.sent(first, to: "a", isOver: true)
         let rest = self.sent(to: "a")
         #expect(rest == ["one again"])
@@ -90,7 +91,48 @@ import Testing
             _ = self.put(Self.notification("\(number)"), after: .seconds(number * 10))
             if let excess = self.mirrored.excess { self.mirrored.remove(excess) }
         }
-        let followed = self.sent(to: "a")
+        let followed = self.sent(to: "a", after: .seconds(1000))
         #expect(followed == (76..<100).map { "\($0)" })
+    }
+
+    @Test mutating func `what ends is settled for each content that a system may show, and for no other`() throws {
+        let one = Self.notification("one")
+        self.put([one])
+        let none = self.mirrored.remove(one.request.identifier)
+        #expect(none.isEmpty)
+        // One system has the first content only, another one may have both.
+        let contents = ["a", "b", "c"].map { Self.notification($0, "id") }
+        self.put([contents[0]])
+        _ = self.sent(to: "a")
+        _ = self.sent(to: "b")
+        self.put([contents[1]])
+        let next = self.mirrored.next(for: "b", self.now)
+        self.mirrored.sent(try #require(next), to: "b", isOver: false)
+        self.put([contents[2]])
+        #expect(self.mirrored.entry(of: contents[0].deliveryID ?? UUID()) == nil)
+        #expect(self.mirrored.entry(of: contents[2].deliveryID ?? UUID()) != nil)
+        let held = self.mirrored.remove("id")
+        #expect(held == Set(contents[0...1].compactMap(\.deliveryID)))
+    }
+
+    @Test mutating func `a system that comes later gets what is left of the time, without a sound, and nothing old`() {
+        self.put([Self.notification("one")])
+        let early = self.mirrored.next(for: "a", self.now + .seconds(10))
+        #expect(early?.notification.expiration == .seconds(86_390))
+        #expect(early?.notification.request.content.sound == .standard)
+        let late = self.mirrored.next(for: "b", self.now + .seconds(3600))
+        #expect(late?.notification.expiration == .seconds(82_800))
+        #expect(late?.notification.request.content.sound == nil)
+        let old = self.mirrored.next(for: "c", self.now + .seconds(86_400))
+        #expect(old == nil)
+    }
+
+    @Test mutating func `what a system has no room for does not hold up the others`() throws {
+        self.put([Self.notification("one"), Self.notification("two")])
+        let next = self.mirrored.next(for: "a", self.now)
+        let first = try #require(next)
+        self.mirrored.sent(first, to: "a", isOver: false)
+        let second = self.mirrored.next(for: "a", without: [first.identifier], self.now)
+        #expect(second?.notification.request.content.title == "two")
     }
 }

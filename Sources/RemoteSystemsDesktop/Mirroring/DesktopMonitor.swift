@@ -13,10 +13,12 @@ final class DesktopMonitor: Sendable {
     let messages: AsyncStream<MirrorTable.Message>
     private let feed: AsyncStream<MirrorTable.Message>.Continuation
     private let loop = BusLoop()
+    /// Whether something was not read, for example that a notification has ended.
+    private let hasLost = Mutex(false)
 
     private static let server = "org.freedesktop.Notifications"
     private static let bus = "org.freedesktop.DBus"
-    /// A text above this size is none that a user reads.
+    /// Nothing is read beyond this size of a text.
     private static let maxTextBytes = 64 << 10
 
     private static let rules = [
@@ -29,11 +31,18 @@ final class DesktopMonitor: Sendable {
     ]
 
     init() {
-        // A program that shows more than is read loses what comes last.
         (self.messages, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(256))
     }
 
     func stop() { self.loop.stop() }
+
+    /// Whether messages were lost since the last call, because more came than were read.
+    func takeLoss() -> Bool {
+        self.hasLost.withLock { hasLost in
+            defer { hasLost = false }
+            return hasLost
+        }
+    }
 
     /// Runs until the bus ends, or ``stop()``. Blocks.
     func run() throws(MessageBus.Failure) {
@@ -70,7 +79,9 @@ final class DesktopMonitor: Sendable {
             return unsafe message
         }
         let monitor = unsafe Unmanaged<DesktopMonitor>.fromOpaque(data).takeUnretainedValue()
-        if let seen = unsafe Self.read(message, type, sender) { monitor.feed.yield(seen) }
+        if let seen = unsafe Self.read(message, type, sender), case .dropped = monitor.feed.yield(seen) {
+            monitor.hasLost.withLock { $0 = true }
+        }
         unsafe g_object_unref(UnsafeMutableRawPointer(message))
         return nil
     }
@@ -92,18 +103,22 @@ final class DesktopMonitor: Sendable {
             return .returned(
                 type == G_DBUS_MESSAGE_TYPE_ERROR
                     ? nil : unsafe body.flatMap { unsafe BusSignal.number(of: $0) },
+                by: sender,
                 to: unsafe Self.text(g_dbus_message_get_destination(message)) ?? "",
                 serial: unsafe g_dbus_message_get_reply_serial(message)
             )
         case (G_DBUS_MESSAGE_TYPE_SIGNAL, "NotificationClosed"):
             guard let body = unsafe body, let id = unsafe BusSignal.number(of: body) else { return nil }
             return .closed(id, unsafe BusSignal.secondNumber(of: body).flatMap(MirrorTable.Reason.init) ?? .undefined)
-        case (G_DBUS_MESSAGE_TYPE_SIGNAL, "NameOwnerChanged"): return .serverEnded
+        case (G_DBUS_MESSAGE_TYPE_SIGNAL, "NameOwnerChanged"):
+            // A bus may report the start of a server between a call and its response.
+            let names = unsafe body.map { unsafe BusSignal.texts(of: $0) } ?? []
+            return names.count == 3 && names[1].isEmpty ? nil : .serverEnded
         default: return nil
         }
     }
 
-    /// Reads the arguments of `Notify`; `nil` if they have another type, or a text is too large.
+    /// Reads the arguments of `Notify`; `nil` if they have another type.
     private static func call(_ body: OpaquePointer) -> DesktopCall? {
         guard unsafe BusSignal.has(body, "(susssasa{sv}i)"),
             let program = unsafe Self.text(body, 0), let summary = unsafe Self.text(body, 3),
@@ -117,13 +132,13 @@ final class DesktopMonitor: Sendable {
             call.desktopEntry = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
         }
         unsafe Self.hint(hints, "urgency") { value in
-            guard unsafe BusSignal.has(value, "y") else { return }
-            call.urgency = DesktopNotification.Urgency(rawValue: unsafe g_variant_get_byte(value)) ?? .normal
+            let urgency = unsafe Self.number(value).flatMap { UInt8(exactly: $0) }
+            call.urgency = urgency.flatMap { DesktopNotification.Urgency(rawValue: $0) } ?? .normal
         }
         func isOn(_ name: String) -> Bool {
             var isOn = false
             unsafe Self.hint(hints, name) { value in
-                unsafe isOn = BusSignal.has(value, "b") && g_variant_get_boolean(value) != 0
+                unsafe isOn = (Self.number(value) ?? 0) != 0
             }
             return isOn
         }
@@ -132,6 +147,17 @@ final class DesktopMonitor: Sendable {
         call.isPassing = isOn("transient")
         for name in DesktopCall.stateHints { unsafe Self.hint(hints, name) { _ in call.isPassing = true } }
         return call
+    }
+
+    /// A number or a truth value. Programs send hints with other types than the specification's, which servers accept.
+    private static func number(_ value: OpaquePointer) -> Int64? {
+        switch unsafe String(cString: g_variant_get_type_string(value)) {
+        case "b": unsafe g_variant_get_boolean(value) == 0 ? 0 : 1
+        case "y": unsafe Int64(g_variant_get_byte(value))
+        case "i": unsafe Int64(g_variant_get_int32(value))
+        case "u": unsafe Int64(g_variant_get_uint32(value))
+        default: nil
+        }
     }
 
     private static func hint(_ hints: OpaquePointer, _ name: String, _ read: (OpaquePointer) -> Void) {
@@ -148,7 +174,9 @@ final class DesktopMonitor: Sendable {
         guard let value = unsafe g_variant_get_child_value(tuple, gsize(index)) else { return nil }
         defer { unsafe g_variant_unref(value) }
         var length: gsize = 0
-        guard let text = unsafe g_variant_get_string(value, &length), length <= Self.maxTextBytes else { return nil }
-        return unsafe String(cString: text)
+        guard let text = unsafe g_variant_get_string(value, &length) else { return nil }
+        guard length > Self.maxTextBytes else { return unsafe String(cString: text) }
+        let bytes = unsafe UnsafeRawBufferPointer(start: text, count: Self.maxTextBytes)
+        return unsafe String(decoding: bytes, as: UTF8.self)
     }
 }

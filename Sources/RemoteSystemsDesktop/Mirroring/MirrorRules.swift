@@ -66,8 +66,9 @@ package struct MirrorRules: Sendable, Hashable {
     /// Parts of the names of programs that keep passwords, create codes or ask for a password. They are included only
     /// by name.
     private static let secretApplications = [
-        "1password", "authenticator", "authy", "bitwarden", "dashlane", "enpass", "gnome-keyring", "gnome.secrets",
-        "gopass", "keepass", "keysmith", "kwallet", "lastpass", "nordpass", "org.gnome.world.secrets",
+        "1password", "authenticator", "authy", "bitwarden", "dashlane", "enpass", "ente auth", "ente_auth", "ente.auth",
+        "gnome-keyring", "gnome.secrets", "gopass", "keepass", "keeweb", "keysmith", "kwallet", "lastpass", "nordpass",
+        "org.gnome.world.secrets",
         "otpclient", "pass-otp", "passwordsafe", "pinentry", "polkit", "proton-pass", "protonpass", "qtpass",
         "seahorse", "ssh-askpass", "yubi",
     ]
@@ -78,43 +79,59 @@ package struct MirrorRules: Sendable, Hashable {
 
     /// Words beside which no number has to stand.
     private static let words = [
-        "passwor", "passwd", "passcode", "passphrase", "kennwort", "mot de passe", "contraseña", "senha",
-        "пароль", "密码", "パスワード", "비밀번호",
+        "passwor", "passwd", "passcode", "passphrase", "kennwort", "mot de passe", "contraseña", "contrasena", "senha",
+        "wachtwoord", "lösenord", "losenord", "passord", "adgangskode", "hasło", "haslo", "heslo", "salasana", "parola",
+        "şifre", "sifre", "jelszó", "jelszo", "пароль", "密码", "密碼", "パスワード", "비밀번호",
     ]
     /// Words that make a secret of a number beside them.
     private static let wordsOfCodes = [
-        "code", "código", "codice", "kod", "код", "verif", "vérif", "authenti", "one-time", "one time", "einmal",
-        "bestätig", "two-factor", "2-step", "two-step", "log in", "login", "sign in", "sign-in", "anmeld", "验证",
-        "認証", "인증",
+        "code", "código", "codigo", "codice", "kod", "kód", "код", "verif", "vérif", "authenti", "one-time", "one time",
+        "einmal", "bestätig", "bestaetig", "confirm", "two-factor", "2-step", "two-step", "log in", "login", "log-in",
+        "logging in", "sign in", "sign-in", "signing in", "anmeld", "验证", "驗證", "確認", "認証", "인증",
     ]
     /// The same, as whole words.
-    private static let shortWordsOfCodes: Set<Substring> = ["otp", "2fa", "mfa", "pin", "tan", "totp", "sms-tan"]
+    private static let shortWordsOfCodes: Set<String> = [
+        "otp", "2fa", "mfa", "pin", "tan", "totp", "mtan", "smstan", "pushtan", "chiptan", "phototan", "itan",
+    ]
 
     /// Whether a text looks as if it had a password or a code for one login. Rather too often than too seldom.
     static func isSecret(_ text: String) -> Bool {
         let text = text.lowercased()
         if Self.words.contains(where: { text.contains($0) }) { return true }
-        guard Self.hasCode(text) else { return false }
-        return Self.wordsOfCodes.contains { text.contains($0) }
-            || text.split { !$0.isLetter && !$0.isNumber && $0 != "-" }.contains { Self.shortWordsOfCodes.contains($0) }
+        let words = text.split { !$0.isLetter && !$0.isNumber }
+        let hasWord =
+            Self.wordsOfCodes.contains { text.contains($0) }
+            // Also `OTP482913`.
+            || words.contains { word in
+                Self.shortWordsOfCodes.contains(String(word))
+                    || Self.shortWordsOfCodes.contains(word.filter(\.isLetter))
+            }
+        return hasWord && (Self.hasNumber(text) || Self.hasMixedCode(text))
     }
 
     /// Whether a text has a number of 4 to 10 digits, which may stand in groups: `123456`, `123 456`, `G-123-456`.
-    private static func hasCode(_ text: String) -> Bool {
-        var digits = 0
-        var separators = 0
-        func isCode() -> Bool { (4...10).contains(digits) }
+    private static func hasNumber(_ text: String) -> Bool {
+        // The digits of this group, and of all groups that stand together.
+        var (group, together, separators) = (0, 0, 0)
+        func isCode() -> Bool { (4...10).contains(group) || (4...10).contains(together) }
         for character in text {
             if character.isNumber {
-                digits += 1
-                separators = 0
-            } else if digits > 0, separators == 0, character == " " || character == "-" || character == "\u{A0}" {
-                separators = 1
-            } else {
-                if isCode() { return true }
-                (digits, separators) = (0, 0)
+                (group, together, separators) = (separators == 0 ? group + 1 : 1, together + 1, 0)
+                continue
             }
+            if separators == 0, isCode() { return true }
+            separators += 1
+            if separators > 1 || character.isLetter { (group, together, separators) = (0, 0, 1) }
         }
         return isCode()
+    }
+
+    /// Whether a text has a word of 4 to 10 letters and digits, which may stand in groups: `F4K2P`, `XJ7-KP2`.
+    private static func hasMixedCode(_ text: String) -> Bool {
+        text.split { !$0.isLetter && !$0.isNumber && $0 != "-" }.contains { word in
+            let characters = word.filter { $0 != "-" }
+            return (4...10).contains(characters.count) && characters.contains(where: \.isNumber)
+                && characters.contains(where: \.isLetter)
+        }
     }
 }

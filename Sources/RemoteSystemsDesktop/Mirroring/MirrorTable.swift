@@ -11,7 +11,7 @@ struct MirrorTable {
     enum Message: Sendable, Hashable {
         case called(DesktopCall, by: String, serial: UInt32)
         /// The server's response to a call: the number of the notification; `nil` for an error.
-        case returned(UInt32?, to: String, serial: UInt32)
+        case returned(UInt32?, by: String, to: String, serial: UInt32)
         /// The server does not show the notification any more.
         case closed(UInt32, Reason)
         /// A program asked the server to close a notification, which it may not show any more.
@@ -26,15 +26,26 @@ struct MirrorTable {
     }
 
     enum Action: Hashable {
-        /// The other systems are to show the content, in place of an earlier one of the same delivery.
-        case send(DesktopCall, delivery: UUID)
-        case end(delivery: UUID, isDismissed: Bool)
+        /// The other systems are to show the content, in place of an earlier one with the same identifier.
+        case send(DesktopCall, identifier: UUID, delivery: UUID)
+        case end(identifier: UUID, isDismissed: Bool)
         case refused(MirrorRules.Refusal)
     }
 
     private struct Call: Hashable {
         var caller: String
         var serial: UInt32
+    }
+
+    private struct Shown {
+        /// Stays the same while the content changes.
+        var identifier: UUID
+        /// Of this content only: an older one that ends elsewhere does not end it.
+        var delivery: UUID
+        var call: DesktopCall
+        /// The unique bus name of the server.
+        var server: String
+        var number: UInt64
     }
 
     /// The maximum number of calls that wait for a response. A server responds to each.
@@ -44,7 +55,7 @@ struct MirrorTable {
 
     private let rules: MirrorRules
     private var calls: [(Call, DesktopCall)] = []
-    private var shown: [UInt32: (delivery: UUID, call: DesktopCall, number: UInt64)] = [:]
+    private var shown: [UInt32: Shown] = [:]
     private var lastNumber: UInt64 = 0
 
     init(_ rules: MirrorRules) { self.rules = rules }
@@ -55,11 +66,11 @@ struct MirrorTable {
             self.calls.append((Call(caller: caller, serial: serial), call))
             if self.calls.count > Self.maxCalls { self.calls.removeFirst() }
             return []
-        case .returned(let id, let caller, let serial):
+        case .returned(let id, let server, let caller, let serial):
             let key = Call(caller: caller, serial: serial)
             guard let index = self.calls.firstIndex(where: { $0.0 == key }) else { return [] }
             let call = self.calls.remove(at: index).1
-            return id.map { self.shows(call, at: $0) } ?? []
+            return id.map { self.shows(call, at: $0, server) } ?? []
         case .closed(let id, let reason):
             // The popup has gone because of its age. The user may not have seen it.
             guard reason != .expired else { return [] }
@@ -72,7 +83,7 @@ struct MirrorTable {
         }
     }
 
-    private mutating func shows(_ call: DesktopCall, at id: UInt32) -> [Action] {
+    private mutating func shows(_ call: DesktopCall, at id: UInt32, _ server: String) -> [Action] {
         if let refusal = self.rules.refusal(of: call) {
             // What it replaces is gone.
             return self.end(id, isDismissed: false) + (refusal == .notMeant ? [] : [.refused(refusal)])
@@ -80,25 +91,36 @@ struct MirrorTable {
         let known = self.shown[id]
         guard known?.call != call else { return [] }
         self.lastNumber += 1
-        let delivery = known?.delivery ?? UUID()
-        self.shown[id] = (delivery, call, self.lastNumber)
-        if self.shown.count > Self.maxShown, let oldest = self.shown.min(by: { $0.value.number < $1.value.number }) {
-            self.shown[oldest.key] = nil
-        }
-        return [.send(call, delivery: delivery)]
+        let (identifier, delivery) = (known?.identifier ?? UUID(), UUID())
+        self.shown[id] = Shown(
+            identifier: identifier,
+            delivery: delivery,
+            call: call,
+            server: server,
+            number: self.lastNumber
+        )
+        let send = Action.send(call, identifier: identifier, delivery: delivery)
+        guard self.shown.count > Self.maxShown, let oldest = self.shown.min(by: { $0.value.number < $1.value.number })
+        else { return [send] }
+        return self.end(oldest.key, isDismissed: false) + [send]
     }
 
     private mutating func end(_ id: UInt32, isDismissed: Bool) -> [Action] {
         guard let known = self.shown.removeValue(forKey: id) else { return [] }
-        return [.end(delivery: known.delivery, isDismissed: isDismissed)]
+        return [.end(identifier: known.identifier, isDismissed: isDismissed)]
+    }
+
+    /// The other systems are not sent a content.
+    mutating func leftOut(_ identifier: UUID) {
+        self.shown = self.shown.filter { $0.value.identifier != identifier }
     }
 
     /// A notification has ended on another system.
     ///
-    /// - Returns: the number under which the server shows it here; `nil` if it does not.
-    mutating func endedElsewhere(_ delivery: UUID) -> UInt32? {
-        guard let id = self.shown.first(where: { $0.value.delivery == delivery })?.key else { return nil }
+    /// - Returns: the server that shows it here, and its number there; `nil` if none does, or with a newer content.
+    mutating func endedElsewhere(_ delivery: UUID) -> (server: String, id: UInt32)? {
+        guard let (id, shown) = self.shown.first(where: { $0.value.delivery == delivery }) else { return nil }
         self.shown[id] = nil
-        return id
+        return (shown.server, id)
     }
 }

@@ -49,7 +49,7 @@ package actor NotificationMirror: Service {
         let monitor = DesktopMonitor()
         let result = await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
-                group.addTask { for await message in monitor.messages { await self.received(message) } }
+                group.addTask { for await message in monitor.messages { await self.received(message, monitor) } }
                 return await BlockingCalls.run { Result { () throws(MessageBus.Failure) in try monitor.run() } }
             }
         } onCancel: {
@@ -59,12 +59,19 @@ package actor NotificationMirror: Service {
         return result
     }
 
+    private func received(_ message: MirrorTable.Message, _ monitor: DesktopMonitor) async {
+        await self.received(message)
+        guard monitor.takeLoss() else { return }
+        self.logger.notice("Too much came at once on the session bus: what was mirrored before ends")
+        await self.received(.serverEnded)
+    }
+
     private func received(_ message: MirrorTable.Message) async {
         for action in self.table.received(message) {
             switch action {
-            case .send(let call, let delivery): await self.send(call, delivery)
-            case .end(let delivery, let isDismissed):
-                await self.receiver.endMirrored(delivery, isDismissed: isDismissed)
+            case .send(let call, let identifier, let delivery): await self.send(call, identifier, delivery)
+            case .end(let identifier, let isDismissed):
+                await self.receiver.endMirrored(Self.name(of: identifier), isDismissed: isDismissed)
             case .refused(let refusal):
                 // Without the text, and without the name: the log is read by others than the user.
                 self.logger.debug("A notification of the desktop is not mirrored", metadata: ["reason": "\(refusal)"])
@@ -72,15 +79,18 @@ package actor NotificationMirror: Service {
         }
     }
 
-    private func send(_ call: DesktopCall, _ delivery: UUID) async {
+    private static func name(of identifier: UUID) -> String { "desktop-\(identifier.uuidString.lowercased())" }
+
+    private func send(_ call: DesktopCall, _ identifier: UUID, _ delivery: UUID) async {
         let request = NotificationRequest(
-            identifier: "desktop-\(delivery.uuidString.lowercased())",
+            identifier: Self.name(of: identifier),
             content: self.rules.content(of: call)
         )
         var notification = RemoteNotification(request)
         notification.deliveryID = delivery
         notification.applicationName = call.applicationName
         guard await !self.receiver.mirror(notification, of: call.application) else { return }
+        self.table.leftOut(identifier)
         self.leftOut += 1
         guard self.reported.map({ .now - $0 >= Self.reportTime }) ?? true else { return }
         self.logger.notice(
@@ -92,9 +102,10 @@ package actor NotificationMirror: Service {
 
     /// The user has dismissed it on another system.
     private func endedElsewhere(_ delivery: UUID) async {
-        guard let id = self.table.endedElsewhere(delivery) else { return }
+        guard let (server, id) = self.table.endedElsewhere(delivery) else { return }
         let call = MessageBus.Call(
-            destination: "org.freedesktop.Notifications",
+            // Not a later server, which may have given the number to another notification.
+            destination: server,
             path: "/org/freedesktop/Notifications",
             interface: "org.freedesktop.Notifications",
             method: "CloseNotification",

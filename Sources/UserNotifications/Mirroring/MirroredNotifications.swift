@@ -8,12 +8,19 @@ internal import RemoteSystemsTransport
 ///
 /// A value type: ``next(for:)`` says what to send, and the receiver sends it.
 struct MirroredNotifications {
+    typealias Instant = ContinuousClock.Instant
+
     struct Entry: Hashable {
+        /// Its identifier stays the same while its content changes; each content has a delivery id of its own. So the
+        /// end of a text that the user has seen does not end a newer one.
         var notification: RemoteNotification
         /// The application of this system that has shown it.
         var application: String
         /// The order in which they came.
         var number: UInt64
+        var arrived: Instant
+
+        var identifier: String { self.notification.request.identifier }
     }
 
     /// The maximum number of them, fewer than a system keeps of another one. For one more, the other systems remove the
@@ -22,60 +29,94 @@ struct MirroredNotifications {
     /// The number that may come at once: half of what another system accepts, so that programs that notify the user's
     /// systems themselves have the rest. One more is permitted every four seconds.
     static let burst = 15
+    /// The time after which the other systems withdraw what this one does not withdraw, for example because it was
+    /// switched off.
+    static let life = Duration.seconds(86_400)
+    /// The time after which one makes no sound any more on a system that comes later.
+    private static let soundTime = Duration.seconds(60)
+    /// The maximum number of contents of one that a system may show, because it is not known what has reached it.
+    private static let maxHeld = 8
 
-    private var entries: [UUID: Entry] = [:]
-    /// The numbers of the newest contents that systems have, by system and delivery.
-    private var sent: [String: [UUID: UInt64]] = [:]
+    private var entries: [String: Entry] = [:]
+    /// The numbers of the newest contents that systems have, by system and identifier.
+    private var sent: [String: [String: UInt64]] = [:]
+    /// The deliveries that systems may show, by system and identifier.
+    private var held: [String: [String: [UUID]]] = [:]
     /// The systems to which something is being sent.
     private var sending: Set<String> = []
     private var lastNumber: UInt64 = 0
     private var bucket: TokenBucket
 
-    init(_ now: ContinuousClock.Instant) {
+    init(_ now: Instant) {
         self.bucket = TokenBucket(capacity: Double(Self.burst), rate: 0.25, now: now)
     }
 
     var isEmpty: Bool { self.entries.isEmpty }
 
-    func contains(_ delivery: UUID) -> Bool { self.entries[delivery] != nil }
+    subscript(identifier: String) -> Entry? { self.entries[identifier] }
 
-    /// Adds a notification, in place of the content of the same delivery.
+    /// The notification whose present content has a delivery id.
+    func entry(of delivery: UUID) -> Entry? {
+        self.entries.values.first { $0.notification.deliveryID == delivery }
+    }
+
+    /// Adds a notification, in place of the content with the same identifier.
     ///
     /// - Returns: whether it is sent: too many have come, or it has no delivery id.
-    mutating func put(
-        _ notification: RemoteNotification,
-        of application: String,
-        _ now: ContinuousClock.Instant
-    ) -> Bool {
-        guard let delivery = notification.deliveryID, self.bucket.permits(at: now) else { return false }
+    mutating func put(_ notification: RemoteNotification, of application: String, _ now: Instant) -> Bool {
+        guard notification.deliveryID != nil, self.bucket.permits(at: now) else { return false }
         self.bucket.take(at: now)
         self.lastNumber += 1
-        self.entries[delivery] = Entry(
+        self.entries[notification.request.identifier] = Entry(
             notification: notification,
             application: application,
-            number: self.lastNumber
+            number: self.lastNumber,
+            arrived: now
         )
         return true
     }
 
     /// The oldest one, if there are too many.
-    var excess: UUID? {
+    var excess: String? {
         guard self.entries.count > Self.max else { return nil }
         return self.entries.min { $0.value.number < $1.value.number }?.key
     }
 
+    /// Removes a notification.
+    ///
+    /// - Returns: the deliveries that other systems may show.
     @discardableResult
-    mutating func remove(_ delivery: UUID) -> Entry? {
-        for system in self.sent.keys { self.sent[system]?[delivery] = nil }
-        return self.entries.removeValue(forKey: delivery)
+    mutating func remove(_ identifier: String) -> Set<UUID> {
+        self.entries[identifier] = nil
+        var deliveries: Set<UUID> = []
+        for system in self.held.keys {
+            self.sent[system]?[identifier] = nil
+            deliveries.formUnion(self.held[system]?.removeValue(forKey: identifier) ?? [])
+        }
+        return deliveries
     }
 
     /// What to send next to a system, the oldest first; `nil` if it has everything. Each receives one at a time.
-    mutating func next(for system: String) -> Entry? {
+    ///
+    /// - Parameter refused: the identifiers of those for which the system has no room now.
+    mutating func next(for system: String, without refused: Set<String> = [], _ now: Instant) -> Entry? {
         guard !self.sending.contains(system) else { return nil }
-        let missing = self.entries.filter { self.sent[system]?[$0.key] != $0.value.number }.map(\.value)
-        guard let entry = missing.min(by: { $0.number < $1.number }) else { return nil }
+        let missing = self.entries.values.filter { entry in
+            self.sent[system]?[entry.identifier] != entry.number && !refused.contains(entry.identifier)
+                && now - entry.arrived < Self.life
+        }
+        guard var entry = missing.min(by: { $0.number < $1.number }), let delivery = entry.notification.deliveryID
+        else {
+            return nil
+        }
         self.sending.insert(system)
+        // It may arrive although this system never learns that.
+        let earlier = self.held[system]?[entry.identifier] ?? []
+        self.held[system, default: [:]][entry.identifier] =
+            (earlier.filter { $0 != delivery } + [delivery]).suffix(Self.maxHeld)
+        let age = now - entry.arrived
+        entry.notification.expiration = Self.life - age
+        if age > Self.soundTime { entry.notification.request.content.sound = nil }
         return entry
     }
 
@@ -84,7 +125,10 @@ struct MirroredNotifications {
     /// - Parameter isOver: whether the system has it, or never takes it.
     mutating func sent(_ entry: Entry, to system: String, isOver: Bool) {
         self.sending.remove(system)
-        guard isOver, let delivery = entry.notification.deliveryID, self.entries[delivery] != nil else { return }
-        self.sent[system, default: [:]][delivery] = entry.number
+        guard isOver, let delivery = entry.notification.deliveryID, self.entries[entry.identifier] != nil else {
+            return
+        }
+        self.sent[system, default: [:]][entry.identifier] = entry.number
+        self.held[system, default: [:]][entry.identifier] = [delivery]
     }
 }

@@ -10,9 +10,10 @@ internal import ValueSets
 /// Notifications that programs of this system show on its desktop by themselves, and that the user's other systems
 /// show, too.
 extension NotificationReceiver {
-    /// The time after which the other systems withdraw what this one does not withdraw, for example because it was
-    /// switched off.
-    private static let mirrorTime = Duration.seconds(86_400)
+    /// Where the ends of mirrored notifications are counted among those of other systems. No system has this id.
+    private static let stateSource = "mirror"
+    /// The pauses after which a system is tried again that has not accepted something: the first, and the longest.
+    private static let (firstPause, longestPause) = (Duration.seconds(30), Duration.seconds(600))
 
     /// Begins to send what ``mirror(_:of:)`` gets.
     ///
@@ -33,16 +34,19 @@ extension NotificationReceiver {
     /// available while it is shown here.
     ///
     /// - Parameters:
-    ///   - notification: its delivery id stays the same while its content changes.
+    ///   - notification: its identifier stays the same while its content changes; each content has a delivery id of its
+    ///     own.
     ///   - application: the application of this system that has shown it.
-    /// - Returns: whether it is sent. Otherwise too many have come.
+    /// - Returns: whether it is sent. Otherwise too many have come, and an earlier content has ended.
     package func mirror(_ notification: RemoteNotification, of application: String) async -> Bool {
         var notification = notification
         // Another system has no program to send a response to. What the user does is known from the states.
         notification.isOneWay = true
         notification.isShared = true
-        notification.expiration = Self.mirrorTime
+        notification.expiration = MirroredNotifications.life
         guard self.mirror?.notifications.put(notification, of: application, self.clock.now) == true else {
+            // What is not true any more is not shown.
+            await self.endMirrored(notification.request.identifier, isDismissed: false)
             return false
         }
         if let excess = self.mirror?.notifications.excess { await self.endMirrored(excess, isDismissed: false) }
@@ -53,29 +57,52 @@ extension NotificationReceiver {
     /// A notification has ended on this system's desktop. The other systems remove it, also those that are away.
     ///
     /// - Parameter isDismissed: whether the user has dismissed it. Otherwise, its program has withdrawn it.
-    package func endMirrored(_ delivery: UUID, isDismissed: Bool) async {
-        guard let mirror, mirror.notifications.contains(delivery) else { return }
-        self.mirror?.notifications.remove(delivery)
-        let key = NotificationState.Key(systemID: mirror.systemID, deliveryID: delivery)
+    package func endMirrored(_ identifier: String, isDismissed: Bool) async {
+        guard self.mirror?.notifications[identifier] != nil else { return }
+        let deliveries = self.mirror?.notifications.remove(identifier) ?? []
+        await self.settleMirrored(deliveries, isDismissed ? .dismissed : .withdrawn)
+    }
+
+    /// What no system has received needs no state.
+    private func settleMirrored(_ deliveries: Set<UUID>, _ status: NotificationState.Status) async {
+        guard let mirror, !deliveries.isEmpty else { return }
+        let state = NotificationState(status: status, date: self.clock.date)
+        let keys = deliveries.map { NotificationState.Key(systemID: mirror.systemID, deliveryID: $0) }
         await self.commitOrLog { () throws(NotificationError) in
-            try self.settle(key, isDismissed ? .dismissed : .withdrawn)
+            try self.take(Dictionary(uniqueKeysWithValues: keys.map { ($0, state) }), from: Self.stateSource)
         }
     }
 
-    /// Another system knows the ends of these notifications.
-    func endMirrored(_ keys: some Sequence<NotificationState.Key>) {
+    /// Another system knows the ends of these notifications. The end of an older content than the present one ends
+    /// nothing: the user has not seen the newer one.
+    func endMirrored(_ keys: some Sequence<NotificationState.Key>) async {
         guard let mirror, !mirror.notifications.isEmpty else { return }
         for key in keys where key.systemID == mirror.systemID {
-            guard self.mirror?.notifications.remove(key.deliveryID) != nil else { continue }
+            guard let entry = self.mirror?.notifications.entry(of: key.deliveryID) else { continue }
+            let deliveries = self.mirror?.notifications.remove(entry.identifier) ?? []
             mirror.ends.yield(key.deliveryID)
+            await self.settleMirrored(deliveries.subtracting([key.deliveryID]), .withdrawn)
         }
+    }
+
+    /// Whether this system's desktop shows a notification with a sound that other systems show, too.
+    func mirrorsWithSound(_ key: NotificationState.Key) -> Bool {
+        guard let mirror, key.systemID == mirror.systemID else { return false }
+        return mirror.notifications.entry(of: key.deliveryID)?.notification.request.content.sound != nil
+    }
+
+    /// Tries again what systems have not accepted, if it is time.
+    func retryMirrored() {
+        guard let retry = self.mirror?.retry, retry <= self.clock.now else { return }
+        self.mirror?.retry = nil
+        self.sendMirrored()
     }
 
     /// Sends what the systems that are available do not have.
     func sendMirrored() {
         for system in self.otherSystems {
             guard let daemon = system.application(RemoteSystemHost.machineApplicationID),
-                let entry = self.mirror?.notifications.next(for: "\(system.id)")
+                let entry = self.mirror?.notifications.next(for: "\(system.id)", self.clock.now)
             else { continue }
             _ = self.clock.task { await self.send(entry, to: daemon, "\(system.id)") }
         }
@@ -89,6 +116,7 @@ extension NotificationReceiver {
     ) async {
         let connection = RemoteNotificationConnection(RemoteSystemConnectionRequest(application: daemon))
         var next: MirroredNotifications.Entry? = first
+        var refused: Set<String> = []
         do {
             try await connection.open()
         } catch {
@@ -98,25 +126,46 @@ extension NotificationReceiver {
         while let entry = next {
             do {
                 _ = try await connection.deliver(entry.notification, onBehalfOf: entry.application)
+                self.mirror?.notifications.sent(entry, to: system, isOver: true)
+                self.mirror?.pause = nil
             } catch {
-                guard Self.outcome(of: error) == .refused else {
+                switch Self.end(of: error) {
+                case .refused:
+                    self.logger.debug(
+                        "A system does not show a notification of this desktop",
+                        metadata: ["system": "\(system)", "application": "\(entry.application)", "reason": "\(error)"]
+                    )
+                    self.mirror?.notifications.sent(entry, to: system, isOver: true)
+                case .noRoom:
+                    // It takes changes of those that it has.
                     self.postpone(entry, system, error)
-                    break
+                    refused.insert(entry.identifier)
+                case .postponed:
+                    self.postpone(entry, system, error)
+                    await connection.close()
+                    return
                 }
-                self.logger.debug(
-                    "A system does not show a notification of this desktop",
-                    metadata: ["system": "\(system)", "application": "\(entry.application)", "reason": "\(error)"]
-                )
             }
-            self.mirror?.notifications.sent(entry, to: system, isOver: true)
-            next = self.mirror?.notifications.next(for: system)
+            next = self.mirror?.notifications.next(for: system, without: refused, self.clock.now)
         }
         await connection.close()
     }
 
-    /// It is sent with the next notification, or when the system is found again.
+    private enum SendingEnd { case refused, noRoom, postponed }
+
+    private static func end(of error: any Error) -> SendingEnd {
+        guard Self.outcome(of: error) != .refused else { return .refused }
+        let code = (error as? RemoteSystemError)?.failureCode.flatMap(NotificationMessage.code(ofFailure:))
+        return code == .limitExceeded ? .noRoom : .postponed
+    }
+
+    /// It is sent after a pause, with the next notification, or when the system is found again.
     private func postpone(_ entry: MirroredNotifications.Entry, _ system: String, _ error: any Error) {
         self.mirror?.notifications.sent(entry, to: system, isOver: false)
+        let pause = min(self.mirror?.pause.map { $0 * 2 } ?? Self.firstPause, Self.longestPause)
+        self.mirror?.pause = pause
+        self.mirror?.retry = self.clock.now + pause
+        self.setAlarm()
         self.logger.info(
             "A notification of this desktop was not sent to a system",
             metadata: ["system": "\(system)", "application": "\(entry.application)", "reason": "\(error)"]
@@ -128,5 +177,8 @@ extension NotificationReceiver {
         var systemID: String
         var ends: AsyncStream<UUID>.Continuation
         var notifications: MirroredNotifications
+        /// When systems are tried again that have not accepted something, and the last pause before that.
+        var retry: ContinuousClock.Instant?
+        var pause: Duration?
     }
 }

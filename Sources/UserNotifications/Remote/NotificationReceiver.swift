@@ -403,7 +403,9 @@ package actor NotificationReceiver: Service {
             self.clock.now + .seconds(min(max(date.timeIntervalSince(self.clock.date), 60), 86_400))
         }
         let retry = self.outbox.nextRetry(after: self.clock.now)
-        let times = [self.received.nextExpiration, date, late, retry, self.attachments.nextExpiration]
+        let times = [
+            self.received.nextExpiration, date, late, retry, self.attachments.nextExpiration, self.mirror?.retry,
+        ]
         guard let next = times.compactMap(\.self).min() else {
             self.alarm = nil
             return
@@ -422,6 +424,7 @@ package actor NotificationReceiver: Service {
         await self.commitOrLog { late.map { .remove(.response, key: $0) } }
         await self.expireOutbox()
         self.collectAttachments()
+        self.retryMirrored()
         await self.deliverDue()
     }
 

@@ -62,12 +62,17 @@ extension NotificationReceiver {
         else {
             throw NotificationError(.notAuthorized, "Only the daemons of the user's own systems ask for this.")
         }
+        if self.mirrorsWithSound(key), let idle = await self.idleTime?() { return Self.response(idle) }
         guard self.presenter != nil, let idleTime = self.idleTime,
             await self.hasArrived(key, for: "\(caller.systemID)"),
             let entry = self.received.entry(of: key), entry.notification.request.content.sound != nil,
             self.permissions.permission(of: entry.sender) == .allowed, let idle = await idleTime()
         else { return [:] }
-        return ["Idle": .integer(Int64(max(idle, .zero) / .milliseconds(1)))]
+        return Self.response(idle)
+    }
+
+    private static func response(_ idle: Duration) -> ValueSet {
+        ["Idle": .integer(Int64(max(idle, .zero) / .milliseconds(1)))]
     }
 
     /// Waits for a notification that was not received yet.

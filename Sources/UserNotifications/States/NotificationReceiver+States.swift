@@ -23,16 +23,6 @@ extension NotificationReceiver {
         return try self.take(Dictionary(ended) { first, _ in first })
     }
 
-    /// A notification of this system that only others have received has ended.
-    ///
-    /// - Returns: what is to be stored.
-    func settle(
-        _ key: NotificationState.Key,
-        _ status: NotificationState.Status
-    ) throws(NotificationError) -> [NotificationStoreChange] {
-        try self.take([key: NotificationState(status: status, date: self.clock.date)])
-    }
-
     /// Takes over what another system knows, and removes what has ended there.
     func merge(_ records: [String: ValueSet], from system: SystemID) async {
         var incoming: [NotificationState.Key: NotificationState] = [:]
@@ -42,7 +32,7 @@ extension NotificationReceiver {
             else { continue }
             incoming[key] = state
         }
-        self.endMirrored(incoming.keys)
+        await self.endMirrored(incoming.keys)
         var ended: [ReceivedNotifications.Entry] = []
         await self.commitOrLog { () throws(NotificationError) in
             ended = self.received.removeAll { $0.stateKey.map { incoming[$0] != nil } ?? false }
@@ -77,7 +67,7 @@ extension NotificationReceiver {
 
     /// - Parameter system: the system that has published it; `nil` for what concerns this system.
     /// - Returns: what is to be stored.
-    private func take(
+    func take(
         _ incoming: [NotificationState.Key: NotificationState],
         from system: String? = nil
     ) throws(NotificationError) -> [NotificationStoreChange] {

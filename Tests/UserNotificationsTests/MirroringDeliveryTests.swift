@@ -1,0 +1,106 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsTesting
+import Testing
+import ValueSets
+
+@testable import UserNotifications
+
+/// Notifications of one system's desktop on another system of the user.
+@Suite struct MirroringDeliveryTests {
+    /// Runs `body` with two desks that know each other, of which the first one mirrors and is in use.
+    private static func with(
+        _ body: (DiscoveryStage, StagedDesk, StagedDesk, AsyncStream<UUID>) async throws -> Void
+    ) async throws {
+        try await DiscoveryStage.with { stage in
+            let origin = try await StagedDesk.appearing("Origin", idleFor: .zero, on: stage)
+            let other = try await StagedDesk.appearing("Other", idleFor: .seconds(100), on: stage)
+            let ends = try await origin.daemon.receiver.beginMirroring(as: origin.system.id)
+            try await stage.eventually("they know each other") {
+                for desk in [origin, other] {
+                    guard try await desk.daemon.receiver.otherSystems.count == 1 else { return false }
+                }
+                return true
+            }
+            try await body(stage, origin, other, ends)
+            for desk in [origin, other] { try desk.daemon.running.cancel() }
+        }
+    }
+
+    /// A content with a delivery id of its own.
+    private static func content(_ title: String, _ identifier: String = "desktop-1") -> RemoteNotification {
+        let content = NotificationContent(title: title, sound: .standard)
+        var notification = RemoteNotification(NotificationRequest(identifier: identifier, content: content))
+        notification.deliveryID = UUID()
+        return notification
+    }
+
+    @Test func `the desktop that is in use makes the sound of what it shows itself (X-40)`() async throws {
+        try await Self.with { stage, origin, other, _ in
+            #expect(try await origin.daemon.receiver.mirror(Self.content("1 message"), of: "mail"))
+            try await stage.eventually("it is shown") { try other.titles == ["1 message"] }
+            #expect(try other.isSilenced == true)
+        }
+    }
+
+    @Test func `the end of an older text does not end the newer one, which the user has not seen`() async throws {
+        try await Self.with { stage, origin, other, ends in
+            let (first, second) = (Self.content("1 message"), Self.content("3 messages"))
+            #expect(try await origin.daemon.receiver.mirror(first, of: "mail"))
+            try await stage.eventually("it is shown") { try other.titles == ["1 message"] }
+            #expect(try await origin.daemon.receiver.mirror(second, of: "mail"))
+            try await stage.eventually("it is replaced") { try other.titles == ["3 messages"] }
+            // A system that was away has dismissed the first text.
+            let key = NotificationState.Key(
+                systemID: "\(try origin.system.id)",
+                deliveryID: try #require(first.deliveryID)
+            )
+            let state = NotificationState(status: .dismissed, date: stage.clock.date)
+            try await origin.daemon.receiver.merge([key.text: state.valueSet], from: other.system.id)
+            try await stage.settle()
+            #expect(try other.titles == ["3 messages"])
+            // The user dismisses what is shown now.
+            let shown = try #require(try other.daemon.screen.shown.first).identifier
+            try await other.daemon.receiver.received(.closed(identifier: shown, reason: .dismissed))
+            var iterator = ends.makeAsyncIterator()
+            #expect(await iterator.next() == second.deliveryID)
+        }
+    }
+
+    @Test func `a text that is not sent because there are too many ends the one before`() async throws {
+        try await Self.with { stage, origin, other, _ in
+            let receiver = try origin.daemon.receiver
+            #expect(await receiver.mirror(Self.content("93 %"), of: "download"))
+            for number in 2...MirroredNotifications.burst {
+                #expect(await receiver.mirror(Self.content("\(number)", "desktop-\(number)"), of: "chat"))
+            }
+            try await stage.eventually("all are there") {
+                try await other.daemon.receiver.list().count == MirroredNotifications.burst
+            }
+            #expect(await !receiver.mirror(Self.content("Complete"), of: "download"))
+            try await stage.eventually("the old text is gone") {
+                try await other.daemon.receiver.list().count == MirroredNotifications.burst - 1
+            }
+        }
+    }
+
+    @Test func `what left because there were too many comes back with its next text (X-40)`() async throws {
+        try await Self.with { stage, origin, other, _ in
+            let receiver = try origin.daemon.receiver
+            #expect(await receiver.mirror(Self.content("first"), of: "chat"))
+            for number in 2...MirroredNotifications.max + 1 {
+                try await stage.advance(by: .seconds(5))
+                #expect(await receiver.mirror(Self.content("\(number)", "desktop-\(number)"), of: "chat"))
+            }
+            try await stage.eventually("the first one is gone") {
+                try await other.daemon.receiver.list().count == MirroredNotifications.max
+            }
+            try await stage.advance(by: .seconds(5))
+            #expect(await receiver.mirror(Self.content("first again"), of: "chat"))
+            try await stage.eventually("it is shown again") { try other.titles.contains("first again") }
+        }
+    }
+}
