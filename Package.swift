@@ -354,10 +354,10 @@ if !isFetched {
             path: "Tests/DiscoveryProbe",
             swiftSettings: settings
         ),
-        // A host that opens URIs, a program that opens them, and a program that a bus starts.
+        // A host that opens URIs, a program that opens them, one that a bus starts, and one that shows notifications.
         .executableTarget(
             name: "desktop-probe",
-            dependencies: ["RemoteSystems", "RemoteSystemsDesktop", "CRemoteSystemsGIO"],
+            dependencies: ["RemoteSystems", "RemoteSystemsDesktop", "UserNotifications", "CRemoteSystemsGIO"],
             path: "Tests/DesktopProbe",
             swiftSettings: settings
         ),

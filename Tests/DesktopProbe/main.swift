@@ -4,7 +4,8 @@
 import Glibc
 
 // Plays the parts of a desktop in tests. `host` opens URIs for remote launchers, `record` is the program that opens
-// them, `application` is started by a bus, and `values` exchanges dictionaries over a bus.
+// them, `application` is started by a bus, `values` exchanges dictionaries over a bus, and `portal` shows
+// notifications.
 let arguments = CommandLine.arguments.dropFirst()
 switch arguments.first {
 case "host": try await ProbeHost.run()
@@ -13,9 +14,10 @@ case "application" where arguments.count == 4:
     ProbeApplication.run(busName: arguments[2], file: arguments[3], behaviour: arguments[4])
 case "values" where arguments.count == 2:
     ProbeValues.run(busName: arguments[2])
+case "portal" where arguments.count == 1: await ProbePortal.run()
 default:
     print(
-        "usage: desktop-probe values BUS-NAME | host | record FILE [ARGUMENT…]",
+        "usage: desktop-probe values BUS-NAME | host | portal | record FILE [ARGUMENT…]",
         "| application BUS-NAME FILE (open|refuse|vanish)"
     )
     exit(64)

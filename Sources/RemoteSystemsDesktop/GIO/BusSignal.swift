@@ -18,6 +18,8 @@ struct BusSignal {
     var numbers: [UInt32]
     /// The arguments that are object paths.
     var paths: [String]
+    /// The strings in an argument that is an array of values of any type.
+    var variantTexts: [String]
 
     /// The first string.
     var text: String { self.texts.first ?? "" }
@@ -39,6 +41,9 @@ struct BusSignal {
         self.number = unsafe Self.number(of: parameters)
         self.paths = unsafe Self.paths(of: parameters)
         self.numbers = unsafe Self.values(of: parameters, "u") { unsafe g_variant_get_uint32($0) }
+        self.variantTexts = unsafe Self.values(of: parameters, "av") { unsafe Self.texts(inVariantsOf: $0) }.flatMap(
+            \.self
+        )
     }
 
     static func bool(of tuple: OpaquePointer) -> Bool? {
@@ -63,6 +68,15 @@ struct BusSignal {
     static func texts(of tuple: OpaquePointer) -> [String] {
         unsafe Self.values(of: tuple, "s") { value in
             guard let text = unsafe g_variant_get_string(value, nil) else { return nil }
+            return unsafe String(cString: text)
+        }
+    }
+
+    private static func texts(inVariantsOf array: OpaquePointer) -> [String] {
+        unsafe Self.values(of: array, "v") { variant -> String? in
+            guard let value = unsafe g_variant_get_variant(variant) else { return nil }
+            defer { unsafe g_variant_unref(value) }
+            guard unsafe Self.has(value, "s"), let text = unsafe g_variant_get_string(value, nil) else { return nil }
             return unsafe String(cString: text)
         }
     }

@@ -1,0 +1,126 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import UserNotifications
+import ValueSets
+
+@testable import RemoteSystemsDesktop
+
+/// What the desktop portal is asked for.
+@Suite struct PortalTests {
+    private static func notification(_ identifier: String, _ title: String = "Deploy?") -> PresentedNotification {
+        PresentedNotification(
+            identifier: identifier,
+            content: NotificationContent(title: title, subtitle: "Staging", body: "<b>1284</b>"),
+            category: NotificationCategory(
+                identifier: "c",
+                actions: [
+                    NotificationAction(identifier: "app.yes", title: "Deploy"),
+                    NotificationAction(TextInputNotificationAction(identifier: "why not", title: "Comment")),
+                ]
+            ),
+            applicationName: "Build server",
+            systemName: "Laptop"
+        )
+    }
+
+    private static let replies: ValueSet = [
+        "version": 2,
+        "SupportedOptions": ["category": ["im.received"], "button-purpose": ["im.reply-with-text"]],
+    ]
+
+    @Test func `a notification has the sender, plain text, and actions that are never those of an object (X-78)`() {
+        let set = PortalNotification.dictionary(Self.notification("q"), 7, for: PortalAbilities())
+        #expect(set["title"] == "Deploy?" && set["priority"] == "normal")
+        // Version 1 refuses keys that it does not know.
+        #expect(set["sound"] == nil && set["display-hint"] == nil)
+        #expect(set["body"]?.string?.hasPrefix("Staging\n‹b›1284‹/b›\nRespond with: ") == true)
+        let second = PortalNotification.dictionary(Self.notification("q"), 7, for: PortalAbilities(["version": 2]))
+        #expect(second["body"]?.string?.hasPrefix("Staging\n<b>1284</b>\n") == true)
+        #expect(set["body"]?.string?.hasSuffix("\n– Build server on Laptop") == true)
+        #expect(set["default-action"] == "respond" && set["default-action-target"] == "7 default")
+        // A text cannot be entered.
+        #expect(set["buttons"] == [["label": "Deploy", "action": "respond", "target": "7 app.yes"]])
+        #expect(set["category"] == nil)
+        let target = PortalNotification.read("7 why not")
+        #expect(target?.number == 7 && target?.key == "why not")
+        for text in ["", "7", "a b", "-1 x"] { #expect(PortalNotification.read(text) == nil) }
+    }
+
+    @Test(arguments: [
+        (NotificationInterruptionLevel.passive, "low"), (.active, "normal"), (.timeSensitive, "high"),
+        (.critical, "urgent"),
+    ])
+    func `the level is the priority, and the sound the desktop's (X-78)`(
+        level: NotificationInterruptionLevel,
+        priority: String
+    ) {
+        var notification = Self.notification("q")
+        notification.content.interruptionLevel = level
+        notification.content.sound = .standard
+        let set = PortalNotification.dictionary(notification, 1, for: PortalAbilities(["version": 2]))
+        #expect(set["priority"] == .string(priority) && set["sound"] == "default")
+        #expect(set["display-hint"] == ["hide-content-on-lock-screen"])
+        notification.isSilenced = true
+        #expect(
+            PortalNotification.dictionary(notification, 1, for: PortalAbilities(["version": 2]))["sound"] == "silent"
+        )
+    }
+
+    @Test func `a text is entered where the portal says that it has a field (N-12, X-79)`() {
+        #expect(PortalAbilities(Self.replies).showsTextField)
+        for properties: ValueSet in [
+            [:], ["version": 2], ["version": 1, "SupportedOptions": Self.replies["SupportedOptions"] ?? .null],
+            ["version": 2, "SupportedOptions": ["category": ["im.received"]]],
+            ["version": "2", "SupportedOptions": 7],
+        ] {
+            #expect(!PortalAbilities(properties).showsTextField)
+        }
+        let set = PortalNotification.dictionary(Self.notification("q"), 1, for: PortalAbilities(Self.replies))
+        #expect(set["category"] == "im.received")
+        #expect(set["buttons"]?.array?.last?.dictionary?["purpose"] == "im.reply-with-text")
+        #expect(set["body"]?.string?.contains("Respond with") == false)
+    }
+
+    @Test func `the portal is asked for each content once, and a choice concerns the present one (N-43, X-80)`() {
+        var table = PortalTable()
+        let (first, second) = (Self.notification("q", "one"), Self.notification("q", "two"))
+        table.want(first)
+        let shown = table.nextSteps()
+        #expect(shown == [.add(first, number: 1)])
+        table.want(first)
+        let same = table.nextSteps()
+        #expect(same.isEmpty && table.isSent(first))
+        table.want(second)
+        let changed = table.nextSteps()
+        #expect(changed == [.add(second, number: 2)])
+        #expect(table.notification(1) == nil && table.notification(2) == second)
+        // It was not accepted, or the user's choice has removed it.
+        table.forget(2)
+        let again = table.nextSteps()
+        #expect(again == [.add(second, number: 3)])
+        // Another portal has started.
+        table.forget()
+        let restarted = table.nextSteps()
+        #expect(restarted == [.add(second, number: 4)])
+        table.close("q")
+        let closed = table.nextSteps()
+        #expect(closed == [.remove("q")] && table.notification(4) == nil)
+    }
+
+    @Test func `the newest stay, because a portal never says that one is gone (X-80)`() {
+        var table = PortalTable()
+        for number in 0..<20 {
+            var notification = Self.notification("\(number)")
+            notification.systemID = "\(number / 4)"
+            table.want(notification)
+        }
+        let steps = table.nextSteps()
+        #expect(steps.count == SessionPresenter.max)
+        #expect(!table.isNewest(Self.notification("0")))
+        table.closeAll()
+        let removals = table.nextSteps()
+        #expect(removals.count == SessionPresenter.max)
+    }
+}
