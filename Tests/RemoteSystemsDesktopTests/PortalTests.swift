@@ -35,10 +35,9 @@ import ValueSets
         #expect(set["title"] == "Deploy?" && set["priority"] == "normal")
         // Version 1 refuses keys that it does not know.
         #expect(set["sound"] == nil && set["display-hint"] == nil)
-        #expect(set["body"]?.string?.hasPrefix("Staging\n‹b›1284‹/b›\nRespond with: ") == true)
+        #expect(set["body"] == "Staging\n‹b›1284‹/b›\n– Build server on Laptop")
         let second = PortalNotification.dictionary(Self.notification("q"), 7, for: PortalAbilities(["version": 2]))
-        #expect(second["body"]?.string?.hasPrefix("Staging\n<b>1284</b>\n") == true)
-        #expect(set["body"]?.string?.hasSuffix("\n– Build server on Laptop") == true)
+        #expect(second["body"] == "Staging\n<b>1284</b>\n– Build server on Laptop")
         #expect(set["default-action"] == "respond" && set["default-action-target"] == "7 default")
         // A text cannot be entered.
         #expect(set["buttons"] == [["label": "Deploy", "action": "respond", "target": "7 app.yes"]])
@@ -80,7 +79,6 @@ import ValueSets
         let set = PortalNotification.dictionary(Self.notification("q"), 1, for: PortalAbilities(Self.replies))
         #expect(set["category"] == "im.received")
         #expect(set["buttons"]?.array?.last?.dictionary?["purpose"] == "im.reply-with-text")
-        #expect(set["body"]?.string?.contains("Respond with") == false)
     }
 
     @Test func `the portal is asked for each content once, and a choice concerns the present one (N-43, X-80)`() {

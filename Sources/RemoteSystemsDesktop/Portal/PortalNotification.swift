@@ -42,18 +42,17 @@ enum PortalNotification {
         _ number: UInt64,
         for abilities: PortalAbilities
     ) -> ValueSet {
-        let notification = DesktopNotification(presented, isLocked: false)
+        var notification = DesktopNotification(presented, isLocked: false)
+        // The command does not reach a program in a sandbox.
+        notification.fallback = nil
         // A portal opens no files for the program, which may see others than the desktop.
         let actions = notification.actions.filter { action in
             action.key != DesktopNotification.mediaKey && (!action.takesText || abilities.showsTextField)
         }
-        let showsAll = notification.actions.allSatisfy {
-            $0.key == DesktopNotification.mediaKey || actions.contains($0)
-        }
         let buttons = actions.filter { $0.key != DesktopNotification.Action.click }.map { action in
             Self.button(action, number)
         }
-        var body = notification.markupBody(showsAll: showsAll, isMarkup: false)
+        var body = notification.markupBody(showsAll: true, isMarkup: false)
         // It is plain text. Backends of version 1 nevertheless pass it on to servers that read markup, or to others
         // that do not. All of them show similar characters in the same way.
         if abilities.version < 2 { body = body.replacing("<", with: "‹").replacing(">", with: "›") }
