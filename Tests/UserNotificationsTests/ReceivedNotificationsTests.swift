@@ -145,6 +145,22 @@ import Testing
         try received.admit(Self.sender, Self.start)
     }
 
+    @Test("Linked accounts take no room and no permits from the user's systems")
+    func kinds() throws {
+        var received = ReceivedNotifications(Self.start)
+        func linked(_ number: Int) -> NotificationSender {
+            .init(systemID: "l", application: "a", linkedAccountID: "\(number / 60)")
+        }
+        for number in 0..<ReceivedNotifications.max {
+            _ = try Self.add("\(number)", to: &received, from: linked(number))
+        }
+        #expect(throws: NotificationError.self) { try Self.add("q", to: &received, from: linked(10_000)) }
+        _ = try Self.add("q", to: &received)
+        for number in 0..<SenderQuota.totalBurst { try received.admit(linked(number * 60), Self.start) }
+        #expect(throws: NotificationError.self) { try received.admit(linked(10_000), Self.start) }
+        try received.admit(Self.sender, Self.start)
+    }
+
     @Test("All systems together are limited, too")
     func totalRate() throws {
         var received = ReceivedNotifications(Self.start)

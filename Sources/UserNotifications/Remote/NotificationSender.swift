@@ -10,6 +10,14 @@ struct NotificationSender: Sendable, Hashable {
     /// Whether it is a program of this system.
     var isLocal = false
 
+    /// Senders that take no room from those of another kind.
+    enum Kind: Hashable { case local, ownSystem, linkedAccount }
+
+    var kind: Kind {
+        if self.isLocal { return .local }
+        return self.linkedAccountID == nil ? .ownSystem : .linkedAccount
+    }
+
     /// What limits are counted for: the system. All systems of a linked account count as one, because that account
     /// can certify any number of them. On this system each application counts for itself.
     var quotaHolder: String {

@@ -59,7 +59,8 @@ struct ReceivedNotifications {
     /// The maximum number of notifications of one system, or of one linked account. Their applications are only
     /// claimed, so they share it. Each application of this system has as many.
     static let maxPerSystem = 64
-    /// The maximum number of notifications of all other systems; as many more are of this one.
+    /// The maximum number of notifications of the user's other systems; as many more are of linked accounts, and of
+    /// this system.
     static let max = 512
 
     private var entries: [String: Entry] = [:]
@@ -106,7 +107,7 @@ struct ReceivedNotifications {
         let known = self.keys[sender]?[notification.request.identifier]
         if known == nil {
             guard self.counts[sender.quotaHolder, default: 0] < Self.maxPerSystem,
-                self.entries.values.count(where: { $0.sender.isLocal == sender.isLocal }) < Self.max
+                self.entries.values.count(where: { $0.sender.kind == sender.kind }) < Self.max
             else {
                 throw NotificationError(
                     .limitExceeded,

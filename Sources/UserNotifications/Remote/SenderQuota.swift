@@ -7,26 +7,24 @@ internal import RemoteSystemsTransport
 struct SenderQuota {
     /// The notifications that one holder may send at once. One more is permitted every two seconds.
     static let burst = 30
-    /// The notifications that all other systems together may send at once; the programs of this one as many more. Two
-    /// more are permitted every second.
+    /// The notifications that all senders of a kind together may send at once. Two more are permitted every second.
     static let totalBurst = 120
 
     private var holders = KeyedTokenBuckets<String>(capacity: Double(Self.burst), rate: 0.5)
-    private var remote: TokenBucket
-    private var local: TokenBucket
+    private var totals: [NotificationSender.Kind: TokenBucket]
 
     init(_ now: ContinuousClock.Instant) {
-        self.remote = TokenBucket(capacity: Double(Self.totalBurst), rate: 2, now: now)
-        self.local = self.remote
+        let total = TokenBucket(capacity: Double(Self.totalBurst), rate: 2, now: now)
+        self.totals = [.local: total, .ownSystem: total, .linkedAccount: total]
     }
 
     /// Takes one permit of a sender.
     ///
     /// - Returns: whether there was one. A refusal takes none.
     mutating func take(_ sender: NotificationSender, _ now: ContinuousClock.Instant) -> Bool {
-        let permits = sender.isLocal ? self.local.permits(at: now) : self.remote.permits(at: now)
-        guard permits, self.holders.tryTake(sender.quotaHolder, at: now) else { return false }
-        if sender.isLocal { self.local.take(at: now) } else { self.remote.take(at: now) }
+        guard self.totals[sender.kind]?.permits(at: now) == true, self.holders.tryTake(sender.quotaHolder, at: now)
+        else { return false }
+        self.totals[sender.kind]?.take(at: now)
         return true
     }
 }
