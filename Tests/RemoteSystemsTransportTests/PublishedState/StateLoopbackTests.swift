@@ -328,8 +328,9 @@ import ValueSets
             try await peer.channel.setOption(.autoRead, value: true).get()
             var newest: [StateKey: ValueSet] = [:]
             var bytes = 0
-            while true {
-                guard case .state(.part(let part))? = try await peer.nextFrame() else { break }
+            while let frame = try await peer.nextFrame() {
+                // On a slow machine the host asks whether the peer is alive.
+                guard case .state(.part(let part)) = frame else { continue }
                 newest.merge(part.put) { $1 }
                 bytes += part.put.values.reduce(0) { $0 + ($1["bytes"]?.data?.count ?? 0) }
                 if part.to == 100 { break }
