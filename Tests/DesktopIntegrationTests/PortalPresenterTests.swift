@@ -41,6 +41,7 @@ extension DesktopTests {
                 // Before the connection to the bus is open, it is refused.
                 try await self.eventually("\(title) is accepted") {
                     self.process.write("show \(identifier) \(title)")
+                    // Not asked again meanwhile: the second acceptance could be taken for that of a later title.
                     for _ in 0..<20 {
                         try await Task.sleep(for: .milliseconds(100))
                         if self.process.lines.count(where: { $0 == "accepted \(identifier)" }) > count { return true }

@@ -41,9 +41,8 @@ struct BusSignal {
         self.number = unsafe Self.number(of: parameters)
         self.paths = unsafe Self.paths(of: parameters)
         self.numbers = unsafe Self.values(of: parameters, "u") { unsafe g_variant_get_uint32($0) }
-        self.variantTexts = unsafe Self.values(of: parameters, "av") { unsafe Self.texts(inVariantsOf: $0) }.flatMap(
-            \.self
-        )
+        let arrays = unsafe Self.values(of: parameters, "av") { unsafe Self.texts(inVariantsOf: $0) }
+        self.variantTexts = arrays.flatMap(\.self)
     }
 
     static func bool(of tuple: OpaquePointer) -> Bool? {

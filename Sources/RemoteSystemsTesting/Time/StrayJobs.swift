@@ -16,7 +16,8 @@ enum StrayJobs {
     private typealias Hook = @convention(thin) (UnownedJob, Schedule) -> Void
 
     private static let stage = ThreadSpecificVariable<StageEventLoop>()
-    /// The hook that another library has set before.
+    /// The hook that another library has set before. Unchecked because it is written once, before the hook that reads
+    /// it is set.
     private nonisolated(unsafe) static var other: Hook?
 
     /// Where the runtime has no such hook, the jobs stay on the global pool.
