@@ -222,8 +222,9 @@ def create_account(first, second):
         if not line:
             sys.exit("No invitation came.")
         text += line.replace("\\/", "/")
-    joining = [second.command, "account", "join", found.group(), "--state-directory", second.state]
-    subprocess.run(joining, check=True, stdout=subprocess.DEVNULL, timeout=LIMIT)
+    joining = [second.command, "account", "join", "--state-directory", second.state]
+    invitation = found.group() + "\n"
+    subprocess.run(joining, check=True, input=invitation, text=True, stdout=subprocess.DEVNULL, timeout=LIMIT)
     if inviting.wait(LIMIT) != 0:
         sys.exit("The invitation was not taken.")
     first.processes.remove(inviting)

@@ -10,7 +10,7 @@ extension CommandTests.Account {
         /// Makes the system "other" join the account of "own".
         private static func join(_ sandbox: Sandbox) async throws {
             _ = try await CommandTests.Account.whileInviting(sandbox) { _, uri in
-                let joined = try await sandbox.run("account", "join", uri, "--json", as: "other")
+                let joined = try await sandbox.join(uri, "--json", as: "other")
                 #expect(joined.status == 0)
             }
         }

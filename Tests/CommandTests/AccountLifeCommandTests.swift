@@ -10,7 +10,7 @@ extension CommandTests {
     @Suite struct AccountLife {
         private func join(_ machine: String, _ sandbox: Sandbox) async throws -> String {
             let inviting = try await Account.whileInviting(sandbox) { _, uri in
-                let joined = try await sandbox.run("account", "join", uri, as: machine)
+                let joined = try await sandbox.join(uri, as: machine)
                 #expect(joined.status == 0)
             }
             return try #require(inviting.event("joined")?["systemID"] as? String)

@@ -326,7 +326,7 @@ extension Sandbox {
     static func withDesk(_ body: (Sandbox) async throws -> Void) async throws {
         try await Sandbox.with { sandbox in
             _ = try await CommandTests.Account.whileInviting(sandbox) { _, uri in
-                let joined = try await sandbox.run("account", "join", uri, as: "desk")
+                let joined = try await sandbox.join(uri, as: "desk")
                 #expect(joined.status == 0, "\(joined)")
             }
             try await body(sandbox)

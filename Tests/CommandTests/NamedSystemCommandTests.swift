@@ -12,7 +12,7 @@ extension CommandTests {
         /// Joins a machine to the account under a name. Returns its id.
         private func join(_ machine: String, named name: String, _ sandbox: Sandbox) async throws -> String {
             let inviting = try await Account.whileInviting(sandbox) { _, uri in
-                let joined = try await sandbox.run("account", "join", uri, as: machine)
+                let joined = try await sandbox.join(uri, as: machine)
                 #expect(joined.status == 0)
             }
             #expect(try await sandbox.run("account", "rename", name, as: machine).status == 0)

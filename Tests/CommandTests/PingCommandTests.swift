@@ -377,7 +377,7 @@ extension CommandTests {
         @Test func `two machines of one account find and ping each other`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await Account.whileInviting(sandbox) { _, uri in
-                    let outcome = try await sandbox.run("account", "join", uri, as: "other")
+                    let outcome = try await sandbox.join(uri, as: "other")
                     #expect(outcome.status == 0)
                 }
                 try await sandbox.whileServing { _, _ in

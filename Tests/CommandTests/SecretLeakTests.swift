@@ -20,14 +20,23 @@ extension CommandTests {
             async throws
         {
             try await Sandbox.with { sandbox in
-                let inviting = try sandbox.start(["account", "invite", "--loopback", "--json", "--verbose"])
-                let uri = try await inviting.event("invitation")["uri"] as? String ?? ""
-                let secret = try #require(uri.split(separator: "secret=").last.map { String($0.prefix { $0 != "&" }) })
+                let inviting = try sandbox.start(["account", "invite", "--loopback", "--verbose"])
+                let invitation = try await eventually("an invitation", within: .seconds(30)) {
+                    inviting.process.lines.first { $0.hasPrefix("remote-systems:") }
+                }
+                let secret = try #require(
+                    invitation.split(separator: "secret=").last.map { String($0.prefix { $0 != "&" }) }
+                )
                 #expect(secret.utf8.count > 20)
+                // What the user runs is exactly what the command printed.
+                let line = try #require(inviting.process.lines.first { $0.hasPrefix("remotesystems ") })
+                #expect(!line.contains(secret))
+                let arguments = line.split(separator: " ").dropFirst().map(String.init)
+                #expect(arguments.starts(with: ["account", "join"]))
                 let joining = try sandbox.start(
-                    ["account", "join", "--json", "--verbose"],
+                    arguments + ["--verbose"],
                     as: "other",
-                    input: Array((uri + "\n").utf8)
+                    input: Array((invitation + "\n").utf8)
                 )
                 let shown = [inviting.process.id, joining.process.id].map { self.readable($0) }
                 let joined = try await joining.finish()

@@ -80,12 +80,17 @@ extension CommandTests {
             try await Sandbox.with { sandbox in
                 let inviting = try sandbox.start(["account", "invite", "--loopback", "--json"], as: "inviter")
                 let invitation = try await inviting.event("invitation")["uri"] as? String ?? ""
-                let join = ["account", "join", invitation]
-                let early = try await sandbox.start(join, as: "joiner", around: OtherClock.off(byHours: 24)).finish()
+                let early = try await sandbox.run(
+                    "account",
+                    "join",
+                    as: "joiner",
+                    input: Array(invitation.utf8),
+                    around: OtherClock.off(byHours: 24)
+                )
                 #expect(early.status != 0)
                 #expect(early.errors.contains("clock"), "\(early)")
                 // The attempt has not used the invitation up.
-                let joined = try await sandbox.start(join, as: "joiner").finish()
+                let joined = try await sandbox.join(invitation, as: "joiner")
                 #expect(joined.status == 0, "\(joined)")
                 _ = try await inviting.finish()
             }

@@ -192,9 +192,10 @@ func createTwoSystems(_ first: String, _ second: String) async throws {
         inviting.lines.joined().firstMatch(of: /remote-systems:[^"' ]+/).map { String($0.output) }
     }
     let joining = try ChildProcess(
-        [remotesystems, "account", "join", invitation.replacing("\\/", with: "/"), "--state-directory", second],
+        [remotesystems, "account", "join", "--state-directory", second],
         readsErrors: true
     )
+    joining.write(invitation.replacing("\\/", with: "/"))
     guard try await joining.exit(within: .seconds(60)) == 0, try await inviting.exit(within: .seconds(60)) == 0 else {
         throw IntegrationError("two systems were not created: \(inviting.lines), \(joining.lines)")
     }

@@ -74,7 +74,7 @@ extension SystemTests {
                 let inviting = try a.command(["account", "invite"])
                 let uri = try #require(try await inviting.reported("invitation").uri)
                 #expect(uri.contains(address))
-                try await b.command(["account", "join", uri]).reported("joined")
+                try await b.join(uri).reported("joined")
                 #expect(try await inviting.exit() == 0)
             }
         }

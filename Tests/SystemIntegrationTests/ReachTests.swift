@@ -55,8 +55,8 @@ extension SystemTests {
                 #expect(uri.contains(a.address))
                 #expect(!uri.contains(second))
                 let wrong = uri.replacingOccurrences(of: a.address, with: second)
-                #expect(try await b.attempt("account", "join", wrong) == 2)
-                #expect(try await b.attempt("account", "join", uri) == 0)
+                #expect(try await b.join(wrong).exit(within: .seconds(30)) == 2)
+                #expect(try await b.join(uri).exit(within: .seconds(30)) == 0)
                 try await inviting.reported("joined")
             }
         }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import FoundationEssentials
+import Logging
 import RemoteSystems
 
 /// The command `remotesystems account invite`.
@@ -12,9 +13,10 @@ struct AccountInviteCommand: Subcommand {
         abstract: "Invite another machine into the account.",
         usage: "remotesystems account invite [<options>]",
         discussion: """
-            Prints an invitation, then waits until a machine joins with it ('remotesystems account join' on that \
-            machine). An invitation is secret: the first machine that uses it becomes a system of the account. It is \
-            valid once, for ten minutes, and only while this command waits. Ctrl-C withdraws it.
+            Prints an invitation on a line of its own, then waits until a machine joins with it: run 'remotesystems \
+            account join' on that machine, and paste the invitation there. An invitation is secret: the first machine \
+            that uses it becomes a system of the account. It is valid once, for ten minutes, and only while this \
+            command waits. Ctrl-C withdraws it.
 
             Exit status: 1 if no machine joined.
             """
@@ -52,7 +54,13 @@ struct AccountInviteCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let account = RemoteSystemsAccount(
-            RemoteSystemsConfiguration("account", self.network, self.state, logger: self.common.logger())
+            RemoteSystemsConfiguration(
+                "account",
+                self.network,
+                self.state,
+                // Wrong secrets are warnings, which the person at this machine must see.
+                logger: self.common.logger(quietly: .warning)
+            )
         )
         let joined: SystemID?
         do {
@@ -87,8 +95,10 @@ struct AccountInviteCommand: Subcommand {
                 expires: invitation.expiry
             )
         )
-        output.note("Run this on the other machine within ten minutes. The line is secret and works once:\n")
-        try output.line("remotesystems account join '\(invitation.uri)'")
+        output.note("Run this on the other machine within ten minutes:\n")
+        try output.line("remotesystems account join")
+        output.note("\nThen paste this invitation there. It is secret and works once:\n")
+        try output.line(invitation.uri)
         if self.qr, let code = QRCode(Array(invitation.uri.utf8)) {
             try output.line("")
             for line in code.lines { try output.line(line) }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import FoundationEssentials
+import Glibc
 import RemoteSystems
 
 /// The command `remotesystems account join`.
@@ -10,17 +11,26 @@ struct AccountJoinCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "join",
         abstract: "Join the account of an invitation with this machine.",
-        usage: "remotesystems account join [<invitation>] [<options>]",
+        usage: "remotesystems account join [<options>]",
         discussion: """
+            Reads the invitation from standard input: paste the line that 'remotesystems account invite' printed on \
+            the other machine. An invitation is never an argument, because every user of this machine can read \
+            arguments in the process list.
+
             The user's previous account on this machine is set aside, not deleted. Running programs continue under it \
             until they are restarted.
             """
     )
 
-    @Argument(
-        help: "The invitation. '-' or no argument reads it from standard input, where no process list shows it."
+    @Option(
+        name: .customLong("invitation-file"),
+        help: ArgumentHelp(
+            "Read the invitation from the first line of this file; '-' for standard input.",
+            valueName: "file"
+        ),
+        completion: .file()
     )
-    var invitation: String?
+    var file = "-"
 
     @Flag(name: .customLong("leave-account"), help: "Leave the current account even if other systems belong to it.")
     var leavesAccount = false
@@ -28,8 +38,25 @@ struct AccountJoinCommand: Subcommand {
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
 
+    // The parser would repeat an unexpected argument, and so the secret, in its error.
+    @Argument(help: ArgumentHelp("Not used.", visibility: .hidden))
+    var refused: [String] = []
+
+    func validate() throws {
+        guard self.refused.isEmpty, !self.file.hasPrefix("remote-systems:") else {
+            throw ValidationError(
+                """
+                The invitation is not an argument: it holds a secret, which other users of this machine could read in \
+                the process list. Run 'remotesystems account join' and paste it. Make a new invitation, because this \
+                one may have been read.
+                """
+            )
+        }
+    }
+
     func perform(_ output: Output) async throws -> Bool {
-        let text = String(decoding: try Input.read(self.invitation, limit: 1 << 16), as: UTF8.self)
+        if self.file == "-", isatty(STDIN_FILENO) == 1 { output.ask("Paste the invitation: ") }
+        let text = String(decoding: try Input.firstLine(of: self.file, limit: 1 << 16), as: UTF8.self)
         let invitation = try Invitation(uri: text)
         let account = RemoteSystemsAccount(
             RemoteSystemsConfiguration(state: self.state, logger: self.common.logger())

@@ -53,7 +53,7 @@ struct AccountShowCommand: Subcommand {
             for system in joined { try output.line("             \(system)") }
         }
         if !revoked.isEmpty {
-            try output.line("revoked     \(revoked.count), by id:")
+            try output.line("revoked      \(revoked.count), by id:")
             for system in revoked { try output.line("             \(system)") }
         }
         try output.line("kept in      \(directory.printable)")

@@ -12,8 +12,9 @@ struct AccountSystemsCommand: Subcommand {
         abstract: "List the systems of the account that this machine knows of.",
         usage: "remotesystems account systems [<options>]",
         discussion: """
-            Known are the systems that joined by an invitation from this machine, those that this user's programs met, \
-            and the revoked ones. 'remotesystems list' shows the systems that are reachable now.
+            Known are the systems that this machine admitted, by an invitation or by pairing, those that this user's \
+            programs met, and the revoked ones, which stay in the list. 'remotesystems list' shows the systems that \
+            are reachable now.
             """
     )
 

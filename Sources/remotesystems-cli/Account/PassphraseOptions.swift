@@ -21,22 +21,10 @@ struct PassphraseOptions: ParsableArguments {
     /// - Parameter asNew: Whether a terminal asks for the passphrase twice.
     func read(asNew: Bool) throws(Failure) -> [UInt8] {
         guard let file = self.file else { return try Self.ask(asNew: asNew) }
-        if file == "-" { return Self.firstLine(try Input.readAll(STDIN_FILENO, limit: Self.limit)) }
-        let descriptor = unsafe open(file, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw Failure("localResources", "\(file) cannot be read: \(unsafe String(cString: strerror(errno))).")
-        }
-        defer { close(descriptor) }
-        return Self.firstLine(try Input.readAll(descriptor, limit: Self.limit))
+        return try Input.firstLine(of: file, limit: Self.limit)
     }
 
     private static let limit = 1 << 16
-
-    private static func firstLine(_ bytes: [UInt8]) -> [UInt8] {
-        var line = Array(bytes.prefix { $0 != UInt8(ascii: "\n") })
-        if line.last == UInt8(ascii: "\r") { line.removeLast() }
-        return line
-    }
 
     private static func ask(asNew: Bool) throws(Failure) -> [UInt8] {
         let terminal = unsafe open("/dev/tty", O_RDWR | O_CLOEXEC)

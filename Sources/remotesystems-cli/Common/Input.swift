@@ -18,28 +18,66 @@ enum Input {
 
     /// Reads a file.
     static func file(_ path: String, limit: Int) throws(Failure) -> [UInt8] {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw Failure("localResources", "\(path) cannot be read: \(unsafe String(cString: strerror(errno))).")
-        }
+        let descriptor = try Self.openFile(path)
         defer { close(descriptor) }
         return try Self.readAll(descriptor, limit: limit)
+    }
+
+    /// Reads the first line of a file, or of standard input if the path is `-`. Returns it without its end.
+    ///
+    /// Does not read beyond the line, so that on a terminal one line is enough.
+    static func firstLine(of path: String, limit: Int) throws(Failure) -> [UInt8] {
+        if path == "-" { return try Self.readLine(STDIN_FILENO, limit: limit) }
+        let descriptor = try Self.openFile(path)
+        defer { close(descriptor) }
+        return try Self.readLine(descriptor, limit: limit)
     }
 
     static func readAll(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         while true {
+            let count = try Self.fill(&buffer, from: descriptor)
+            guard count > 0 else { return bytes }
+            bytes += buffer[..<count]
+            guard bytes.count <= limit else { throw .inputTooLong(limit) }
+        }
+    }
+
+    private static func readLine(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
+        var line: [UInt8] = []
+        var buffer: [UInt8] = [0]
+        while try Self.fill(&buffer, from: descriptor) > 0, buffer[0] != UInt8(ascii: "\n") {
+            line.append(buffer[0])
+            guard line.count <= limit else { throw .inputTooLong(limit) }
+        }
+        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        return line
+    }
+
+    private static func openFile(_ path: String) throws(Failure) -> Int32 {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw Failure("localResources", "\(path) cannot be read: \(unsafe String(cString: strerror(errno))).")
+        }
+        return descriptor
+    }
+
+    /// Reads at most as many bytes as the buffer has. Returns their number, which is 0 at the end of the input.
+    private static func fill(_ buffer: inout [UInt8], from descriptor: Int32) throws(Failure) -> Int {
+        while true {
             let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
                 throw Failure("localResources", "The input cannot be read: \(unsafe String(cString: strerror(errno))).")
             }
-            guard count > 0 else { return bytes }
-            bytes += buffer[..<count]
-            guard bytes.count <= limit else {
-                throw Failure("messageTooLarge", "The input is longer than \(limit) bytes, the maximum.")
-            }
+            return count
         }
+    }
+}
+
+extension Failure {
+    fileprivate static func inputTooLong(_ limit: Int) -> Failure {
+        Failure("messageTooLarge", "The input is longer than \(limit) bytes, the maximum.")
     }
 }

@@ -55,6 +55,12 @@ struct Sandbox {
         try await self.start(arguments, as: machine, input: input, around: around).finish()
     }
 
+    /// Joins the account of an invitation, which the command reads from its standard input.
+    func join(_ invitation: String, _ options: String..., as machine: String) async throws -> FinishedCommand {
+        let input = Array((invitation + "\n").utf8)
+        return try await self.start(["account", "join"] + options, as: machine, input: input).finish()
+    }
+
     /// Runs `list` until it lists a system. `list` returns as soon as browsing settles, and on a busy machine a system
     /// may respond later.
     func list(_ arguments: String..., as machine: String = "own") async throws -> FinishedCommand {

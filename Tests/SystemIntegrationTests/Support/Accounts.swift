@@ -67,12 +67,19 @@ actor Accounts {
 }
 
 extension Machine {
+    /// Starts to join the account of an invitation, which the command reads from its standard input.
+    func join(_ invitation: String) throws -> ChildProcess {
+        let joining = try command(["account", "join"])
+        joining.write(invitation)
+        return joining
+    }
+
     /// Makes another machine join the account, over the network between them.
     @discardableResult
     func invite(_ other: Machine) async throws -> (invited: ReportedEvent, joined: ReportedEvent) {
         let inviting = try command(["account", "invite", "--host", address])
         let invitation = try await inviting.reported("invitation", within: .seconds(15))
-        let joining = try other.command(["account", "join", invitation.uri ?? ""])
+        let joining = try other.join(invitation.uri ?? "")
         let joined = try await joining.reported("joined", within: .seconds(15))
         let invited = try await inviting.reported("joined", within: .seconds(15))
         let codes = (try await inviting.exit(), try await joining.exit())
