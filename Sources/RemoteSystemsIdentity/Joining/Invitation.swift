@@ -258,7 +258,7 @@ extension IdentityError {
     fileprivate static func malformedInvitation(_ what: String) -> IdentityError {
         IdentityError(
             .invitationMalformed,
-            "This is not a usable invitation: \(what). Copy the whole line that `remotesystems account invite` printed."
+            "This is not a usable invitation: \(what). Copy the whole second line of 'remotesystems account invite'."
         )
     }
 }

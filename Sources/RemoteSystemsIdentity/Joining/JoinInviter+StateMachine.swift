@@ -86,7 +86,8 @@ package struct JoinInviter: Sendable {
         return .send(challenge)
     }
 
-    /// Checks the joiner's proof and issues its certificate.
+    /// Checks the joiner's proof and issues its certificate. A wrong proof ends this connection, and the invitation
+    /// stays valid.
     ///
     /// - Throws: The reason why no certificate could be issued. Send ``JoinRefusal/failed``, report the error on this
     ///   machine, and end the invitation.
@@ -102,10 +103,7 @@ package struct JoinInviter: Sendable {
         if let refusal = invitation.refusal(at: now) { return .refuse(self.finish(refusal)) }
         let secret = invitation.invitation.secret
         let account = self.identity.accountID
-        guard transcript.isProof(proof.code, secret, account) else {
-            invitation.sawWrongProof()
-            return .refuse(self.finish(.wrongSecret))
-        }
+        guard transcript.isProof(proof.code, secret, account) else { return .refuse(self.finish(.wrongSecret)) }
         self.state = .finished
         let certificate = try self.authority.issueCertificate(for: key, now: now)
         invitation.use()

@@ -200,15 +200,17 @@ extension IdentityError {
             IdentityError(
                 .invitationUsed,
                 """
-                The invitation was used before, or withdrawn: after \(OpenInvitation.maxWrongProofs) wrong secrets, or \
-                because a system was revoked. If you did not use it, check the account's systems on the inviting \
-                machine. \(askAgain)
+                The invitation was used before, or withdrawn because a system was revoked. If you did not use it, \
+                check the account's systems on the inviting machine. \(askAgain)
                 """
             )
         case .wrongSecret:
             IdentityError(
                 .wrongSecret,
-                "The secret in the invitation is not the one that the inviting machine made. Copy the whole line again."
+                """
+                The secret in the invitation is not the one that the inviting machine made. Nothing was changed. Copy \
+                the whole line again: the invitation stays valid.
+                """
             )
         case .revoked:
             IdentityError(

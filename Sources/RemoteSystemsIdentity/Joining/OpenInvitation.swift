@@ -5,14 +5,11 @@ package import FoundationEssentials
 
 /// The inviter's state of one invitation, shared by all connections that try to use it.
 ///
-/// A successful join uses it up. So does the third wrong proof. The limit is not there against guessing, which 128 bits
-/// prevent: it bounds the work that unknown systems can cause here. It is three and not one so that one mistyped
-/// invitation or unrelated connection does not spoil it.
+/// A successful join uses it up. A wrong proof does not: otherwise any machine that finds the port could end the
+/// invitation. Guessing needs no limit, because the secret has 128 bits. The port bounds the work that unknown machines
+/// can cause.
 package struct OpenInvitation: Sendable {
-    package static let maxWrongProofs = 3
-
     package let invitation: Invitation
-    private var wrongProofs = 0
     private var isUsed = false
 
     package init(_ invitation: Invitation) {
@@ -20,14 +17,12 @@ package struct OpenInvitation: Sendable {
     }
 
     /// Whether the invitation can still be used at `now`.
-    package func isGood(at now: Date) -> Bool { self.refusal(at: now) == nil }
+    package func isValid(at now: Date) -> Bool { self.refusal(at: now) == nil }
 
     func refusal(at now: Date) -> JoinRefusal? {
-        if self.isUsed || self.wrongProofs >= Self.maxWrongProofs { return .alreadyUsed }
+        if self.isUsed { return .alreadyUsed }
         return now < self.invitation.expiry ? nil : .expired
     }
-
-    mutating func sawWrongProof() { self.wrongProofs += 1 }
 
     mutating func use() { self.isUsed = true }
 }

@@ -34,6 +34,11 @@ extension AuthenticatedConnection {
         }
     }
 
+    /// Closes at once, because the time for which the peer is trusted is over.
+    func endTrust() {
+        self.abort(.unknown, reason: .trustEnded(in: self.peer))
+    }
+
     /// Closes at once, because the peer is no longer trusted.
     func refuseFurther(_ objection: TrustError) {
         self.abort(.unknown, reason: TransportError(objection))

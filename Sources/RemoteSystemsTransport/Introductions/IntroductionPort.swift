@@ -47,7 +47,9 @@ struct IntroductionPort<Message: IntroductionMessage>: Sendable {
         )
         let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
             channel.eventLoop.makeCompletedFuture {
-                guard let slot = gate.enter(channel) else {
+                // Kept, because a closed channel has no address.
+                let peer = channel.transportPeer.key
+                guard let slot = gate.enter(channel, of: peer) else {
                     throw TransportError(.localResources, "Too many connections at once.", side: .local)
                 }
                 try channel.pipeline.syncOperations.addHandler(
@@ -56,8 +58,10 @@ struct IntroductionPort<Message: IntroductionMessage>: Sendable {
                 let conversation = try Introduction<Message>(
                     channel,
                     tls: tls.serverHandler(),
-                    times: times
-                ) { gate.advance(slot, to: $0) }
+                    times: times,
+                    distrust: { gate.distrust(peer) },
+                    advance: { gate.advance(slot, to: $0) }
+                )
                 // Connections without TLS are not served, so they take no place in the stream.
                 conversation.whenSecured {
                     if case .enqueued = feed.yield(conversation) { return }
@@ -79,8 +83,7 @@ private final class IntroductionGate: Sendable {
     private let state = Mutex(State())
 
     /// Gives a channel a slot, and closes the channel that had it; `nil` if there is no slot.
-    func enter(_ channel: any Channel) -> IntroductionSlots.ID? {
-        let peer = channel.transportPeer.key
+    func enter(_ channel: any Channel, of peer: PeerKey) -> IntroductionSlots.ID? {
         let (slot, replaced) = self.state.withLock { state -> (IntroductionSlots.ID?, (any Channel)?) in
             switch state.slots.enter(peer) {
             case .entered(let id):
@@ -106,6 +109,10 @@ private final class IntroductionGate: Sendable {
 
     func advance(_ slot: IntroductionSlots.ID, to stage: IntroductionSlots.Stage) {
         self.state.withLock { $0.slots.advance(slot, to: stage) }
+    }
+
+    func distrust(_ peer: PeerKey) {
+        self.state.withLock { $0.slots.distrust(peer) }
     }
 }
 

@@ -5,7 +5,8 @@
 ///
 /// A silent connection costs its sender nothing, so silent connections must not exclude others: when the port or one
 /// peer's share of it is full, a new connection takes the place of the one that has shown least, the oldest first. Only
-/// connections that have proven something keep their places.
+/// connections that have proven something keep their places. When the port is full, a connection of a peer that gave a
+/// wrong proof takes the place only of a connection of such a peer.
 struct IntroductionSlots {
     /// How far a connection has come.
     enum Stage: Int, Comparable {
@@ -43,10 +44,14 @@ struct IntroductionSlots {
     static let maxConnections = 32
     /// The maximum number of simultaneous connections of peers with the same key.
     static let maxConnectionsPerPeer = 8
+    /// The maximum number of remembered peers that gave a wrong proof. The oldest one is forgotten.
+    static let maxDistrusted = 64
 
     /// The connections in the order of their arrival.
     private var slots: [Slot] = []
     private var next: UInt64 = 0
+    /// The peers that gave a wrong proof, in the order of their first one.
+    private var distrusted: [PeerKey] = []
 
     var count: Int { self.slots.count }
 
@@ -54,13 +59,15 @@ struct IntroductionSlots {
         let id = ID(number: self.next)
         self.next += 1
         let own = self.slots.filter { $0.peer == peer }
-        let candidates =
+        let candidates: [Slot]? =
             if own.count >= Self.maxConnectionsPerPeer {
                 own
             } else if self.slots.count >= Self.maxConnections {
-                self.slots
+                self.distrusted.contains(peer)
+                    ? self.slots.filter { self.distrusted.contains($0.peer) }
+                    : self.slots
             } else {
-                [Slot]?.none
+                nil
             }
         guard let candidates else {
             self.slots.append(Slot(id: id, peer: peer))
@@ -76,6 +83,13 @@ struct IntroductionSlots {
     mutating func advance(_ id: ID, to stage: Stage) {
         guard let index = self.slots.firstIndex(where: { $0.id == id }) else { return }
         self.slots[index].stage = max(self.slots[index].stage, stage)
+    }
+
+    /// Notes that a peer gave a wrong proof.
+    mutating func distrust(_ peer: PeerKey) {
+        guard !self.distrusted.contains(peer) else { return }
+        if self.distrusted.count >= Self.maxDistrusted { self.distrusted.removeFirst() }
+        self.distrusted.append(peer)
     }
 
     mutating func leave(_ id: ID) {

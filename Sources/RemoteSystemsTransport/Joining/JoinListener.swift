@@ -12,16 +12,23 @@ package final class JoinListener: Sendable {
     private let accepting: IntroductionPort<JoinMessage>
     private let identity: SystemIdentity
     private let logger: Logger
+    private let time: TimeSource
     /// The port for the invitation.
     package var port: Int { self.accepting.bound.port }
 
-    private init(accepting: IntroductionPort<JoinMessage>, identity: SystemIdentity, logger: Logger) {
+    private init(
+        accepting: IntroductionPort<JoinMessage>,
+        identity: SystemIdentity,
+        logger: Logger,
+        time: TimeSource
+    ) {
         self.accepting = accepting
         self.identity = identity
         self.logger = logger
+        self.time = time
     }
 
-    /// Starts listening. ``run(_:authority:record:)`` must follow; connections get no response before.
+    /// Starts listening. ``run(_:authority:revocations:record:)`` must follow; connections get no response before.
     ///
     /// - Parameters:
     ///   - host: the address to listen on; `nil` for all addresses within the network's reach, IPv6 and IPv4.
@@ -62,33 +69,35 @@ package final class JoinListener: Sendable {
                 logger: logger,
                 network: network
             )
-            return JoinListener(accepting: accepting, identity: identity, logger: logger)
+            return JoinListener(accepting: accepting, identity: identity, logger: logger, time: network.time)
         } catch {
             throw Listener.cannotListen(host: host, port: port, error)
         }
     }
 
-    /// Serves the invitation until a system has joined, the invitation is used up or has expired, or the task is
-    /// cancelled. Then stops listening.
+    /// Serves the invitation until a system has joined, the invitation has expired, or the task is cancelled. Then
+    /// stops listening. Wrong proofs are logged, and do not end it.
     ///
     /// - Parameters:
     ///   - revocations: the account's revocation list. A system on it is refused, and the new system receives it.
     ///   - record: records the new system. Called before the system receives the acceptance.
     /// - Returns: the system that joined.
-    /// - Throws: ``IdentityError`` with ``IdentityError/Code/invitationExpired`` when the invitation has expired, with
-    ///   ``IdentityError/Code/invitationUsed`` after three wrong secrets, or with the error of creating or recording
-    ///   the certificate; ``TransportError`` when the acceptance may not have been delivered; `CancellationError`.
+    /// - Throws: ``IdentityError`` with ``IdentityError/Code/invitationExpired`` when the invitation has expired, or
+    ///   with the error of creating or recording the certificate; ``TransportError`` when the acceptance may not have
+    ///   been delivered; `CancellationError`.
     package func run(
         _ invitation: Invitation,
         authority: AccountAuthority,
         revocations: RevocationList? = nil,
         record: @escaping @Sendable (SystemID) async throws -> Void
     ) async throws -> SystemID {
+        let wrongProofs = WrongProofLog(self.logger, time: self.time)
         let desk = InvitationServer(
             invitation,
             identity: self.identity,
             authority: authority,
             revocations: revocations,
+            wrongProofs: wrongProofs,
             record: record
         )
         let (outcomes, outcome) = AsyncThrowingStream<SystemID, any Error>.makeStream(
@@ -96,6 +105,7 @@ package final class JoinListener: Sendable {
         )
         let result = await self.outcome(of: desk, invitation, outcomes, outcome)
         await self.accepting.bound.close()
+        wrongProofs.finish()
         return try result.get()
     }
 
@@ -136,11 +146,7 @@ package final class JoinListener: Sendable {
             for await conversation in self.accepting.conversations {
                 group.addTask {
                     do {
-                        switch try await desk.attend(conversation) {
-                        case .joined(let system): outcome.yield(system)
-                        case .spent: outcome.finish(throwing: IdentityError.spentHere)
-                        case .nothing: break
-                        }
+                        if let system = try await desk.attend(conversation) { outcome.yield(system) }
                     } catch let failure as InvitationServer.Failure {
                         outcome.finish(throwing: failure.cause)
                     } catch {
@@ -156,13 +162,6 @@ package final class JoinListener: Sendable {
 
 /// Serves the connections that use one invitation.
 private final class InvitationServer: Sendable {
-    enum Outcome {
-        case joined(SystemID)
-        /// The invitation was withdrawn after too many wrong secrets.
-        case spent
-        case nothing
-    }
-
     /// A failure on this side.
     struct Failure: Error {
         var cause: any Error
@@ -172,6 +171,7 @@ private final class InvitationServer: Sendable {
     private let identity: SystemIdentity
     private let authority: AccountAuthority
     private let revocations: RevocationList?
+    private let wrongProofs: WrongProofLog
     private let record: @Sendable (SystemID) async throws -> Void
 
     init(
@@ -179,16 +179,21 @@ private final class InvitationServer: Sendable {
         identity: SystemIdentity,
         authority: AccountAuthority,
         revocations: RevocationList?,
+        wrongProofs: WrongProofLog,
         record: @escaping @Sendable (SystemID) async throws -> Void
     ) {
         self.revocations = revocations
         self.open = Mutex(OpenInvitation(invitation))
         self.identity = identity
         self.authority = authority
+        self.wrongProofs = wrongProofs
         self.record = record
     }
 
-    func attend(_ conversation: JoinConversation) async throws -> Outcome {
+    /// Serves a connection.
+    ///
+    /// - Returns: the system that joined over it; `nil` if none did.
+    func attend(_ conversation: JoinConversation) async throws -> SystemID? {
         var accepted: SystemID?
         do {
             return try await conversation.run { certificate, messages in
@@ -209,7 +214,7 @@ private final class InvitationServer: Sendable {
         _ certificate: [UInt8],
         _ messages: inout JoinConversation.Messages,
         accepted: (SystemID) -> Void
-    ) async throws -> Outcome {
+    ) async throws -> SystemID? {
         var inviter = JoinInviter(identity: self.identity, authority: self.authority, revocations: self.revocations)
         guard case .hello(let hello) = try await messages.next(isolation: #isolation) else {
             return try await self.refuse(.malformed, conversation)
@@ -228,10 +233,13 @@ private final class InvitationServer: Sendable {
         case .accept(let acceptance, let system):
             accepted(system)
             try await conversation.send(.accepted(acceptance))
-            return .joined(system)
+            return system
         case .refuse(let refusal):
-            _ = try await self.refuse(refusal, conversation)
-            return refusal == .wrongSecret && self.open.withLock({ !$0.isGood(at: Date()) }) ? .spent : .nothing
+            if refusal == .wrongSecret {
+                conversation.distrustPeer()
+                self.wrongProofs.add(from: conversation.peerAddress)
+            }
+            return try await self.refuse(refusal, conversation)
         }
     }
 
@@ -259,9 +267,67 @@ private final class InvitationServer: Sendable {
     }
 
     @inline(never)
-    private func refuse(_ refusal: JoinRefusal, _ conversation: JoinConversation) async throws -> Outcome {
+    private func refuse(_ refusal: JoinRefusal, _ conversation: JoinConversation) async throws -> SystemID? {
         try await conversation.send(.refused(refusal))
-        return .nothing
+        return nil
+    }
+}
+
+/// Logs the wrong proofs for one invitation: the first one, then their number at most once a minute and at the end. Any
+/// machine that finds the port can send as many as it likes.
+final class WrongProofLog: Sendable {
+    private struct State {
+        var count = 0
+        /// The number of wrong proofs that the log covers.
+        var logged = 0
+        var due: ContinuousClock.Instant?
+    }
+
+    /// The minimum time between two messages. The message at the end is not delayed.
+    static let period = Duration.seconds(60)
+
+    private let logger: Logger
+    private let time: TimeSource
+    private let state = Mutex(State())
+
+    init(_ logger: Logger, time: TimeSource) {
+        self.logger = logger
+        self.time = time
+    }
+
+    /// Notes a wrong proof.
+    ///
+    /// - Parameter address: the address of the machine that sent it.
+    func add(from address: String) {
+        let now = self.time.now
+        let count = self.state.withLock { state -> Int? in
+            state.count += 1
+            if let due = state.due, now < due { return nil }
+            state.due = now + Self.period
+            state.logged = state.count
+            return state.count
+        }
+        guard let count else { return }
+        self.logger.warning(
+            """
+            A machine tried to join with a wrong invitation. If it is yours, the line may have been copied \
+            incompletely: copy the whole line again. The invitation stays valid.
+            """,
+            metadata: ["peer": "\(address)", "attempts": "\(count)"]
+        )
+    }
+
+    /// Logs the number of all wrong proofs if it has grown since the last message.
+    func finish() {
+        let count = self.state.withLock { state -> Int? in
+            defer { state.logged = state.count }
+            return state.count > state.logged ? state.count : nil
+        }
+        guard let count else { return }
+        self.logger.warning(
+            "While the invitation was valid, machines tried to join with wrong invitations.",
+            metadata: ["attempts": "\(count)"]
+        )
     }
 }
 
@@ -269,14 +335,6 @@ extension IdentityError {
     fileprivate static let expiredHere = IdentityError(
         .invitationExpired,
         "The invitation was not used within its ten minutes and has expired. Make a new one."
-    )
-
-    fileprivate static let spentHere = IdentityError(
-        .invitationUsed,
-        """
-        The invitation was withdrawn after \(OpenInvitation.maxWrongProofs) attempts with a wrong secret. No system \
-        has joined. Make a new one, and copy the whole line.
-        """
     )
 }
 

@@ -104,8 +104,10 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
             }
             switch try await events.nextEvent() {
             case .message(let message):
-                if case .answer = message, let turn, !turn.take() { throw PairingStop.busy }
                 actions = try pairing.receive(message, at: self.time.now)
+                // Taken before the prompt and the nonce, with which the other side knows the digits. An answer that is
+                // not accepted reveals nothing, so it is no guess and needs no turn.
+                if case .answer = message, let turn, !turn.take() { throw PairingStop.busy }
             case .answer(let answer): actions = try pairing.answer(try answer.get(), at: self.time.now)
             case .timeIsOver:
                 actions = []

@@ -96,6 +96,8 @@ package struct PairingPort: Sendable {
         _ failed: @escaping @Sendable (any Error) async -> Void
     ) async {
         let turns = SharedPairingTurns(time: self.time)
+        // The reports about purposes that do not fit: as few as prompts, because any machine can cause them.
+        let reports = SharedPairingTurns(time: self.time)
         await withDiscardingTaskGroup { group in
             for await connection in self.accepting.conversations {
                 group.addTask {
@@ -107,12 +109,27 @@ package struct PairingPort: Sendable {
                     } catch {
                         // Other machines, port scanners and failed connections do not end the wait.
                         self.logger.debug("A pairing attempt failed", metadata: ["reason": "\(error)"])
-                        if turn.isOwn, !Task.isCancelled { await failed((error as? PairingStop)?.error ?? error) }
+                        if !Task.isCancelled, turn.isOwn || reports.mayReport(error, beside: turns) {
+                            await failed((error as? PairingStop)?.error ?? error)
+                        }
                     }
                     turn.end()
                     if turns.areOver { outcome.finish(throwing: PairingStop.tooManyAttempts.error) }
                 }
             }
         }
+    }
+}
+
+extension SharedPairingTurns {
+    /// Takes a turn for a report, if the error is one that the person must see although no digits were shown: the two
+    /// machines have purposes that do not fit, and only this one can show the details.
+    ///
+    /// Not during a comparison: its person must not read about another machine.
+    fileprivate func mayReport(_ error: any Error, beside turns: SharedPairingTurns) -> Bool {
+        guard case .purposes? = (error as? PairingStop)?.reason, turns.areFree else { return false }
+        let report = self.turn()
+        defer { report.end() }
+        return report.take()
     }
 }

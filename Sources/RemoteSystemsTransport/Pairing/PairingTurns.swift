@@ -6,8 +6,9 @@ internal import Synchronization
 /// Which connection to a waiting machine may cause a prompt.
 ///
 /// Each prompt is one guess in a million for a man in the middle, and a person can confirm one by mistake. So a
-/// connection needs a turn before its nonce is used, one at a time, with a pause after each, and the machine stops
-/// waiting after a few failed turns, whatever made them fail.
+/// connection needs a turn before its prompt is shown and this side's nonce is sent, one at a time, with a pause after
+/// each, and the machine stops waiting after a few failed turns, whatever made them fail. An answer that is refused
+/// before that is no guess and takes no turn: otherwise any machine could end the wait.
 ///
 /// A value type without a clock.
 struct PairingTurns {
@@ -44,6 +45,9 @@ struct PairingTurns {
 
     func isHeld(by connection: UInt64) -> Bool { self.holder == connection }
 
+    /// Whether no connection has the turn now.
+    var areFree: Bool { self.holder == nil }
+
     /// Whether no connection has the turn or will get it.
     var areOver: Bool { self.holder == nil && self.count >= Self.maxTurns }
 }
@@ -66,6 +70,7 @@ final class SharedPairingTurns: Sendable {
     }
 
     var areOver: Bool { self.state.withLock { $0.turns.areOver } }
+    var areFree: Bool { self.state.withLock { $0.turns.areFree } }
 
     fileprivate func with<Result>(_ body: (inout PairingTurns, PairingTurns.Instant) -> Result) -> Result {
         let now = self.time.now

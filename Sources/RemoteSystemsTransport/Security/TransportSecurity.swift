@@ -136,6 +136,25 @@ package final class TransportSecurity: Sendable {
         }
     }
 
+    /// Closes the connections with peers whose certificate or grants have ended, or whose root key is retired, by the
+    /// wall clock.
+    ///
+    /// Each connection has a timer for that, too. It counts monotonic time, so it is late after the clock was set
+    /// forward or the machine was suspended. Call this method regularly.
+    package func closeExpired(at now: Date) {
+        let (trust, connections) = self.state.withLock { ($0.trust, Array($0.connections.values)) }
+        for connection in connections {
+            let peer = connection.peer
+            if peer.expiry <= now {
+                connection.channel.eventLoop.execute { connection.endTrust() }
+            } else if trust.retirement(of: peer).map({ $0 <= now }) ?? false,
+                let objection = trust.objection(to: peer, now: now)
+            {
+                connection.channel.eventLoop.execute { connection.refuseFurther(objection) }
+            }
+        }
+    }
+
     /// Ends the use of this identity: closes every open connection at once, and each further one when it opens. Peers
     /// receive the status `completed`.
     package func end() {

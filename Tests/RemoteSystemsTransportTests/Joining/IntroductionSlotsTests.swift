@@ -66,6 +66,33 @@ import Testing
         #expect(Self.replaced(slots.enter(Self.peer(1))) == ids[1])
     }
 
+    @Test func `a peer that gave a wrong proof displaces only peers that gave one`() {
+        var slots = IntroductionSlots()
+        slots.distrust(Self.peer(200))
+        let ids = (0..<IntroductionSlots.maxConnections).compactMap { number -> IntroductionSlots.ID? in
+            if case .entered(let id) = slots.enter(Self.peer(number)) { id } else { nil }
+        }
+        #expect(slots.enter(Self.peer(200)) == .refused)
+        slots.distrust(Self.peer(5))
+        #expect(Self.replaced(slots.enter(Self.peer(200))) == ids[5])
+        // Other peers displace as before.
+        #expect(Self.replaced(slots.enter(Self.peer(100))) == ids[0])
+        // While there is a place, it gets one.
+        slots.leave(ids[1])
+        guard case .entered = slots.enter(Self.peer(200)) else {
+            Issue.record("it was not admitted")
+            return
+        }
+    }
+
+    @Test func `a bounded number of peers that gave a wrong proof is remembered`() {
+        var slots = IntroductionSlots()
+        for number in 0...IntroductionSlots.maxDistrusted { slots.distrust(Self.peer(100 + number)) }
+        for number in 0..<IntroductionSlots.maxConnections { _ = slots.enter(Self.peer(number)) }
+        #expect(slots.enter(Self.peer(101)) == .refused)
+        #expect(Self.replaced(slots.enter(Self.peer(100))) != nil)
+    }
+
     @Test func `the thirty-third connection of many peers replaces the oldest silent one`() {
         var slots = IntroductionSlots()
         var first: IntroductionSlots.ID?

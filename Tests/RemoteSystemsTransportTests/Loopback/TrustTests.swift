@@ -199,6 +199,27 @@ import ValueSets
 
     // MARK: Time
 
+    @Test func `a clock that is set past the certificate's end closes the connection at the next check`() async throws {
+        try await LoopbackHost.with { host in
+            let connection = try await host.connect(as: host.account.system(validFrom: -3600, to: 3600))
+            let other = try await host.connect()
+            _ = try await connection.send([:], timeout: .seconds(20))
+            // Set back, or forward to a time before the end, it changes nothing.
+            for step: TimeInterval in [-365 * 86_400, 0, 3000] { host.security.closeExpired(at: Date() + step) }
+            let response = try await connection.send(["still": true], timeout: .seconds(20))
+            #expect(response.message == ["still": true])
+            host.security.closeExpired(at: Date() + 3601)
+            #expect(await connection.waitUntilClosed() == .unknown)
+            let error = await #expect(throws: TransportError.self) {
+                try await connection.send([:], timeout: .seconds(1))
+            }
+            #expect((error?.cause as? TransportError)?.message.contains("expired") == true)
+            #expect(try await other.send(["still": true], timeout: .seconds(20)).message == ["still": true])
+            // A closed connection is not closed again.
+            host.security.closeExpired(at: Date() + 3601)
+        }
+    }
+
     @Test func `a connection ends when the peer's certificate expires`() async throws {
         try await LoopbackHost.with { host in
             let short = try host.account.system(validFrom: -3600, to: 12)

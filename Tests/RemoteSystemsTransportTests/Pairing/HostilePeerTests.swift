@@ -48,6 +48,40 @@ import Testing
         }
     }
 
+    @Test func `ten answers with a purpose that does not fit do not end the wait`() async throws {
+        try await WaitingMachine.with { machine in
+            let link = try PairingIntention(.link, name: "stranger")
+            for _ in 1...(2 * PairingTurns.maxTurns) {
+                let guess = try await RawPairing.connect(port: machine.port).guess(link)
+                #expect(guess == .refused(.purpose))
+                machine.clock.advance(by: PairingTurns.pause)
+            }
+            #expect(machine.person.digits.isEmpty)
+            // Only the waiting machine can show the details. It does so as often as it would show digits.
+            try await Self.until { machine.failed > 0 }
+            #expect(machine.failureCodes.allSatisfy { $0 == .pairingMismatch })
+            #expect(machine.failed <= PairingTurns.maxTurns)
+            machine.person.answer(true)
+            let plan = try await machine.pair(PairingPerson(answering: true))
+            let other = try await machine.result.value
+            #expect(plan == .join && other == .admit)
+        }
+    }
+
+    @Test func `an answer that does not fit gets no report while another machine is compared`() async throws {
+        try await WaitingMachine.with { machine in
+            let link = try PairingIntention(.link, name: "stranger")
+            let first = try await RawPairing.connect(port: machine.port).guess { _ in
+                for _ in 1...3 {
+                    let other = try await RawPairing.connect(port: machine.port).guess(link)
+                    #expect(other == .refused(.purpose))
+                }
+                #expect(machine.failed == 0)
+            }
+            #expect(machine.person.digits.count == 1 && first == .digits(machine.person.digits[0]))
+        }
+    }
+
     @Test func `while one machine is compared, others get neither a prompt nor a nonce`() async throws {
         try await WaitingMachine.with { machine in
             let first = try await RawPairing.connect(port: machine.port).guess { _ in
@@ -100,20 +134,23 @@ import Testing
         }
     }
 
-    @Test func `a yes after thirty seconds is too late on either side`() async throws {
+    @Test(arguments: [true, false])
+    func `a yes after thirty seconds is too late on either side`(waitingIsLate: Bool) async throws {
         try await WaitingMachine.with { machine in
-            let connecting = PairingPerson(answering: true)
-            async let stop = Self.stop { try await machine.pair(connecting) }
+            // Each side has its own clock, so that one of them ends the comparison. The other one has said yes.
+            let clock = ManualClock()
+            let connecting = PairingPerson(answering: waitingIsLate ? true : nil)
+            machine.person.answer(waitingIsLate ? nil : true)
+            async let stop = Self.stop { try await machine.pair(connecting, clock: clock) }
             try await Self.until { !machine.person.digits.isEmpty && !connecting.digits.isEmpty }
-            machine.clock.advance(by: Pairing.comparisonTime)
-            // Whichever side notices first sends the reason to the other one. The yes of the connecting side may come
-            // only now, too.
-            let reason = try #require(await stop).reason
-            let reasons: [PairingStop.Reason] = [.unansweredThere, .unansweredHere, .refused(.timedOut)]
-            #expect(reasons.contains(reason), "\(reason)")
-            try await Self.until { machine.failed == 1 && machine.person.endedPrompts == 1 }
-            machine.person.answer(true)
-            #expect(machine.person.digits.count == 1)
+            (waitingIsLate ? machine.clock : clock).advance(by: Pairing.comparisonTime)
+            (waitingIsLate ? machine.person : connecting).answer(true)
+            let expected = waitingIsLate ? PairingStop.Reason.refused(.timedOut) : .unansweredHere
+            #expect(await stop?.reason == expected)
+            try await Self.until { machine.failed == 1 }
+            #expect(machine.failureCodes == [.pairingTimedOut])
+            #expect(machine.person.carriedOut == 0 && connecting.carriedOut == 0)
+            #expect(machine.person.digits.count == 1 && connecting.digits.count == 1)
         }
     }
 

@@ -12,7 +12,7 @@ import Testing
 
 /// What a person sees and answers. Each prompt waits for the answer, or for its end.
 final class PairingPerson: Sendable {
-    private let state = Mutex((prompts: [PairingComparison](), answer: Bool?.none, ended: 0))
+    private let state = Mutex((prompts: [PairingComparison](), answer: Bool?.none, ended: 0, carriedOut: 0))
 
     init(answering answer: Bool? = nil) {
         self.state.withLock { $0.answer = answer }
@@ -21,6 +21,8 @@ final class PairingPerson: Sendable {
     var digits: [String] { self.state.withLock { $0.prompts.map(\.digits) } }
     /// The number of prompts that ended before the person had answered.
     var endedPrompts: Int { self.state.withLock { $0.ended } }
+    /// The number of plans that this side has carried out.
+    var carriedOut: Int { self.state.withLock { $0.carriedOut } }
 
     func answer(_ isSame: Bool?) { self.state.withLock { $0.answer = isSame } }
 
@@ -37,7 +39,8 @@ final class PairingPerson: Sendable {
                 throw error
             }
         } carryOut: { plan, _ in
-            plan
+            self.state.withLock { $0.carriedOut += 1 }
+            return plan
         }
     }
 }
@@ -62,6 +65,10 @@ struct WaitingMachine {
 
     /// The attempts that were reported as failed.
     var failed: Int { self.failures.all.withLock { $0.count } }
+    /// The codes of their errors.
+    var failureCodes: [IdentityError.Code?] {
+        self.failures.all.withLock { errors in errors.map { ($0 as? IdentityError)?.code } }
+    }
 
     static func intention() throws -> PairingIntention {
         try PairingIntention(.ownAccount(admits: true, joins: true), name: "machine")
@@ -105,12 +112,15 @@ struct WaitingMachine {
     }
 
     /// Pairs as an honest machine does.
-    func pair(_ person: PairingPerson, port: Int? = nil) async throws -> PairingPlan {
-        try await PairingCall.pair(
+    ///
+    /// - Parameter clock: The connecting side's clock; `nil` for that of the waiting side.
+    func pair(_ person: PairingPerson, port: Int? = nil, clock: ManualClock? = nil) async throws -> PairingPlan {
+        let own = clock.map { TransportNetwork([SocketTransport()], time: TimeSource(manual: $0)) }
+        return try await PairingCall.pair(
             host: "127.0.0.1",
             port: port ?? self.port,
             intention: try Self.intention(),
-            network: self.network,
+            network: own ?? self.network,
             times: .generous,
             steps: person.steps
         )
@@ -136,10 +146,6 @@ struct RawPairing {
         )
     }
 
-    func part(nonce: [UInt8]) throws -> PairingTranscript.Part {
-        PairingTranscript.Part(key: self.key.fingerprint, nonce: nonce, intention: try WaitingMachine.intention().bytes)
-    }
-
     /// What a stranger learns by one connection.
     enum Guess: Equatable {
         case digits(String)
@@ -148,10 +154,19 @@ struct RawPairing {
     }
 
     /// Sends a nonce, and leaves as soon as it knows the digits.
-    func guess(whileKnown: (String) async throws -> Void = { _ in }) async throws -> Guess {
+    ///
+    /// - Parameter intention: `nil` for one that fits.
+    func guess(
+        _ intention: PairingIntention? = nil,
+        whileKnown: (String) async throws -> Void = { _ in }
+    ) async throws -> Guess {
         try await self.connection.run { certificate, messages in
             let peer = try #require(PairingKey.fingerprint(ofPeer: certificate))
-            let own = try self.part(nonce: JoinLimit.randomNonce())
+            let own = PairingTranscript.Part(
+                key: self.key.fingerprint,
+                nonce: JoinLimit.randomNonce(),
+                intention: try (intention ?? WaitingMachine.intention()).bytes
+            )
             do {
                 guard case .commitment = try await messages.next(isolation: #isolation) else { return .closed }
                 try await self.connection.send(.answer(nonce: own.nonce, intention: own.intention))

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Logging
 import NIOCore
 import RemoteSystemsIdentity
@@ -149,6 +150,20 @@ import Testing
     @Test func `an expiring certificate ends its stream`() async throws {
         try await LoopbackHost.with { host in
             let pair = try await host.streams(as: host.account.system(validFrom: -60, to: 2))
+            let error = await streamError { _ = try await pair.host.read() }
+            #expect(error?.code == .peerNotTrusted)
+            let peers = await streamError { _ = try await pair.caller.read() }
+            #expect(peers?.failureCode == "certificate-expired")
+        }
+    }
+
+    @Test func `a clock that is set past the certificate's end ends its stream at the next check`() async throws {
+        try await LoopbackHost.with { host in
+            let pair = try await host.streams(as: host.account.system(validFrom: -60, to: 3600))
+            for step: TimeInterval in [-365 * 86_400, 3000] { host.security.closeExpired(at: Date() + step) }
+            try await pair.host.write("x")
+            #expect(try await pair.caller.read() == ByteBuffer(string: "x"))
+            host.security.closeExpired(at: Date() + 3601)
             let error = await streamError { _ = try await pair.host.read() }
             #expect(error?.code == .peerNotTrusted)
             let peers = await streamError { _ = try await pair.caller.read() }

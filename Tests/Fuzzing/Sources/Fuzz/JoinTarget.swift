@@ -40,7 +40,6 @@ private struct Joining {
     private var receivedChallenge: JoinChallenge?
     private var proof: JoinProof?
     private var accepted: JoinAccepted?
-    private var wrongProofs = 0
     private var joined = 0
 
     mutating func perform(_ command: Command) {
@@ -93,13 +92,17 @@ private struct Joining {
         case .proof(let proof):
             guard let action = try? self.inviter.receive(proof, invitation: &self.open, now: self.now) else { return }
             switch action {
-            case .refuse(.wrongSecret): self.wrongProofs += 1
+            case .refuse(.wrongSecret):
+                require(
+                    proof != self.proof || self.receivedHello != Self.startedJoiner.hello
+                        || self.receivedChallenge != self.challenge,
+                    "a genuine proof was refused"
+                )
             case .refuse: break
             case .accept(let accepted, let system):
                 self.joined += 1
                 self.accepted = accepted
                 require(self.joined == 1, "two systems joined with one invitation")
-                require(self.wrongProofs < OpenInvitation.maxWrongProofs, "a system joined after too many attempts")
                 require(self.now < Self.invitation.expiry, "a system joined with an expired invitation")
                 require(proof == self.proof, "a system joined with another proof")
                 require(self.receivedHello == Self.startedJoiner.hello, "a system joined with a changed hello")

@@ -43,8 +43,9 @@ func fuzzLinks(_ input: [UInt8]) {
     if let stranger = AccountID(bytes: other) {
         let notice = signed("remote-systems/1 link withdrawn", stranger.bytes)
         let withdrawal = try? LinkWithdrawal(notice, by: account.roots, of: stranger)
+        let number = bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         require(
-            !isSigned || (withdrawal != nil) == (bytes.count == 8),
+            !isSigned || (withdrawal != nil) == (bytes.count == 8 && number <= LinkList.maxNumber),
             "a signed notice is refused, or another accepted"
         )
         if let withdrawal { require(withdrawal.bytes == notice, "a notice changed") }
@@ -55,10 +56,15 @@ func fuzzLinks(_ input: [UInt8]) {
         require(read.signedBytes == key && !read.isNewer(than: read), "a discovery key changed")
     }
 
-    if let learned = try? LearnedLinks(bytes, of: account.id) {
-        guard let file = try? learned.bytes(), let again = try? LearnedLinks(file, of: account.id) else {
+    if let learned = try? LearnedLinks(bytes, of: account.roots) {
+        guard let file = try? learned.bytes(), let again = try? LearnedLinks(file, of: account.roots) else {
             broken("what was learned of linked accounts cannot be stored")
         }
-        require(again.links.keys == learned.links.keys, "what was learned of linked accounts changed")
+        require(again.links == learned.links, "what was learned of linked accounts changed")
+        for link in learned.links.values {
+            guard let encoded = link.encoded else { continue }
+            let read = try? LearnedLink(encoded: encoded, of: account.roots)
+            require(read == link, "what was learned of a linked account changed for the other systems")
+        }
     }
 }
