@@ -109,7 +109,7 @@ extension IdentityError {
         public static let invitationMalformed = Code(kind: .invitationMalformed)
         /// The invitation has expired.
         public static let invitationExpired = Code(kind: .invitationExpired)
-        /// The invitation was used before, or was withdrawn after three attempts with a wrong secret.
+        /// The invitation was used before, or was withdrawn because a system was revoked.
         public static let invitationUsed = Code(kind: .invitationUsed)
         /// The other side does not know the invitation's secret.
         public static let wrongSecret = Code(kind: .wrongSecret)
@@ -123,7 +123,8 @@ extension IdentityError {
         public static let pairingRefused = Code(kind: .pairingRefused)
         /// The digits of a pairing were not confirmed within 30 seconds. A new attempt may succeed.
         public static let pairingTimedOut = Code(kind: .pairingTimedOut)
-        /// The other machine is pairing with a third one. A new attempt may succeed after half a minute.
+        /// The other machine is busy with another attempt, or has just ended one. A new attempt may succeed after half
+        /// a minute.
         public static let pairingBusy = Code(kind: .pairingBusy)
         /// The two machines want different things of a pairing, or neither can join the other's account.
         public static let pairingMismatch = Code(kind: .pairingMismatch)

@@ -484,6 +484,10 @@ def link_lists():
         valid("all kinds of grants", [account_link(granted=granted, received=granted)]),
         valid("grants that have ended", [account_link(granted={"end": cbor2.CBORTag(1, NOW - 1)})]),
         valid("a withdrawn link", [account_link(granted={}, withdrawal=withdrawal(number))], ["withdrawn"]),
+        valid("a withdrawal that was dropped", [account_link()], data=link_list([account_link()], **{"dropped-number": number - 1})),
+        refused("a number without a next one", "at most 2^63 - 2", link_list([], 2**63 - 1)),
+        refused("a dropped number after the list's own", "at most the list's number", link_list([], **{"dropped-number": number + 1})),
+        refused("a dropped number that is text", "an integer", link_list([], **{"dropped-number": "1"})),
         valid("unknown keys", [account_link(colour="blue")], data=link_list([account_link(colour="blue")], more=1)),
         valid("signed by the second root", [account_link()], data=link_list([account_link()], signer=SECOND_ROOT),
               links=[link().hex()]),
@@ -518,7 +522,8 @@ def link_withdrawals():
     good = withdrawal(number)
     return [
         valid("a withdrawal", number),
-        valid("the largest number", 2**64 - 1),
+        valid("the largest number", 2**63 - 2),
+        refused("a number without a next one", "at most 2^63 - 2", withdrawal(2**63 - 1)),
         valid("signed by the second root", number, withdrawal(number, signer=SECOND_ROOT), links=[link().hex()]),
         refused("signed by another account", "the signature does not hold", withdrawal(number, signer=OTHER_ACCOUNT)),
         refused("of another link", "the signature does not hold", withdrawal(number, other=THIRD_SYSTEM)),

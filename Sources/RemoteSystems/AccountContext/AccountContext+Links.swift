@@ -30,29 +30,48 @@ extension AccountContext {
     /// entries that are newer.
     private func isKnown(_ list: LinkList, isAuthority: Bool) -> Bool {
         guard let own = self.links.list, !list.isNewer(than: own) else { return false }
-        return !isAuthority
-            || list.links.allSatisfy { link in own[link.account].map { $0.number >= link.number } ?? false }
+        return !isAuthority || list.links.allSatisfy(own.supersedes)
     }
 
-    /// Stores a linked account's newer revocation list and root keys, which one of its systems published.
+    /// Stores what another system of the account learned of a linked account. Does nothing if this system has no link
+    /// with it: the list of links, which says so, arrives apart.
+    ///
+    /// - Throws: ``RemoteSystemError``.
+    func take(linked bytes: [UInt8]) async throws {
+        guard !self.links.learned.contains(bytes) else { return }
+        let store = try self.store()
+        try await self.accountQueue.run {
+            // Verify the signatures before the store locks its files.
+            let learned = try LearnedLink(encoded: bytes, of: self.security().identity.roots)
+            guard self.links[learned.account]?.withdrawal == nil, self.links[learned.account] != nil,
+                try store.learn(learned, now: Date())
+            else { return }
+            self.reloadIdentity()
+        }
+    }
+
+    /// Stores a linked account's newer revocation lists and root keys, which one of its systems published.
     ///
     /// - Throws: ``RemoteSystemError``, ``TrustError``.
-    func learn(of account: AccountID, revocations: [UInt8]?, roots bytes: [UInt8]?) async throws {
+    func learn(of account: AccountID, revocations: [[UInt8]], roots bytes: [UInt8]?) async throws {
         guard let linked = try self.security().trust.linked[account]?.account else { return }
-        let isNewList = revocations.map { bytes in
-            bytes != linked.revocations?.bytes
-                && (linked.revocations?.root != linked.roots.count
-                    || RevocationList.number(in: bytes).map { $0 > linked.revocations?.number ?? 0 } ?? true)
-        }
-        let isNewChain = bytes.map { $0 != linked.roots.bytes } ?? false
-        guard isNewList ?? false || isNewChain else { return }
+        let known = linked.revocations?.allBytes ?? []
+        guard bytes.map({ $0 != linked.roots.bytes }) ?? false || revocations.contains(where: { !known.contains($0) })
+        else { return }
         let store = try self.store()
         try await self.accountQueue.run {
             var chain = linked.roots
             if let bytes { chain = try chain.extended(by: RootChain(bytes)) }
-            // Verify the signature before the store locks its files, since any system of a linked account can send one.
-            if let revocations { _ = try TrustedAccount(roots: chain).revocationList(revocations, now: Date()) }
-            guard try store.learn(roots: chain, revocations: isNewList ?? false ? revocations : nil) else { return }
+            // Verify the signatures before the store locks its files, since any system of a linked account can send
+            // lists.
+            let trusted = TrustedAccount(roots: chain)
+            for list in revocations { _ = try trusted.revocationList(list, now: Date()) }
+            let learned = try LearnedLink(
+                roots: chain,
+                revocations: revocations,
+                of: self.security().identity.accountID
+            )
+            guard try store.learn(learned, now: Date()) else { return }
             self.reloadIdentity()
         }
     }
@@ -66,7 +85,12 @@ extension AccountContext {
             do {
                 let store = try self.store()
                 try await self.accountQueue.run {
-                    guard try store.learn(roots: linked.account.roots, withdrawal: withdrawal.notice) else { return }
+                    let learned = try LearnedLink(
+                        roots: linked.account.roots,
+                        withdrawal: withdrawal.notice,
+                        of: self.security().identity.accountID
+                    )
+                    guard try store.learn(learned, now: Date()) else { return }
                     self.reloadIdentity()
                 }
             } catch {

@@ -372,8 +372,9 @@ final class AccountContext: Sendable {
     /// Blocks while it waits for the lock on the files.
     private func store(roots: RootChain) {
         do {
-            guard try self.security().trust.own.id == roots.accountID else {
-                try self.store().learn(roots: roots)
+            let own = try self.security().trust.own.id
+            guard own == roots.accountID else {
+                try self.store().learn(LearnedLink(roots: roots, of: own), now: Date())
                 return self.reloadIdentity()
             }
             try self.store().install(roots: roots)
@@ -428,7 +429,10 @@ final class AccountContext: Sendable {
         }
     }
 
+    /// Closes connections whose trust has ended by the wall clock, and reloads the account if another process changed
+    /// it.
     private func lookAtAccountInBackground() async {
+        self.loaded.withLock { $0?.security }?.closeExpired(at: self.environment.time.date)
         if self.isAccountChanged { await self.reloadIdentityInBackground() }
     }
 

@@ -10,7 +10,7 @@ internal import Synchronization
 
 /// Keeps the ``KnownEndpoints`` of an account in its directory. All processes of the account use the same file.
 ///
-/// A failure never affects the caller: it is logged, and the endpoints are then not remembered.
+/// A failure never affects the caller: it is logged, and the changes are stored together with later ones.
 final class KnownSystems: Sendable {
     private enum Change: Hashable {
         case met(SystemID, host: String, port: Int, network: String)
@@ -26,6 +26,34 @@ final class KnownSystems: Sendable {
         var recalled: Set<String> = []
         /// The changes that are not stored yet, and their times in seconds since 1970.
         var changes: [Change: Int] = [:]
+        /// Whether a call of ``KnownSystems/save()`` is due that has not taken the changes yet.
+        var isSavePending = false
+
+        /// Records a change. Returns whether ``KnownSystems/save()`` must be called, because no call is due.
+        mutating func add(_ change: Change) -> Bool {
+            self.keep(change, at: KnownSystems.now)
+            guard !self.isSavePending else { return false }
+            self.isSavePending = true
+            return true
+        }
+
+        /// Records a change that is stored by the next save.
+        mutating func keep(_ change: Change, at time: Int) {
+            guard self.changes.count < KnownSystems.maxChanges else { return }
+            self.changes[change] = time
+        }
+
+        /// Returns the changes to store.
+        mutating func takeChanges() -> [Change: Int] {
+            defer { self.changes = [:] }
+            self.isSavePending = false
+            return self.changes
+        }
+
+        /// Records changes that could not be stored. Later ones have precedence.
+        mutating func putBack(_ changes: [Change: Int]) {
+            for (change, time) in changes where self.changes[change] == nil { self.keep(change, at: time) }
+        }
     }
 
     /// The maximum number of changes that wait to be stored. More are not remembered.
@@ -58,6 +86,8 @@ final class KnownSystems: Sendable {
         self.state.withLock { state in
             state.known = nil
             state.recalled = []
+            // A save that was due was cancelled with the browser's previous run.
+            state.isSavePending = false
         }
     }
 
@@ -71,7 +101,7 @@ final class KnownSystems: Sendable {
                 state.known = known
                 state.networks = networks
                 if state.known?.forget(revoked) ?? false {
-                    for system in revoked { Self.add(.forgotten(system), to: &state) }
+                    for system in revoked { state.keep(.forgotten(system), at: Self.now) }
                 }
                 return self.newProcesses(networks, &state)
             }
@@ -123,7 +153,7 @@ final class KnownSystems: Sendable {
 
     /// Records that a system was reached at an endpoint.
     ///
-    /// - Returns: whether ``save()`` must be called, since nothing else waits to be stored.
+    /// - Returns: whether ``save()`` must be called, since no call is due.
     func met(_ system: SystemID, at endpoint: Endpoint) -> Bool {
         guard endpoint.transport == .ip, system != self.ownSystem else { return false }
         return self.state.withLock { state in
@@ -134,20 +164,20 @@ final class KnownSystems: Sendable {
             guard
                 state.known?.met(system, host: host, port: port, on: network.identity, at: Self.now) ?? false
             else { return false }
-            return Self.add(.met(system, host: host, port: port, network: network.identity), to: &state)
+            return state.add(.met(system, host: host, port: port, network: network.identity))
         }
     }
 
     /// Records the name of a system that was met and the end of its certificate.
     ///
-    /// - Returns: whether ``save()`` must be called, since nothing else waits to be stored.
+    /// - Returns: whether ``save()`` must be called, since no call is due.
     func met(_ system: SystemID, named name: String, certificateEnd: Date) -> Bool {
         guard system != self.ownSystem else { return false }
         let end = Int(min(max(certificateEnd.timeIntervalSince1970, 0), 1e11))
         let meeting = KnownEndpoints.Meeting(name: name, certificateEnd: end, time: Self.now)
         return self.state.withLock { state in
             guard state.known?.met(system, meeting) ?? false else { return false }
-            return Self.add(.described(system, name: name, certificateEnd: end), to: &state)
+            return state.add(.described(system, name: name, certificateEnd: end))
         }
     }
 
@@ -155,7 +185,7 @@ final class KnownSystems: Sendable {
     func forget(_ systems: [SystemID]) -> Bool {
         self.state.withLock { state in
             guard state.known?.forget(systems) ?? false else { return false }
-            return systems.reduce(false) { Self.add(.forgotten($1), to: &state) || $0 }
+            return systems.reduce(false) { state.add(.forgotten($1)) || $0 }
         }
     }
 
@@ -165,31 +195,25 @@ final class KnownSystems: Sendable {
             endpoints.reduce(false) { isFirst, endpoint in
                 let (host, port) = (endpoint.host, endpoint.port)
                 guard state.known?.forget(system, host: host, port: port) ?? false else { return isFirst }
-                return Self.add(.endpointForgotten(system, host: host, port: port), to: &state) || isFirst
+                return state.add(.endpointForgotten(system, host: host, port: port)) || isFirst
             }
         }
     }
 
-    /// Returns whether nothing else waits to be stored.
-    @discardableResult
-    private static func add(_ change: Change, to state: inout State) -> Bool {
-        guard state.changes.count < Self.maxChanges else { return false }
-        let isFirst = state.changes.isEmpty
-        state.changes[change] = Self.now
-        return isFirst
-    }
-
-    /// Stores the changes, together with those of other processes.
+    /// Stores the changes, together with those of other processes. If that fails, the next change asks for it again.
     func save() async {
         guard self.state.withLock({ !$0.changes.isEmpty }) else { return }
-        try? await self.queue.run { self.write() }
+        do {
+            try await self.queue.run { self.write() }
+        } catch {
+            self.state.withLock { $0.isSavePending = false }
+            self.logFailure(error)
+        }
     }
 
     private func write() {
-        let changes = self.state.withLock { state in
-            defer { state.changes = [:] }
-            return state.changes
-        }
+        let changes = self.state.withLock { $0.takeChanges() }
+        guard !changes.isEmpty else { return }
         do {
             var failure: (any Error)?
             try self.store.update(.knownEndpoints, of: self.ownSystem) { file in
@@ -205,8 +229,13 @@ final class KnownSystems: Sendable {
             }
             if let failure { throw failure }
         } catch {
-            self.logger.info("The endpoints of known systems were not stored", metadata: ["reason": "\(error)"])
+            self.state.withLock { $0.putBack(changes) }
+            self.logFailure(error)
         }
+    }
+
+    private func logFailure(_ error: any Error) {
+        self.logger.info("The endpoints of known systems were not stored", metadata: ["reason": "\(error)"])
     }
 
     private static func applied(_ changes: [Change: Int], to file: [UInt8]?) throws -> KnownEndpoints {

@@ -14,7 +14,7 @@ extension SystemBrowser {
     /// Publishes the revocations, the root keys and the discovery key if they have changed.
     func publishTrust() {
         do {
-            try self.trust.update(self.security.trust.own, links: self.account.links.list)
+            try self.trust.update(self.security.trust.own, links: self.account.links)
         } catch {
             self.logger.warning("The revocation list could not be published", metadata: ["reason": "\(error)"])
         }

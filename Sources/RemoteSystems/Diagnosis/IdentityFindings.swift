@@ -131,7 +131,7 @@ struct IdentityFindings {
                 ? "The account's key is on this machine, so any program that uses the account should have renewed the "
                     + "certificate: check that the state directory is writable."
                 : "Join the account again: 'remotesystems account invite' on the machine with the account's key, then "
-                    + "'remotesystems account join --leave-account' here."
+                    + "'remotesystems account join' here."
             return DiagnosisFinding(
                 .certificate,
                 .problem,

@@ -132,7 +132,7 @@ extension HostCore {
             let trust = try self.context.security().trust
             try self.publications?.update(linked: Set(trust.linked.keys))
             self.topics.publishAll()
-            try self.publications?.update(trust.own, links: account.links.list)
+            try self.publications?.update(trust.own, links: account.links)
         } catch {
             self.context.logger.warning("The account's trust could not be published", metadata: ["reason": "\(error)"])
         }

@@ -125,14 +125,14 @@ final class HostPublications: Sendable {
     }
 
     /// Checks the rights of subscribers again, and publishes new revocations, root keys, discovery keys and links.
-    func update(_ trust: TrustedAccount, links: LinkList?) throws(TransportError) {
+    func update(_ trust: TrustedAccount, links: AccountLinks) throws(TransportError) {
         for (group, publication) in self.all {
             publication.publisher.reviewRights()
             // What is for systems of the account is not even given to the other publishers.
             let isWithinAccount = group == .account || group == .local
             try publication.trust?.update(
                 isWithinAccount ? trust : trust.forOthers,
-                links: isWithinAccount ? links : nil
+                links: isWithinAccount ? links : .none
             )
         }
     }

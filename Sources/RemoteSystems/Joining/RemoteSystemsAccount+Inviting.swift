@@ -27,8 +27,8 @@ extension RemoteSystemsAccount {
     /// - Returns: the id of the system that joined.
     /// - Throws: ``RemoteSystemError``:
     ///   - ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause:
-    ///     ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, or, after three attempts with
-    ///     a wrong secret or when a system is revoked, ``IdentityError/Code/invitationUsed``,
+    ///     ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, or, when a system is revoked
+    ///     meanwhile, ``IdentityError/Code/invitationUsed``,
     ///   - ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened,
     ///   - ``RemoteSystemError/Code/localResources`` when the permitted interfaces have no address, or the process
     ///     cannot open enough files,

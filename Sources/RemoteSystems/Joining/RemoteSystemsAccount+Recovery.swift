@@ -31,7 +31,8 @@ extension RemoteSystemsAccount {
     ///     personal or damaged account is always moved aside.
     /// - Returns: this system's new identity, and the directory of its previous account.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``. Its cause is an ``IdentityError`` such
-    ///   as ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged`` or, for a shared account
+    ///   as ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged``,
+    ///   ``IdentityError/Code/notAuthority`` when the root key in the file was replaced later or, for a shared account
     ///   while `evenIfShared` is `false`, ``IdentityError/Code/accountInUse``.
     public func importRecovery(
         from path: String,

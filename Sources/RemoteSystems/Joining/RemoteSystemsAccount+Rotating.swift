@@ -15,17 +15,26 @@ extension RemoteSystemsAccount {
     /// Recovery files of the old key do not restore the authority of the account any more: make a new one
     /// (``exportRecovery(to:passphrase:)``). Another machine that held the old key becomes an ordinary system.
     ///
-    /// - Parameter isStolen: whether another person may have the old key. Everything that it signed is then invalid as
-    ///   soon as a system learns of the new key, including the certificates of all other systems: each of them has to
-    ///   join again. Defaults to `false`.
+    /// - Parameters:
+    ///   - isStolen: whether another person may have the old key. Everything that it signed is then invalid as soon as
+    ///     a system learns of the new key: the certificates of all other systems, each of which has to join again; the
+    ///     revocations, since no certificate is left that they are about; and the links with other accounts. Defaults
+    ///     to `false`.
+    ///   - keptLinks: the linked accounts whose links stay, with the rights that they have now, although the key was
+    ///     stolen. A thief can have made links and widened rights: compare ``links()`` before. Defaults to none.
+    ///     Without `isStolen`, all links stay.
     /// - Returns: the time at which certificates of the old key become invalid.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``. Its cause is an ``IdentityError``
-    ///   such as ``IdentityError/Code/notAuthority``, or ``IdentityError/Code/rootKeysUsedUp`` after 16 root keys.
+    ///   such as ``IdentityError/Code/notAuthority``, ``IdentityError/Code/unknownLink``, or
+    ///   ``IdentityError/Code/rootKeysUsedUp`` after 16 root keys. Its text says whether the key was replaced.
     @discardableResult
-    public func rotateRootKey(isStolen: Bool = false) throws(RemoteSystemError) -> Date {
+    public func rotateRootKey(
+        isStolen: Bool = false,
+        keepingLinks keptLinks: Set<AccountID> = []
+    ) throws(RemoteSystemError) -> Date {
         try self.withStore { store throws(IdentityError) in
             _ = try store.identity()
-            return try store.rotateRootKey(isStolen: isStolen, now: Date()).retirement
+            return try store.rotateRootKey(isStolen: isStolen, keepingLinks: keptLinks, now: Date()).retirement
         }
     }
 }

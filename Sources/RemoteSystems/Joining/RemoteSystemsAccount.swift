@@ -40,7 +40,9 @@ public struct RemoteSystemsAccount: Sendable {
         try self.withStore { store throws(IdentityError) in try store.identity() }
     }
 
-    /// Returns the systems that joined by an invitation from this machine, oldest first.
+    /// Returns the systems that this machine admitted to the account, by an invitation or by pairing, oldest first.
+    ///
+    /// Systems that were revoked later stay in the list.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
     ///   read. Its cause is an ``IdentityError``.

@@ -181,7 +181,8 @@ extension RemoteSystemsAccount {
     ///   - port: the port to listen on; 0 for a free port, which the operating system chooses. Defaults to 0. Valid
     ///     range: 0–65535.
     ///   - ready: receives the addresses as soon as the other machine can connect. Runs in the calling task.
-    ///   - attemptFailed: called when an attempt failed after the digits were shown. Defaults to doing nothing.
+    ///   - attemptFailed: called when an attempt failed after the digits were shown, or because the other machine wants
+    ///     something else; in this case at most ten times. Defaults to doing nothing.
     ///   - confirm: as in ``pair(_:host:port:name:confirm:)``.
     /// - Returns: what has changed.
     /// - Throws: ``RemoteSystemError``: the errors of ``pair(_:host:port:name:confirm:)`` that occur on this machine;

@@ -8,14 +8,15 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
-/// The topic `trust`: the revocations, the root keys, the discovery key and the links that a system knows, for other
-/// systems of its account (`Docs/wire/revocation.md`, `Docs/wire/links.md`). Both sides of a presence connection
-/// publish it. Systems of linked accounts receive the revocations and the root keys only.
+/// The topic `trust`: the revocations, the root keys, the discovery key and the links that a system knows, and what it
+/// learned of linked accounts, for other systems of its account (`Docs/wire/revocation.md`, `Docs/wire/links.md`). Both
+/// sides of a presence connection publish it. Systems of linked accounts receive the revocations and the root keys
+/// only.
 enum TrustTopic {
     static let schema = TopicSchema(
         "trust",
         priority: .trust,
-        records: ([Self.roots, Self.discovery, Self.links] + Self.lists)
+        records: ([Self.roots, Self.discovery, Self.links, Self.linked] + Self.lists)
             .map { TopicSchema.Records($0, fields: [.required("Bytes", .data)]) }
     )
 
@@ -23,15 +24,25 @@ enum TrustTopic {
     private static let roots = "roots/"
     private static let discovery = "discovery/"
     private static let links = "links/"
+    /// What is known of linked accounts. The number of the account in the topic follows, then that of the piece.
+    private static let linked = "linked/"
     /// The newest revocation list, and the older ones that it does not include.
     private static let lists = ["list/"] + (1...RevocationList.maxOlder).map { "list-\($0)/" }
     private static let pieceBytes = 15 << 10
+    /// The maximum of ``linked`` in all. The rest of the topic is for the account's own lists.
+    private static let linkedBytes = 192 << 10
 
     /// Returns the records of an account's trust.
     ///
     /// Peers may need the root keys to verify the rest. If there is only the first root key, which all systems know,
     /// the records do not include it.
-    static func records(of account: TrustedAccount, links: LinkList? = nil) -> [StateKey: ValueSet] {
+    ///
+    /// - Parameter learned: what was learned of linked accounts, each encoded.
+    static func records(
+        of account: TrustedAccount,
+        links: LinkList? = nil,
+        learned: [[UInt8]] = []
+    ) -> [StateKey: ValueSet] {
         var records = self.pieces(of: account.roots.count > 1 ? account.roots.bytes : [], self.roots)
         // Receivers ignore a key without its list.
         for (prefix, list) in zip(self.lists, account.revocations?.allBytes ?? []) {
@@ -39,6 +50,13 @@ enum TrustTopic {
         }
         records.merge(self.pieces(of: account.discoveryKey?.signedBytes ?? [], self.discovery)) { $1 }
         records.merge(self.pieces(of: links?.bytes ?? [], self.links)) { $1 }
+        // A linked account with long lists must not exceed the limit of the topic. Such an account's own systems still
+        // pass the lists on.
+        var left = Self.linkedBytes
+        for (number, bytes) in learned.prefix(LinkList.maxLinks).enumerated() where bytes.count <= left {
+            left -= bytes.count
+            records.merge(self.pieces(of: bytes, "\(self.linked)\(number)/")) { $1 }
+        }
         return records
     }
 
@@ -51,9 +69,14 @@ enum TrustTopic {
                 return Authorisation.view(of: Self.schema.name, for: peer.standing)
             },
             includes: { view, key in
-                view == .account || ![Self.links, Self.discovery].contains { "\(key)".hasPrefix($0) }
+                view == .account || !Self.isSecret(key)
             }
         )
+    }
+
+    /// Whether a record is for systems of the same account only.
+    static func isSecret(_ key: StateKey) -> Bool {
+        [Self.links, Self.linked, Self.discovery].contains { "\(key)".hasPrefix($0) }
     }
 
     private static func pieces(of bytes: [UInt8], _ key: String) -> [StateKey: ValueSet] {
@@ -80,6 +103,11 @@ enum TrustTopic {
         self.joined(records, self.links, maxBytes: LinkList.maxBytes)
     }
 
+    /// Returns what the records say of linked accounts, unverified.
+    static func linked(in records: [StateKey: ValueSet]) -> [[UInt8]] {
+        (0..<LinkList.maxLinks).compactMap { self.joined(records, "\(self.linked)\($0)/", maxBytes: self.linkedBytes) }
+    }
+
     private static func joined(_ records: [StateKey: ValueSet], _ key: String, maxBytes: Int) -> [UInt8]? {
         var bytes: [UInt8] = []
         for number in 0..<records.count {
@@ -104,10 +132,10 @@ struct TrustPublication: Sendable {
     }
 
     /// Publishes what this system trusts now.
-    func update(_ account: TrustedAccount, links: LinkList?) throws(TransportError) {
+    func update(_ account: TrustedAccount, links: AccountLinks) throws(TransportError) {
         // First the rights: subscriptions of systems that were revoked end before the new records exist.
         self.publisher.reviewRights()
-        try self.topic.replace(by: TrustTopic.records(of: account, links: links))
+        try self.topic.replace(by: TrustTopic.records(of: account, links: links.list, learned: links.learned))
     }
 }
 
@@ -154,8 +182,9 @@ extension AccountContext {
         case .sameAccount:
             try await self.take(presented)
             if let links = TrustTopic.links(in: records) { try await self.take(links: links) }
+            for linked in TrustTopic.linked(in: records) { try await self.take(linked: linked) }
         case .linked(let account, _):
-            try await self.learn(of: account, revocations: presented.lists.first, roots: presented.roots)
+            try await self.learn(of: account, revocations: presented.lists, roots: presented.roots)
         case .anonymous:
             break
         }

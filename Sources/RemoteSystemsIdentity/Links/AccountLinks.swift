@@ -8,12 +8,17 @@ package struct AccountLinks: Sendable, Hashable {
     /// The links, with everything that was learned of the linked accounts since. In ascending order of the accounts,
     /// withdrawn ones included.
     package let links: [AccountLink]
+    /// What was learned of each linked account, encoded, for the account's other systems. The shortest first.
+    package let learned: [[UInt8]]
 
     init(_ list: LinkList?, learned: LearnedLinks) {
         self.list = list
+        self.learned = learned.links.values
+            .compactMap(\.encoded)
+            .sorted { $0.count == $1.count ? $0.lexicographicallyPrecedes($1) : $0.count < $1.count }
         self.links = (list?.links ?? []).map { link in
             var link = link
-            if let learned = learned.links[link.account] { link.add(learned) }
+            if let learned = learned.links[link.account] { link.add(learned, listedBy: list?.root ?? 1) }
             return link
         }
     }
@@ -22,6 +27,7 @@ package struct AccountLinks: Sendable, Hashable {
     package init(inMemory links: [AccountLink]) {
         self.list = nil
         self.links = links
+        self.learned = []
     }
 
     package static let none = AccountLinks(nil, learned: LearnedLinks())

@@ -5,28 +5,58 @@ import FoundationEssentials
 import ValueSets
 
 /// What this system learned of a linked account since the link was made, each part signed by that account.
-struct LearnedLink: Sendable, Hashable {
+package struct LearnedLink: Sendable, Hashable {
     var roots: RootChain
     var revocations: RevocationList?
+    /// The notice by which the linked account withdrew the link.
     var withdrawal: LinkWithdrawal?
+    /// The notice by which this account withdrew the link, from a list of links that a newer one replaced without
+    /// taking it over: two machines with the account's root key changed links without knowing of each other.
+    var ownWithdrawal: LinkWithdrawal?
 
-    init(roots: RootChain, revocations: RevocationList? = nil, withdrawal: LinkWithdrawal? = nil) {
+    package var account: AccountID { self.roots.accountID }
+
+    init(roots: RootChain, revocations: RevocationList? = nil) {
         self.roots = roots
         self.revocations = revocations
-        self.withdrawal = withdrawal
     }
 
-    /// Adds newer root keys, a newer revocation list and a newer withdrawal.
+    /// Verifies what a system of the linked account presented.
+    ///
+    /// - Parameter own: This system's account, which the withdrawal is for.
+    /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
+    package init(
+        roots: RootChain,
+        revocations: [[UInt8]] = [],
+        withdrawal: [UInt8]? = nil,
+        of own: AccountID
+    ) throws(TrustError) {
+        self.init(roots: roots)
+        for list in revocations { try self.add(revocations: list) }
+        if let withdrawal { self.withdrawal = try LinkWithdrawal(withdrawal, by: roots, of: own) }
+    }
+
+    /// Adds newer root keys, revocations and newer withdrawals. Revocations are only added, so that a list of another
+    /// machine with the linked account's root key readmits no system.
     ///
     /// - Throws: As ``RootChain/extended(by:)-(RootChain)``. Nothing is changed then.
     mutating func merge(_ other: LearnedLink) throws(TrustError) {
         self.roots = try self.roots.extended(by: other.roots)
-        if let list = other.revocations, self.revocations.map({ list.isNewer(than: $0) }) ?? true {
-            self.revocations = list
-        }
-        if let notice = other.withdrawal, self.withdrawal.map({ notice.number > $0.number }) ?? true {
-            self.withdrawal = notice
-        }
+        if let list = other.revocations { self.revocations = self.revocations?.merging(list) ?? list }
+        self.withdrawal = Self.newer(self.withdrawal, other.withdrawal)
+        self.ownWithdrawal = Self.newer(self.ownWithdrawal, other.ownWithdrawal)
+    }
+
+    private static func newer(_ one: LinkWithdrawal?, _ other: LinkWithdrawal?) -> LinkWithdrawal? {
+        guard let one, let other else { return one ?? other }
+        return other.position > one.position ? other : one
+    }
+
+    /// Drops what a root key signed that the linked account has retired. A thief of that key may have signed it.
+    mutating func dropRetired(at now: Date) {
+        let account = TrustedAccount(roots: self.roots)
+        if let list = self.revocations, account.isRetired(list.root, at: now) { self.revocations = nil }
+        if let notice = self.withdrawal, account.isRetired(notice.root, at: now) { self.withdrawal = nil }
     }
 
     // MARK: Coding
@@ -34,29 +64,60 @@ struct LearnedLink: Sendable, Hashable {
     private enum Key {
         static let roots = "roots"
         static let revocations = "revocations"
+        static let olderRevocations = "older-revocations"
         static let withdrawal = "withdrawal"
+        static let ownWithdrawal = "own-withdrawal"
+    }
+
+    private static let limits = ValueSetLimits(depth: 8, keysPerDictionary: 64, items: 1024, bytes: 1 << 20)
+
+    /// The parts as bytes, for other systems of this account; `nil` if they are too long.
+    var encoded: [UInt8]? { try? self.value.encoded(limits: Self.limits) }
+
+    /// Reads and verifies ``encoded``.
+    ///
+    /// - Throws: ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
+    package init(encoded bytes: [UInt8], of own: RootChain) throws(TrustError) {
+        try self.init(try? ValueSet(encoded: bytes, limits: Self.limits), of: own)
     }
 
     var value: ValueSet {
         var set: ValueSet = [Key.roots: .data(Data(self.roots.bytes))]
-        if let revocations { set[Key.revocations] = .data(Data(revocations.bytes)) }
+        if let revocations {
+            set[Key.revocations] = .data(Data(revocations.bytes))
+            if !revocations.older.isEmpty {
+                set[Key.olderRevocations] = .array(revocations.older.map { .data(Data($0.bytes)) })
+            }
+        }
         if let withdrawal { set[Key.withdrawal] = .data(Data(withdrawal.bytes)) }
+        if let ownWithdrawal { set[Key.ownWithdrawal] = .data(Data(ownWithdrawal.bytes)) }
         return set
     }
 
     /// Reads and verifies what was learned of a linked account.
     ///
-    /// - Parameter own: This system's account, for which the withdrawal must be.
-    init(_ value: ValueSet?, of own: AccountID) throws(TrustError) {
+    /// - Parameter own: The root keys of this system's account, which the withdrawals are for and by.
+    init(_ value: ValueSet?, of own: RootChain) throws(TrustError) {
         guard let value, let roots = value[Key.roots]?.data else { throw .malformedLinks("has an invalid entry") }
         let chain = try RootChain(Array(roots))
-        self.roots = chain
-        if let list = value[Key.revocations] {
-            self.revocations = try RevocationList(Array(list.data ?? Data()), of: chain)
+        self.init(roots: chain)
+        guard let older = value[Key.olderRevocations].map({ $0.array }) ?? [], older.count <= RevocationList.maxOlder
+        else { throw .malformedLinks("has an invalid entry") }
+        for list in (value[Key.revocations].map { [$0] } ?? []) + older {
+            try self.add(revocations: Array(list.data ?? Data()))
         }
         if let notice = value[Key.withdrawal] {
-            self.withdrawal = try LinkWithdrawal(Array(notice.data ?? Data()), by: chain, of: own)
+            self.withdrawal = try LinkWithdrawal(Array(notice.data ?? Data()), by: chain, of: own.accountID)
         }
+        if let notice = value[Key.ownWithdrawal] {
+            self.ownWithdrawal = try LinkWithdrawal(Array(notice.data ?? Data()), by: own, of: chain.accountID)
+        }
+    }
+
+    /// Adds a revocation list after verifying it.
+    private mutating func add(revocations bytes: [UInt8]) throws(TrustError) {
+        let list = try RevocationList(bytes, of: self.roots)
+        self.revocations = self.revocations?.merging(list) ?? list
     }
 }
 
@@ -64,12 +125,13 @@ struct LearnedLink: Sendable, Hashable {
 struct LearnedLinks: Sendable {
     var links: [AccountID: LearnedLink] = [:]
 
-    private static let limits = ValueSetLimits(depth: 8, keysPerDictionary: 64, items: 1024, bytes: 8 << 20)
+    /// Enough for as many links as an account can have, with as much as can be learned of each.
+    private static let limits = ValueSetLimits(depth: 8, keysPerDictionary: 64, items: 4096, bytes: 16 << 20)
 
     init() {}
 
     /// Reads the file's contents. Each part is verified, because a modified revocation list must not readmit a system.
-    init(_ bytes: [UInt8], of own: AccountID) throws(TrustError) {
+    init(_ bytes: [UInt8], of own: RootChain) throws(TrustError) {
         guard let map = try? ValueSet(encoded: bytes, limits: Self.limits) else {
             throw .malformedLinks("cannot be read")
         }
@@ -91,14 +153,24 @@ struct LearnedLinks: Sendable {
 }
 
 extension AccountLink {
-    /// Adds what was learned of the linked account. Root keys that conflict with the known ones are ignored, and so is
-    /// the withdrawal of an earlier link.
-    mutating func add(_ learned: LearnedLink) {
+    /// Adds what was learned of the linked account. Root keys that conflict with the known ones are ignored, and so are
+    /// withdrawals of an earlier link.
+    ///
+    /// - Parameter root: The number of the root key that signed the list which holds the link.
+    mutating func add(_ learned: LearnedLink, listedBy root: Int) {
         guard let roots = try? self.roots.extended(by: learned.roots) else { return }
         self.roots = roots
-        if let list = learned.revocations, self.revocations.map({ list.isNewer(than: $0) }) ?? true {
-            self.revocations = list
-        }
+        if let list = learned.revocations { self.revocations = self.revocations?.merging(list) ?? list }
         if let notice = learned.withdrawal, notice.number > self.otherNumber { self.withdrawalByOther = notice }
+        if let notice = learned.ownWithdrawal, notice.position > TrustPosition(root: root, number: self.number) {
+            self.withdraw(by: notice)
+        }
+    }
+
+    /// Ends the link by a notice of this account.
+    mutating func withdraw(by notice: LinkWithdrawal) {
+        self.withdrawal = notice
+        self.granted = Grants()
+        self.number = notice.number
     }
 }

@@ -19,8 +19,8 @@ package struct PairingAttempts: Hashable, Sendable {
 
     /// The end of the lock; `nil` if pairing is not locked.
     package func locked(at now: Date) -> Date? {
-        let failures = self.counting(at: now)
-        guard failures.count >= Self.maxFailures, let last = failures.last else { return nil }
+        // ``fail(at:)`` keeps failures of one hour only, so that three of them lock pairing, whatever their age is now.
+        guard self.failures.count >= Self.maxFailures, let last = self.counting(at: now).last else { return nil }
         return Date(timeIntervalSince1970: TimeInterval(last) + Self.lockTime)
     }
 

@@ -131,7 +131,10 @@ package struct PairingStop: Error, Hashable, Sendable {
         case .busy:
             IdentityError(
                 .pairingBusy,
-                "The other machine is pairing with a third one. Wait half a minute and try again."
+                """
+                The other machine is busy with another attempt to pair, or has just ended one. Try again in a few \
+                seconds.
+                """
             )
         case .purpose:
             IdentityError(
@@ -174,6 +177,11 @@ package struct PairingStop: Error, Hashable, Sendable {
                 """
                 This machine shares its account with others and does not hold the account's root key. Pair on the \
                 machine that holds the key, or leave the account here ('--leave-account').
+                """
+            case (.ownAccount(admits: false, joins: true), .ownAccount(admits: false, joins: true)):
+                """
+                Each machine is to leave its account and join the other one's, so neither can admit the other. Use \
+                '--leave-account' on one machine only, the one that is to change its account.
                 """
             case (.ownAccount(_, joins: true), .ownAccount):
                 """

@@ -24,20 +24,28 @@ extension AccountStore {
         passphrase: [UInt8],
         factors: RecoveryFile.WorkFactors
     ) throws(IdentityError) {
-        let stored = try self.stored()
-        let authority = try self.authority()
-        let text = try RecoveryFile.seal(
-            RecoveryFile.Content(
+        guard try self.holdsAccount() else {
+            throw IdentityError(
+                .fileMissing,
+                "\(self.directory) holds no account yet, so there is nothing to export.",
+                path: self.directory
+            )
+        }
+        // Under the lock, so that all parts are of one state. The slow encryption is not.
+        let (account, content) = try self.withAccount { (account, stored) throws(IdentityError) in
+            guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
+            let revocations = try StoredAccount.revocations(from: stored.identity, in: account)
+            let content = RecoveryFile.Content(
                 rootKey: authority.rootKey.derRepresentation,
                 rootCertificate: Data(authority.rootCertificate),
                 discoveryKey: Data(stored.identity.discoveryKey.storedBytes),
-                revocations: try self.revocations().map { $0.allBytes.map { Data($0) } },
+                revocations: revocations.map { $0.allBytes.map { Data($0) } },
+                joined: try Self.joinedSystems(in: account),
                 created: stored.created
-            ),
-            passphrase: passphrase,
-            account: authority.accountID,
-            factors: factors
-        )
+            )
+            return (authority.accountID, content)
+        }
+        let text = try RecoveryFile.seal(content, passphrase: passphrase, account: account, factors: factors)
         try OpenFile.create(path, path: path, Array(text.utf8))
     }
 
@@ -57,8 +65,9 @@ extension AccountStore {
     ///   - evenIfShared: Whether to leave a present account that other systems belong to. Defaults to `false`. A
     ///     personal or damaged account is moved aside in any case.
     /// - Returns: This system's new identity, and the directory of its previous account.
-    /// - Throws: ``IdentityError``, with ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged``
-    ///   or ``IdentityError/Code/accountInUse``.
+    /// - Throws: ``IdentityError``, with ``IdentityError/Code/wrongPassphrase``,
+    ///   ``IdentityError/Code/recoveryDamaged``, ``IdentityError/Code/accountInUse``, or
+    ///   ``IdentityError/Code/notAuthority`` if this machine knows a newer root key than the file has.
     public func importRecovery(
         from path: String,
         passphrase: [UInt8],
@@ -95,20 +104,10 @@ extension AccountStore {
             authority,
             discoveryKey: discoveryKey,
             revocations: lists.reduce(nil) { $0?.merging($1) ?? $1 },
+            joined: content.joined ?? [],
             created: content.created,
             evenIfShared: evenIfShared,
             now: now
         )
-    }
-
-    private func stored() throws(IdentityError) -> StoredAccount {
-        guard let state = try SecretDirectory.open(path: self.directory), let stored = try Self.load(from: state) else {
-            throw IdentityError(
-                .fileMissing,
-                "\(self.directory) holds no account yet, so there is nothing to export.",
-                path: self.directory
-            )
-        }
-        return stored
     }
 }

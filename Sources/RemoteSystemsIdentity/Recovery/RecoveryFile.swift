@@ -8,8 +8,8 @@ import SwiftASN1
 enum RecoveryFile {
     private static let type = "REMOTE SYSTEMS RECOVERY"
 
-    /// In bytes. Enough for a revocation list of the maximum length, which is encoded in base64 twice.
-    static let largestFile = 1 << 20
+    /// In bytes. Enough for revocation lists and a list of joined systems of the maximum lengths, in base64 twice.
+    static let largestFile = 4 << 20
 
     typealias WorkFactors = PassphraseSeal.WorkFactors
 
@@ -21,6 +21,9 @@ enum RecoveryFile {
         var discoveryKey: Data
         /// The revocation lists in force; `nil` in files of earlier versions.
         var revocations: [Data]?
+        /// The systems that were admitted, without which the account would not count as shared; `nil` in files of
+        /// earlier versions.
+        var joined: [SystemID]?
         var created: Date
     }
 

@@ -4,9 +4,9 @@
 /// A system leaves its account in three steps. A crash at any point leaves either the whole account or none:
 ///
 /// 1. The directory `account` is renamed to `.left-` and the system's id. From then on there is no account.
-/// 2. The id is added to the file `left-systems`. From it, running processes learn that their own account was left,
-///   even if another account has already replaced it.
-/// 3. The files are deleted, private keys first, and then the directory.
+/// 2. The files are deleted, private keys first. This needs no space on the disk.
+/// 3. The id is added to the file `left-systems`. From it, running processes learn that their own account was left,
+///   even if another account has already replaced it. Then the directory, whose name holds the id, is deleted.
 ///
 /// If a process dies before it completes steps 2 and 3, they are completed before the next change of the store.
 extension AccountStore {
@@ -16,8 +16,16 @@ extension AccountStore {
     /// - Throws: ``IdentityError/Code/rootKeyWouldBeLost`` if the root key is here and may not be deleted;
     ///   ``IdentityError/Code/fileMissing`` if there is no account. Nothing is changed in these two cases. After any
     ///   other error, the account has been left unless it still exists, and the file that the error names may remain.
+    ///   Calling it again then deletes what remains.
     package func leave(evenWithRootKey: Bool) throws(IdentityError) -> AccountDeparture {
-        guard try SecretDirectory.open(path: self.directory) != nil else { throw .noAccount(in: self.directory) }
+        guard try self.holdsAccount() else {
+            if let state = try SecretDirectory.open(path: self.directory) {
+                // What an earlier departure has left over.
+                let failure = try state.withLock { () throws(IdentityError) in try Self.finishLeaving(state) }
+                if let failure { throw failure }
+            }
+            throw .noAccount(in: self.directory)
+        }
         return try self.withAccount { (account, stored) throws(IdentityError) in
             let hasRootKey = try account.contains(StoredAccount.File.rootKey)
             guard !hasRootKey || evenWithRootKey else {
@@ -34,7 +42,7 @@ extension AccountStore {
                 account: stored.identity.accountID,
                 system: system,
                 heldRootKey: hasRootKey,
-                setAside: state.names().filter { $0.hasPrefix(Self.setAsidePrefix) }.sorted()
+                setAside: try state.names().filter { $0.hasPrefix(Self.setAsidePrefix) }.sorted()
                     .map { state.path(of: $0) }
             )
         }
@@ -43,7 +51,9 @@ extension AccountStore {
     /// Whether this system left its account under this id. Ids are never reused.
     package func hasLeft(_ system: SystemID) throws(IdentityError) -> Bool {
         guard let state = try SecretDirectory.open(path: self.directory) else { return false }
-        return try Self.leftSystems(in: state).contains("\(system)")
+        if try Self.leftSystems(in: state).contains("\(system)") { return true }
+        // The directory is there until the file names the id.
+        return try state.names().contains(Self.leftPrefix + "\(system)")
     }
 
     static let leftPrefix = ".left-"
@@ -64,28 +74,35 @@ extension AccountStore {
     @discardableResult
     static func finishLeaving(_ state: borrowing SecretDirectory) throws(IdentityError) -> IdentityError? {
         var failure: IdentityError?
-        for name in state.names() where name.hasPrefix(Self.leftPrefix) {
-            let system = String(name.dropFirst(Self.leftPrefix.count))
-            var systems = try Self.leftSystems(in: state)
-            if !systems.contains(system) {
-                systems.append(system)
-                let text = systems.suffix(Self.maxLeftSystems).map { "\($0)\n" }.joined()
-                try state.replace(Self.leftSystemsName, Array(text.utf8))
-            }
+        for name in try state.names() where name.hasPrefix(Self.leftPrefix) {
             do throws(IdentityError) {
-                try state.deleteSubdirectory(
-                    name,
-                    first: [
-                        StoredAccount.File.rootKey, StoredAccount.File.nextRootKey, StoredAccount.File.systemKey,
-                        StoredAccount.File.discoveryKey, StoredAccount.File.formerDiscoveryKeys,
-                        StoredAccount.File.links,
-                    ]
-                )
+                let undeleted = try Self.deleteFiles(in: name, of: state)
+                try Self.record(left: String(name.dropFirst(Self.leftPrefix.count)), in: state)
+                if let undeleted { throw undeleted }
+                try state.removeEmptySubdirectory(name)
             } catch {
                 failure = failure ?? error
             }
         }
         return failure
+    }
+
+    private static func deleteFiles(
+        in name: String,
+        of state: borrowing SecretDirectory
+    ) throws(IdentityError) -> IdentityError? {
+        try state.subdirectory(name)?.deleteFiles(first: [
+            StoredAccount.File.rootKey, StoredAccount.File.nextRootKey, StoredAccount.File.systemKey,
+            StoredAccount.File.discoveryKey, StoredAccount.File.formerDiscoveryKeys, StoredAccount.File.links,
+        ])
+    }
+
+    private static func record(left system: String, in state: borrowing SecretDirectory) throws(IdentityError) {
+        var systems = try Self.leftSystems(in: state)
+        guard !systems.contains(system) else { return }
+        systems.append(system)
+        let text = systems.suffix(Self.maxLeftSystems).map { "\($0)\n" }.joined()
+        try state.replace(Self.leftSystemsName, Array(text.utf8))
     }
 }
 
@@ -97,9 +114,9 @@ extension IdentityError {
     fileprivate static func rootKeyWouldBeLost(joined count: Int) -> IdentityError {
         let others =
             switch count {
-            case 0: "No other system has joined by an invitation from here."
-            case 1: "1 other system has joined by an invitation from here; it stops working within 90 days."
-            default: "\(count) other systems have joined by invitations from here; they stop working within 90 days."
+            case 0: "No other system was admitted here."
+            case 1: "1 other system was admitted here; it stops working within 90 days."
+            default: "\(count) other systems were admitted here; they stop working within 90 days."
             }
         return IdentityError(
             .rootKeyWouldBeLost,

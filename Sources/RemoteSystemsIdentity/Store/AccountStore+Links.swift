@@ -10,10 +10,9 @@ extension AccountStore {
     ///
     /// - Throws: ``IdentityError/Code/damaged`` if a file was changed by other means.
     package func links() throws(IdentityError) -> AccountLinks {
-        guard let state = try SecretDirectory.open(path: self.directory),
-            let account = try state.subdirectory(Self.accountName)
-        else { return AccountLinks(nil, learned: LearnedLinks()) }
-        return try StoredAccount.links(of: StoredAccount(reading: account).identity, in: account)
+        try self.reading { (account, stored) throws(IdentityError) in
+            try StoredAccount.links(of: stored.identity, in: account)
+        } ?? .none
     }
 
     // MARK: Linking
@@ -100,9 +99,7 @@ extension AccountStore {
     package func unlink(_ account: AccountID, now: Date) throws(IdentityError) -> AccountLinks {
         try self.changeLinks(now: now) { (links, authority, number) throws(IdentityError) in
             guard var link = links[account], link.withdrawal == nil else { throw .unknownLink(account) }
-            link.withdrawal = try authority.withdrawal(of: account, number: number)
-            link.granted = Grants()
-            link.number = number
+            link.withdraw(by: try authority.withdrawal(of: account, number: number))
             links[account] = link
         }
     }
@@ -117,25 +114,31 @@ extension AccountStore {
         try self.withAccount { (account, stored) throws(IdentityError) in
             guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
             let list = try StoredAccount.linkList(of: stored.identity, in: account)
+            let learned = try StoredAccount.learnedLinks(of: stored.identity, in: account)
             let before = Dictionary((list?.links ?? []).map { ($0.account, $0) }) { first, _ in first }
             var links = before
+            // A withdrawal by another machine with the root key counts like one in the list.
+            for (id, notice) in learned.links.compactMapValues(\.ownWithdrawal) {
+                guard let list, let link = links[id], notice.position > list.position(of: link) else { continue }
+                links[id]?.withdraw(by: notice)
+            }
             let number = try authority.nextNumber(after: list, now: now)
             try change(&links, authority, number)
             let last = links.values.map(\.number).max() ?? number
             // Checks the number of links before anything is stored.
             let new =
                 links == before
-                ? nil : try authority.linkList(of: Array(links.values), number: max(number, last))
-            if let offer, let link = links[offer.account] {
-                _ = try Self.learn(
-                    offer.roots,
-                    offer.revocations?.bytes,
-                    nil,
-                    knowing: link.roots,
-                    keeping: { links[$0] != nil },
-                    stored.identity,
-                    in: account
+                ? nil
+                : try authority.linkList(
+                    of: Array(links.values),
+                    number: max(number, last),
+                    droppedNumber: list?.droppedNumber ?? 0
                 )
+            if let offer, let link = links[offer.account] {
+                let sent = LearnedLink(roots: offer.roots, revocations: offer.revocations)
+                _ = try Self.learn(sent, of: link, in: account, stored.identity, isNewLink: true, now: now) {
+                    links[$0].map { $0.withdrawal == nil } ?? false
+                }
             }
             if let new { try Self.store(new, in: account) }
             return try StoredAccount.links(of: stored.identity, in: account)
@@ -164,28 +167,77 @@ extension AccountStore {
                 let (older, newer) = list.isNewer(than: present) ? (present, list) : (list, present)
                 let merged = newer.merged(with: older)
                 if Set(merged) != Set(newer.links) {
-                    let number = try authority.nextNumber(after: newer, now: now)
-                    try Self.store(authority.linkList(of: merged, number: number), in: account)
+                    let new = try authority.linkList(
+                        of: merged,
+                        number: authority.nextNumber(after: newer, now: now),
+                        droppedNumber: max(older.droppedNumber, newer.droppedNumber)
+                    )
+                    try Self.store(new, in: account)
                     return try StoredAccount.links(of: stored.identity, in: account)
                 }
             }
-            if present.map({ list.isNewer(than: $0) }) ?? true { try Self.store(list, in: account) }
+            if present.map({ list.isNewer(than: $0) }) ?? true {
+                // Before the list that lacks them: a crash between the two files loses no withdrawal.
+                if let present { try Self.keepWithdrawals(of: present, lackingIn: list, stored.identity, in: account) }
+                try Self.store(list, in: account)
+            }
             return try StoredAccount.links(of: stored.identity, in: account)
         }
     }
 
+    /// Keeps the notices of links that `present` has withdrawn and `newer` still has in force, until a machine with the
+    /// root key signs one list of both.
+    private static func keepWithdrawals(
+        of present: LinkList,
+        lackingIn newer: LinkList,
+        _ identity: SystemIdentity,
+        in account: borrowing SecretDirectory
+    ) throws(IdentityError) {
+        var learned = try StoredAccount.learnedLinks(of: identity, in: account)
+        var isChanged = false
+        for link in newer.links where link.withdrawal == nil {
+            guard let notice = present[link.account]?.withdrawal, notice.position > newer.position(of: link) else {
+                continue
+            }
+            learned.links[link.account, default: LearnedLink(roots: link.roots)].ownWithdrawal = notice
+            isChanged = true
+        }
+        guard isChanged else { return }
+        try account.replace(StoredAccount.File.learnedLinks, StoredAccount.learnedLinksFile(learned))
+    }
+
     /// Signs the list of links with the account's newest root key, if an older one signed it: the signature of a
     /// retired key becomes invalid.
+    ///
+    /// - Parameter kept: The accounts whose links are kept if the older key is retired already. A thief of that key may
+    ///   have made links or widened grants, so the others are dropped.
     static func renewLinks(
         of identity: SystemIdentity,
         by authority: AccountAuthority,
+        keeping kept: Set<AccountID>,
         in account: borrowing SecretDirectory,
         now: Date
     ) throws(IdentityError) {
-        guard let list = try StoredAccount.linkList(of: identity, in: account), list.root < authority.roots.count
-        else { return }
+        let list = try StoredAccount.linkList(of: identity, in: account)
+        guard list?.root ?? 0 < authority.roots.count, authority.roots.count > 1 else { return }
+        let isRetired = TrustedAccount(roots: authority.roots).isRetired(list?.root ?? 1, at: now)
         let number = try authority.nextNumber(after: list, now: now)
-        try Self.store(authority.linkList(of: list.links, number: number), in: account)
+        let links = list?.links.filter { !isRetired || kept.contains($0.account) && $0.withdrawal == nil } ?? []
+        let renewed = links.map { link in
+            var link = link
+            // The numbers of the older key do not count any more.
+            link.number = isRetired ? number : min(link.number, number)
+            return link
+        }
+        // Also an empty list: other systems may have one that a thief of the older key made.
+        try Self.store(
+            authority.linkList(
+                of: renewed,
+                number: number,
+                droppedNumber: isRetired ? 0 : min(list?.droppedNumber ?? 0, number)
+            ),
+            in: account
+        )
     }
 
     private static func store(_ list: LinkList, in account: borrowing SecretDirectory) throws(IdentityError) {
@@ -194,68 +246,49 @@ extension AccountStore {
 
     // MARK: What linked accounts sent
 
-    /// Stores what a linked account published: newer root keys, a newer revocation list, or the withdrawal of the link.
+    /// Stores what was learned of a linked account: newer root keys, revocation lists, the withdrawal of the link. What
+    /// a root key signed that the account has retired is ignored.
     ///
     /// - Returns: Whether anything was new.
     /// - Throws: ``IdentityError/Code/unknownLink`` for another account; ``IdentityError/Code/rejectedCertificate`` if
-    ///   a part is malformed or not signed by that account. Nothing is changed then.
+    ///   the root keys contradict the known ones. Nothing is changed then.
     @discardableResult
-    package func learn(
-        roots: RootChain,
-        revocations: [UInt8]? = nil,
-        withdrawal: [UInt8]? = nil
-    ) throws(IdentityError) -> Bool {
+    package func learn(_ learned: LearnedLink, now: Date) throws(IdentityError) -> Bool {
         try self.withAccount { (account, stored) throws(IdentityError) in
-            guard let list = try StoredAccount.linkList(of: stored.identity, in: account),
-                let link = list[roots.accountID]
-            else { throw .unknownLink(roots.accountID) }
-            return try Self.learn(
-                roots,
-                revocations,
-                withdrawal,
-                knowing: link.roots,
-                keeping: { list[$0] != nil },
-                stored.identity,
-                in: account
-            )
+            let list = try StoredAccount.linkList(of: stored.identity, in: account)
+            guard let link = list?[learned.account], link.withdrawal == nil else { throw .unknownLink(learned.account) }
+            return try Self.learn(learned, of: link, in: account, stored.identity, now: now) {
+                list?[$0].map { $0.withdrawal == nil } ?? false
+            }
         }
     }
 
     /// - Parameters:
-    ///   - known: the linked account's root keys in the list of links.
-    ///   - isKept: whether an account is in the list. What was learned of others is dropped.
+    ///   - isNewLink: whether the link was made just now. Withdrawals of an earlier link do not concern it.
+    ///   - isInForce: whether a link is in force. What was learned of others is dropped.
     private static func learn(
-        _ roots: RootChain,
-        _ revocations: [UInt8]?,
-        _ withdrawal: [UInt8]?,
-        knowing known: RootChain,
-        keeping isKept: (AccountID) -> Bool,
+        _ new: LearnedLink,
+        of link: AccountLink,
+        in account: borrowing SecretDirectory,
         _ identity: SystemIdentity,
-        in account: borrowing SecretDirectory
+        isNewLink: Bool = false,
+        now: Date,
+        keeping isInForce: (AccountID) -> Bool
     ) throws(IdentityError) -> Bool {
         var learned = try StoredAccount.learnedLinks(of: identity, in: account)
-        learned.links = learned.links.filter { isKept($0.key) }
-        let before = learned.links[roots.accountID]
+        learned.links = learned.links.filter { isInForce($0.key) }
+        let before = learned.links[link.account]
+        var updated = before ?? LearnedLink(roots: link.roots)
+        if isNewLink { (updated.withdrawal, updated.ownWithdrawal) = (nil, nil) }
         do throws(TrustError) {
-            let present = before ?? LearnedLink(roots: known)
-            let chain = try known.extended(by: present.roots).extended(by: roots)
-            var updated = present
-            try updated.merge(
-                LearnedLink(
-                    roots: chain,
-                    revocations: try revocations.map { (bytes) throws(TrustError) in
-                        try RevocationList(bytes, of: chain)
-                    },
-                    withdrawal: try withdrawal.map { (bytes) throws(TrustError) in
-                        try LinkWithdrawal(bytes, by: chain, of: identity.accountID)
-                    }
-                )
-            )
-            guard updated != before else { return false }
-            learned.links[roots.accountID] = updated
+            updated.roots = try link.roots.extended(by: updated.roots)
+            try updated.merge(new)
         } catch {
             throw IdentityError(.rejectedCertificate, error.message, cause: error)
         }
+        updated.dropRetired(at: now)
+        guard updated != before else { return false }
+        learned.links[link.account] = updated
         try account.replace(StoredAccount.File.learnedLinks, StoredAccount.learnedLinksFile(learned))
         return true
     }
@@ -302,7 +335,7 @@ extension StoredAccount {
         guard try directory.contains(File.learnedLinks) else { return LearnedLinks() }
         let bytes = try Self.readPEM(File.learnedLinks, Self.learnedLinksType, in: directory)
         do throws(TrustError) {
-            return try LearnedLinks(bytes, of: identity.accountID)
+            return try LearnedLinks(bytes, of: identity.roots)
         } catch {
             throw .damagedLinks(File.learnedLinks, "holds entries that are not signed", in: directory, error)
         }
@@ -321,7 +354,7 @@ extension StoredAccount {
 }
 
 extension IdentityError {
-    fileprivate static func unknownLink(_ account: AccountID) -> IdentityError {
+    static func unknownLink(_ account: AccountID) -> IdentityError {
         IdentityError(
             .unknownLink,
             "This account has no link in force with account \(account.short). Nothing was changed."

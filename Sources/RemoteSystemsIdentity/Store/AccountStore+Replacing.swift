@@ -67,7 +67,7 @@ extension AccountStore {
     /// by then.
     private static func checkFreeSpace(in state: borrowing SecretDirectory) throws(IdentityError) {
         let page = [UInt8](repeating: 0, count: 4096)
-        let trial = Self.temporaryPrefix + SecretDirectory.uniqueSuffix()
+        let trial = SecretDirectory.temporaryPrefix + SecretDirectory.uniqueSuffix()
         // As many files as an account has, each at least as large.
         try state.makeSubdirectory(trial, files: (0..<6).map { ("\($0)", page) })
         state.removeSubdirectory(trial)
@@ -77,12 +77,15 @@ extension AccountStore {
     ///
     /// A previous account is moved to a dated directory beside it.
     ///
+    /// What names meant in the same account stays.
+    ///
     /// - Parameters:
     ///   - revocations: The account's revocation list, as the inviter sent it. The list that this system knew of the
-    ///   same
-    ///     account is added.
+    ///     same account is added, if the root keys of `joined` signed it.
     ///   - evenIfShared: Whether to leave the present account even if other systems belong to it.
-    /// - Throws: ``IdentityError/Code/accountInUse`` if the present account is shared and may not be left.
+    /// - Throws: ``IdentityError/Code/accountInUse`` if the present account is shared and may not be left;
+    ///   ``IdentityError/Code/notAuthority`` if this system knows a newer root key of the account than `joined` has,
+    ///   and may not leave the present account. An older root key may be in other hands.
     package func adopt(
         _ joined: SystemIdentity,
         revocations: RevocationList? = nil,
@@ -92,19 +95,53 @@ extension AccountStore {
         let state = try SecretDirectory.make(path: self.directory)
         return try state.withLock { () throws(IdentityError) in
             var list = revocations
+            var kept: [(name: String, bytes: [UInt8])] = []
             if let present = try Self.loadSettled(from: state) {
                 if present.identity.accountID == joined.accountID {
-                    if let known = try? Self.knownRevocations(of: present, in: state) {
+                    if !evenIfShared { try Self.check(joined.roots, areNewestIn: present.identity.roots) }
+                    for bytes in (try? Self.knownRevocations(of: present, in: state))?.allBytes ?? [] {
+                        // In a conflict of root keys, the list may be one that the joined account cannot verify.
+                        guard let known = try? RevocationList(bytes, of: joined.roots) else { continue }
                         list = list?.merging(known) ?? known
                     }
+                    kept = try Self.filesToKeep(in: state)
                 } else if !evenIfShared {
                     try Self.checkUnshared(present, in: state)
                 }
             }
             let files = try StoredAccount.files(of: joined, rootKey: nil, revocations: list, created: now)
-            let setAside = try Self.install(files, in: state, settingAsideAt: now)
+            let setAside = try Self.install(files + kept, in: state, settingAsideAt: now)
             return AccountChange(identity: joined, setAside: setAside)
         }
+    }
+
+    /// The files of other layers, which stay when a system joins or recovers the account that it has. Those that cannot
+    /// be read are set aside with the rest.
+    private static func filesToKeep(
+        in state: borrowing SecretDirectory
+    ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
+        guard let account = try state.subdirectory(Self.accountName) else { return [] }
+        var files: [(name: String, bytes: [UInt8])] = []
+        for file in [AccountFile.knownEndpoints, .namedSystems] {
+            if let bytes = try? account.read(file.name) { files.append((file.name, bytes)) }
+        }
+        return files
+    }
+
+    /// Checks that an account to join has no older root key than this system knows.
+    private static func check(_ joined: RootChain, areNewestIn known: RootChain) throws(IdentityError) {
+        // With a conflict of root keys, the person has decided by the invitation.
+        guard joined.count < known.count, let extended = try? joined.extended(by: known), extended == known else {
+            return
+        }
+        throw IdentityError(
+            .notAuthority,
+            """
+            The inviting machine's root key was replaced by a newer one, which this machine knows, so nothing was \
+            joined. Make an invitation on the machine with the newest root key. If that key is lost: \
+            'remotesystems account join --leave-account'.
+            """
+        )
     }
 
     /// Stores a recovered account, with a new certificate for this system.
@@ -114,6 +151,7 @@ extension AccountStore {
         _ authority: AccountAuthority,
         discoveryKey: DiscoveryKey,
         revocations recovered: RevocationList?,
+        joined: [SystemID],
         created: Date,
         evenIfShared: Bool,
         now: Date
@@ -127,12 +165,13 @@ extension AccountStore {
             }
             if isSame, let present { try Self.check(authority, isNewestIn: present.identity.roots) }
             var systemKey = P256.Signing.PrivateKey()
-            var joinedSystems: [UInt8]?
+            var joinedSystems = joined
             var (revocations, discoveryKey) = (recovered, discoveryKey)
-            var links: [(name: String, bytes: [UInt8])] = []
+            var kept: [(name: String, bytes: [UInt8])] = []
             if isSame, let present, let account = try state.subdirectory(Self.accountName) {
                 systemKey = present.identity.systemKey
-                joinedSystems = try account.read(StoredAccount.File.joinedSystems)
+                let known = try Self.joinedSystems(in: account)
+                joinedSystems = known + joined.filter { !known.contains($0) }
                 // A damaged list must not prevent the recovery that repairs it. Other systems send the list again.
                 if let known = try? StoredAccount.readRevocations(of: present.identity.roots, in: account) {
                     revocations = revocations?.merging(known) ?? known
@@ -140,7 +179,7 @@ extension AccountStore {
                 if present.identity.discoveryKey.isNewer(than: discoveryKey) {
                     discoveryKey = present.identity.discoveryKey
                 }
-                links = StoredAccount.linkFiles(of: present.identity, in: account)
+                kept = StoredAccount.linkFiles(of: present.identity, in: account) + (try Self.filesToKeep(in: state))
             }
             let identity = try SystemIdentity.founding(
                 authority,
@@ -151,11 +190,11 @@ extension AccountStore {
             let files = try StoredAccount.files(
                 of: identity,
                 rootKey: authority.rootKey,
-                joinedSystems: joinedSystems,
+                joinedSystems: joinedSystems.filter { $0 != identity.systemID },
                 revocations: revocations,
                 created: created
             )
-            let setAside = try Self.install(files + links, in: state, settingAsideAt: now)
+            let setAside = try Self.install(files + kept, in: state, settingAsideAt: now)
             return AccountChange(identity: identity, setAside: setAside)
         }
     }

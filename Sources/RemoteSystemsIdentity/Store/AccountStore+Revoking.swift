@@ -9,10 +9,9 @@ extension AccountStore {
     ///
     /// - Throws: ``IdentityError/Code/revocationsLost`` if the list that was stored is gone or older than before.
     package func revocations() throws(IdentityError) -> RevocationList? {
-        guard let state = try SecretDirectory.open(path: self.directory),
-            let account = try state.subdirectory(Self.accountName)
-        else { return nil }
-        return try StoredAccount.revocations(from: StoredAccount(reading: account).identity, in: account)
+        try self.reading { (account, stored) throws(IdentityError) in
+            try StoredAccount.revocations(from: stored.identity, in: account)
+        } ?? nil
     }
 
     /// Revokes a system: signs a revocation list that names it and a new discovery key, and stores both.
@@ -33,8 +32,8 @@ extension AccountStore {
                 throw IdentityError(
                     .accountInUse,
                     """
-                    This system holds the account's root key, so it cannot be revoked. To leave the account, join \
-                    another one (`remotesystems account join --leave-account`).
+                    This system holds the account's root key, so it cannot be revoked. To leave the account: \
+                    'remotesystems account leave'.
                     """
                 )
             }
@@ -52,7 +51,9 @@ extension AccountStore {
                     now: now
                 )
             }
-            if let present, present.contains(system) { return present }
+            // A process may have died between the list and its discovery key.
+            let key = stored.identity.discoveryKey.position
+            if let present, present.contains(system), key.map({ $0 >= present.position }) ?? false { return present }
             return try Self.sign(
                 Set(present?.allSystems ?? []).union([system]),
                 after: present,
@@ -94,7 +95,7 @@ extension AccountStore {
             }
             let merged = present?.merging(list) ?? list
             if let authority = try StoredAccount.authority(in: account) {
-                let all = Set(merged.allSystems).union(list.allSystems)
+                let all = Set(merged.allSystems).union(list.allSystems).subtracting([stored.identity.systemID])
                 if all.count > merged.systems.count {
                     return try Self.sign(all, after: merged, by: authority, in: account, now: now)
                 }
@@ -128,7 +129,10 @@ extension AccountStore {
         }
     }
 
-    /// Signs and stores a revocation list of `systems` and a new discovery key.
+    /// Signs and stores a revocation list of `systems`, except this one, and a new discovery key.
+    ///
+    /// Another machine with the root key may have revoked this system. A thief of the key could otherwise make the
+    /// owner's own machine sign its revocation.
     static func sign(
         _ systems: Set<SystemID>,
         after list: RevocationList?,
@@ -138,12 +142,14 @@ extension AccountStore {
     ) throws(IdentityError) -> RevocationList {
         let recorded = try StoredAccount.recordedRevocations(in: account)
         let position = [list?.position, recorded].compactMap(\.self).max()
-        let new = try authority.revocationList(of: systems, afterPosition: position, now: now)
+        let identity = try StoredAccount(reading: account).identity
+        let others = systems.subtracting([identity.systemID])
+        let new = try authority.revocationList(of: others, afterPosition: position, now: now)
         let key = try authority.discoveryKey(with: new)
-        // The key first: other systems ignore a key whose list they do not know, so a crash between the two files has
-        // no effect.
-        try StoredAccount.replace(StoredAccount(reading: account).identity, by: key, in: account)
+        // The list first: after a crash between the two files, the system is revoked, and a repeated call signs another
+        // key. A key without its list would only hide this system, since the others ignore it.
         try StoredAccount.store(new, in: account)
+        try StoredAccount.replace(identity, by: key, in: account)
         return new
     }
 }

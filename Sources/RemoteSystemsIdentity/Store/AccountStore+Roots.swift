@@ -40,13 +40,19 @@ extension AccountStore {
     ///   system. If a process dies before that, the next one that uses the account completes steps 3 and 4, because the
     ///   certificate is due.
     ///
-    /// - Parameter isStolen: Whether another person may have the old key. Everything that it signed is then invalid at
-    ///   once; otherwise when the last certificate that it signed expires.
+    /// - Parameters:
+    ///   - isStolen: Whether another person may have the old key. Everything that it signed is then invalid at once:
+    ///     certificates, revocations and links. The new list of revocations is empty, since no certificate is left that
+    ///     could be revoked. Otherwise it is invalid when the last certificate that the key signed expires.
+    ///   - kept: The accounts whose links the new key confirms, with their present grants, although the old one is
+    ///     stolen. A thief may have made links or widened grants. If the process dies meanwhile, they are dropped, too.
     /// - Returns: This system's identity, and the time at which the old key is retired.
     /// - Throws: ``IdentityError/Code/notAuthority``; ``IdentityError/Code/rootKeysUsedUp``;
-    ///   ``IdentityError/Code/revocationsLost``. Nothing is changed then.
+    ///   ``IdentityError/Code/revocationsLost``; ``IdentityError/Code/unknownLink``. Nothing is changed then. The text
+    ///   of another error says whether the key was replaced.
     package func rotateRootKey(
         isStolen: Bool,
+        keepingLinks kept: Set<AccountID> = [],
         now: Date
     ) throws(IdentityError) -> (identity: SystemIdentity, retirement: Date) {
         try self.withAccount { (account, stored) throws(IdentityError) in
@@ -54,44 +60,81 @@ extension AccountStore {
             // Not after the replacement: a list that is lost could not be signed again.
             _ = try StoredAccount.revocations(from: stored.identity, in: account)
             let retirement = isStolen ? now : now.addingTimeInterval(CertificateLife.system)
+            let links = try StoredAccount.links(of: stored.identity, in: account)
+            if let unknown = kept.first(where: { links[$0]?.withdrawal != nil || links[$0] == nil }) {
+                throw .unknownLink(unknown)
+            }
             let next = try authority.successor(retiring: retirement, now: now)
+            try Self.completeRename(of: authority, in: account)
             try account.replace(
                 StoredAccount.File.nextRootKey,
                 Array((next.rootKey.pemRepresentation + "\n").utf8)
             )
             try account.replace(StoredAccount.File.rootCertificate, StoredAccount.rootsFile(next.roots))
-            let identity = try Self.completeRotation(
-                to: next,
-                of: StoredAccount(reading: account),
-                in: account,
-                now: now
-            )
-            return (identity, next.roots.retirement(of: next.roots.count - 1) ?? retirement)
+            do throws(IdentityError) {
+                let identity = try Self.completeRotation(
+                    to: next,
+                    of: StoredAccount(reading: account),
+                    keepingLinks: kept,
+                    in: account,
+                    now: now
+                )
+                return (identity, next.roots.retirement(of: next.roots.count - 1) ?? retirement)
+            } catch {
+                throw .unfinishedRotation(error)
+            }
         }
     }
 
-    /// Does what is left to do after the root key was replaced here: see ``rotateRootKey(isStolen:now:)``, steps 3 and
-    /// 4.
+    /// Makes the next root key the root key, if a process that ended left that to do.
+    private static func completeRename(
+        of authority: AccountAuthority,
+        in account: borrowing SecretDirectory
+    ) throws(IdentityError) {
+        guard try StoredAccount.isNextRootKey(authority.rootKey, in: account) else { return }
+        try account.rename(StoredAccount.File.nextRootKey, to: StoredAccount.File.rootKey)
+    }
+
+    /// Does what is left to do after the root key was replaced here: see ``rotateRootKey(isStolen:keepingLinks:now:)``,
+    /// steps 3 and 4.
     static func completeRotation(
         to authority: AccountAuthority,
         of stored: StoredAccount,
+        keepingLinks kept: Set<AccountID> = [],
         in account: borrowing SecretDirectory,
         now: Date
     ) throws(IdentityError) -> SystemIdentity {
-        if try StoredAccount.isNextRootKey(authority.rootKey, in: account) {
-            try account.rename(StoredAccount.File.nextRootKey, to: StoredAccount.File.rootKey)
-        }
+        try Self.completeRename(of: authority, in: account)
         let list = try StoredAccount.revocations(from: stored.identity, in: account)
         var identity = stored.identity
-        if authority.roots.count > 1, list?.root ?? 0 < authority.roots.count {
-            // Also an empty list, so that a thief of the old key cannot make one.
-            _ = try Self.sign(Set(list?.allSystems ?? []), after: list, by: authority, in: account, now: now)
+        let (signedList, signedKey) = (list?.root ?? 0, identity.discoveryKey.position?.root ?? 0)
+        if authority.roots.count > 1, min(signedList, signedKey) < authority.roots.count {
+            let trusted = TrustedAccount(roots: authority.roots)
+            // Also an empty list, so that a thief of the old key cannot make one. What a retired key revoked does not
+            // count: the thief may have revoked any system.
+            let systems = list.map { trusted.isRetired($0.root, at: now) ? [] : $0.allSystems } ?? []
+            _ = try Self.sign(Set(systems), after: list, by: authority, in: account, now: now)
             identity = try StoredAccount(reading: account).identity
         }
-        try Self.renewLinks(of: identity, by: authority, in: account, now: now)
+        try Self.renewLinks(of: identity, by: authority, keeping: kept, in: account, now: now)
         let certificate = try authority.issueCertificate(for: identity.systemKey.publicKey, now: now)
         let renewed = try identity.replacingCertificate(with: certificate)
         try account.replace(StoredAccount.File.systemCertificate, StoredAccount.certificateFile(certificate))
         return renewed
+    }
+}
+
+extension IdentityError {
+    /// An error after the root key was replaced.
+    fileprivate static func unfinishedRotation(_ cause: IdentityError) -> IdentityError {
+        IdentityError(
+            cause.code,
+            """
+            The root key was replaced. What follows is not complete: \(cause.message) The next program that uses the \
+            account completes it; do not replace the key again.
+            """,
+            path: cause.path,
+            cause: cause
+        )
     }
 }

@@ -9,8 +9,8 @@ public import FoundationEssentials
 /// On the machine where the account was created or recovered, the directory also holds the account's root key, which
 /// signs the certificates of the account's systems.
 ///
-/// Several processes can use the directory at the same time and share one identity. Reading takes no lock, because
-/// files are only ever replaced as a whole. Calls block for a few milliseconds of file access: do not make them on an
+/// Several processes can use the directory at the same time and share one identity. Reading takes no lock unless the
+/// files are being changed. Calls block for a few milliseconds of file access: do not make them on an
 /// event loop.
 public struct AccountStore: Sendable {
     /// The path of the store's directory.
@@ -18,7 +18,6 @@ public struct AccountStore: Sendable {
 
     static let accountName = "account"
     private static let incomingName = "incoming"
-    static let temporaryPrefix = ".new-"
     static let setAsidePrefix = "previous-"
 
     /// Creates a store in a directory.
@@ -107,7 +106,7 @@ public struct AccountStore: Sendable {
     /// Whether the store holds an account, usable or not. Does not create one.
     package func holdsAccount() throws(IdentityError) -> Bool {
         guard let state = try SecretDirectory.open(path: self.directory) else { return false }
-        let names = state.names()
+        let names = try state.names()
         return names.contains(Self.accountName) || names.contains(Self.incomingName)
     }
 
@@ -134,13 +133,11 @@ public struct AccountStore: Sendable {
     ///
     /// - Throws: ``IdentityError/Code/notAuthority`` if the root key is not on this machine.
     package func authority() throws(IdentityError) -> AccountAuthority {
-        if let state = try SecretDirectory.open(path: self.directory),
-            let account = try state.subdirectory(Self.accountName),
-            let authority = try StoredAccount.authority(in: account)
-        {
-            return authority
+        let authority = try self.reading { (account, _) throws(IdentityError) in
+            try StoredAccount.authority(in: account)
         }
-        throw .notAuthority
+        guard let authority = authority ?? nil else { throw .notAuthority }
+        return authority
     }
 
     /// Whether the account's root key was stored here and is missing. Without it, no system can join, be revoked or be
@@ -225,8 +222,7 @@ public struct AccountStore: Sendable {
             )
         }
         systems.append(system)
-        let text = systems.map { "\($0)\n" }.joined()
-        try account.replace(StoredAccount.File.joinedSystems, Array(text.utf8))
+        try account.replace(StoredAccount.File.joinedSystems, StoredAccount.joinedSystemsFile(systems))
     }
 
     /// The systems that received a certificate from this machine, oldest first.
@@ -278,11 +274,12 @@ extension AccountStore {
     /// A directory `incoming` is always complete. If `account` exists, `incoming` never took effect and is removed.
     /// Without `account`, the replacement had already moved the old account away, and only the last rename is missing.
     private static func settle(_ state: borrowing SecretDirectory) throws(IdentityError) {
-        let names = state.names()
+        let names = try state.names()
         try Self.finishLeaving(state)
-        for name in names where name.hasPrefix(Self.temporaryPrefix) {
+        for name in names where name.hasPrefix(SecretDirectory.temporaryPrefix) {
             state.removeSubdirectory(name)
         }
+        try state.subdirectory(Self.accountName)?.sweep()
         guard names.contains(Self.incomingName) else { return }
         if names.contains(Self.accountName) {
             state.removeSubdirectory(Self.incomingName)
@@ -300,9 +297,9 @@ extension AccountStore {
         in state: borrowing SecretDirectory,
         settingAsideAt now: Date? = nil
     ) throws(IdentityError) -> String? {
-        let temporary = Self.temporaryPrefix + SecretDirectory.uniqueSuffix()
+        let temporary = SecretDirectory.temporaryPrefix + SecretDirectory.uniqueSuffix()
         try state.makeSubdirectory(temporary, files: files)
-        guard let now, state.names().contains(Self.accountName) else {
+        guard let now, try state.names().contains(Self.accountName) else {
             try state.rename(temporary, to: Self.accountName)
             return nil
         }
@@ -313,6 +310,29 @@ extension AccountStore {
         try state.rename(Self.accountName, to: aside)
         try state.rename(Self.incomingName, to: Self.accountName)
         return state.path(of: aside)
+    }
+
+    /// Runs `body` with the present account, without a lock. Returns `nil` if there is none.
+    ///
+    /// Each file is replaced as a whole, but a change of several files is not. If another process changes some while
+    /// `body` reads, they do not match. Then `body` runs again, while no other process can change them.
+    func reading<Result>(
+        _ body: (borrowing SecretDirectory, StoredAccount) throws(IdentityError) -> Result
+    ) throws(IdentityError) -> Result? {
+        guard let state = try SecretDirectory.open(path: self.directory) else { return nil }
+        do throws(IdentityError) {
+            return try Self.reading(state, body)
+        } catch  where error.code == .damaged || error.code == .notAuthority || error.code == .revocationsLost {
+            return try state.withLock { () throws(IdentityError) in try Self.reading(state, body) }
+        }
+    }
+
+    private static func reading<Result>(
+        _ state: borrowing SecretDirectory,
+        _ body: (borrowing SecretDirectory, StoredAccount) throws(IdentityError) -> Result
+    ) throws(IdentityError) -> Result? {
+        guard let account = try state.subdirectory(Self.accountName) else { return nil }
+        return try body(account, try StoredAccount(reading: account))
     }
 
     /// Runs `body` with the present account while no other process can change it.

@@ -63,9 +63,23 @@ struct OpenFile: ~Copyable {
             guard fsync(descriptor) == 0 else {
                 throw .failed(SystemCallError("fsync"), to: "be written", path: path)
             }
+            // Callers with an open directory sync it themselves.
+            if directory == AT_FDCWD { try Self.syncDirectory(of: path) }
         } catch {
             _ = unsafe unlinkat(directory, name, 0)
             throw error
+        }
+    }
+
+    /// Syncs the directory of a file, so that the file's name survives a power failure.
+    private static func syncDirectory(of path: String) throws(IdentityError) {
+        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let descriptor = unsafe open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        // A directory that may be written but not read cannot be synced.
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 || errno == EINVAL else {
+            throw .failed(SystemCallError("fsync"), to: "be written", path: parent)
         }
     }
 

@@ -17,8 +17,9 @@ struct SecretDirectory: ~Copyable {
     let path: String
     private let descriptor: Int32
 
-    /// The maximum size of a file, in bytes: 1 MiB. A larger file is damaged.
-    private static let largestFile = 1 << 20
+    /// The maximum size of a file, in bytes: 24 MiB, enough for what linked accounts can publish. A larger file is
+    /// damaged.
+    private static let largestFile = 24 << 20
 
     private init(path: String, descriptor: Int32) {
         self.path = path
@@ -148,12 +149,19 @@ struct SecretDirectory: ~Copyable {
 
     /// Creates the file `name`, which must not exist, and syncs it to disk.
     func create(_ name: String, _ bytes: [UInt8]) throws(IdentityError) {
+        guard bytes.count <= Self.largestFile else {
+            throw IdentityError(
+                .inputOutput,
+                "\(self.path(of: name)) would have \(bytes.count) bytes, which is too much. It was not written.",
+                path: self.path(of: name)
+            )
+        }
         try OpenFile.create(name, in: self.descriptor, path: self.path(of: name), bytes)
     }
 
     /// Replaces the file `name` as a whole: a concurrent reader gets either the old bytes or the new ones.
     func replace(_ name: String, _ bytes: [UInt8]) throws(IdentityError) {
-        let temporary = ".new-" + Self.uniqueSuffix()
+        let temporary = Self.temporaryPrefix + Self.uniqueSuffix()
         try self.create(temporary, bytes)
         do throws(IdentityError) {
             try self.rename(temporary, to: name)
@@ -205,30 +213,61 @@ struct SecretDirectory: ~Copyable {
         try? FileManager.default.removeItem(atPath: self.path(of: name))
     }
 
-    /// Deletes the directory `name` and the plain files in it: the files in `first`, then the others.
+    /// Deletes the plain files in this directory: the files in `first`, then the others.
     ///
-    /// - Throws: ``IdentityError`` naming the first file that could not be deleted, after all other files were deleted.
-    func deleteSubdirectory(_ name: String, first: [String]) throws(IdentityError) {
-        do {
-            guard let directory = try self.subdirectory(name) else { return }
-            var failure: IdentityError?
-            for file in first + directory.names().filter({ !first.contains($0) }).sorted() {
-                if unsafe unlinkat(directory.descriptor, file, 0) == 0 || errno == ENOENT { continue }
-                let cause = SystemCallError("unlink")
-                failure = failure ?? .failed(cause, to: "be deleted", path: directory.path(of: file))
-            }
-            try directory.sync()
-            if let failure { throw failure }
+    /// - Returns: The error for the first file that could not be deleted, after all other files were deleted.
+    func deleteFiles(first: [String]) throws(IdentityError) -> IdentityError? {
+        var failure: IdentityError?
+        for file in first + (try self.names()).filter({ !first.contains($0) }).sorted() {
+            if unsafe unlinkat(self.descriptor, file, 0) == 0 || errno == ENOENT { continue }
+            let cause = SystemCallError("unlink")
+            failure = failure ?? .failed(cause, to: "be deleted", path: self.path(of: file))
         }
+        try self.sync()
+        return failure
+    }
+
+    /// Deletes the directory `name`, which must be empty, if it exists.
+    func removeEmptySubdirectory(_ name: String) throws(IdentityError) {
         guard unsafe unlinkat(self.descriptor, name, AT_REMOVEDIR) == 0 || errno == ENOENT else {
             throw .failed(SystemCallError("rmdir"), to: "be deleted", path: self.path(of: name))
         }
         try self.sync()
     }
 
+    /// Deletes the files that processes left which died while they wrote. Call it only while holding the lock.
+    func sweep() throws(IdentityError) {
+        for name in try self.names() where name.hasPrefix(Self.temporaryPrefix) {
+            _ = unsafe unlinkat(self.descriptor, name, 0)
+        }
+    }
+
+    /// The prefix of files and directories that are being written.
+    static let temporaryPrefix = ".new-"
+
     /// The names in this directory.
-    func names() -> [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []
+    func names() throws(IdentityError) -> [String] {
+        // Another descriptor: reading moves its position, and closing the stream closes it.
+        let descriptor = unsafe openat(self.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .failed(SystemCallError("open"), to: "be read", path: self.path) }
+        guard let stream = unsafe fdopendir(descriptor) else {
+            let cause = SystemCallError("fdopendir")
+            close(descriptor)
+            throw .failed(cause, to: "be read", path: self.path)
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = unsafe readdir(stream) else {
+                guard errno == 0 else { throw .failed(SystemCallError("readdir"), to: "be read", path: self.path) }
+                return names
+            }
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe String(cString: UnsafeRawPointer(name).assumingMemoryBound(to: CChar.self))
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
     }
 
     func sync() throws(IdentityError) {

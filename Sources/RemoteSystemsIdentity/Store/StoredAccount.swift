@@ -37,7 +37,7 @@ struct StoredAccount {
     static func files(
         of identity: SystemIdentity,
         rootKey: P256.Signing.PrivateKey?,
-        joinedSystems: [UInt8]? = nil,
+        joinedSystems: [SystemID] = [],
         revocations: RevocationList? = nil,
         created: Date
     ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
@@ -57,13 +57,17 @@ struct StoredAccount {
         if let rootKey {
             files.append((File.rootKey, Array((rootKey.pemRepresentation + "\n").utf8)))
         }
-        if let joinedSystems {
-            files.append((File.joinedSystems, joinedSystems))
+        if !joinedSystems.isEmpty {
+            files.append((File.joinedSystems, Self.joinedSystemsFile(joinedSystems)))
         }
         if let revocations {
             files.append((File.revokedSystems, Self.revocationsFile(revocations)))
         }
         return files
+    }
+
+    static func joinedSystemsFile(_ systems: [SystemID]) -> [UInt8] {
+        Array(systems.map { "\($0)\n" }.joined().utf8)
     }
 
     static func certificateFile(_ der: [UInt8]) -> [UInt8] { Self.pem(Self.certificateType, der) }

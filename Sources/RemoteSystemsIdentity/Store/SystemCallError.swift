@@ -32,7 +32,7 @@ extension IdentityError {
         case ENOSPC, EDQUOT:
             IdentityError(
                 .diskFull,
-                "\(start) Nothing was changed. Free some space there and try again.",
+                "\(start) This file was not changed. Free some space there and try again.",
                 path: path,
                 cause: cause
             )

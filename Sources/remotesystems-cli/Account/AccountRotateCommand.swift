@@ -18,7 +18,9 @@ struct AccountRotateCommand: Subcommand {
 
             If another person may have the old key, use --stolen. Every certificate of the old key is then invalid: \
             each other machine has to join again ('remotesystems account invite' here, 'remotesystems account join' \
-            there), and keeps its id.
+            there), and keeps its id. Links with other people's accounts end, because a thief can have made some or \
+            widened their rights. Look at them first ('remotesystems account links'), and name those that stay with \
+            --keep-link.
 
             Recovery files of the old key are of no use afterwards: make a new one ('remotesystems account export').
             """
@@ -27,13 +29,27 @@ struct AccountRotateCommand: Subcommand {
     @Flag(help: "The old key may be in the hands of another person. It is retired at once.")
     var stolen = false
 
+    @Option(
+        name: .customLong("keep-link"),
+        help: "With --stolen: a linked account whose link stays, with its present rights. May be repeated."
+    )
+    var keptLinks: [String] = []
+
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard self.stolen || self.keptLinks.isEmpty else {
+            throw ValidationError("Without --stolen all links stay, so --keep-link has no effect.")
+        }
+    }
 
     func perform(_ output: Output) async throws -> Bool {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         let identity = try account.identity()
-        let retirement = try account.rotateRootKey(isStolen: self.stolen)
+        let kept = try self.keptLinks.map { try account.link(named: $0) }
+        let links = try account.links().filter { $0.state != .withdrawn }
+        let retirement = try account.rotateRootKey(isStolen: self.stolen, keepingLinks: Set(kept.map(\.account)))
         try output.json(RotatedOutput(accountID: identity.accountID, retirement: retirement, stolen: self.stolen))
         try output.line("Account \(identity.accountID.short) has a new root key.")
         try output.line(
@@ -41,6 +57,9 @@ struct AccountRotateCommand: Subcommand {
                 ? "The old key is retired. Invite each other machine again ('remotesystems account invite')."
                 : "Certificates of the old key are valid until \(retirement.formatted(.iso8601))."
         )
+        for link in links where self.stolen && !kept.contains(link) {
+            try output.line("The link with \(link.name.printable) (\(link.account.short)) has ended.")
+        }
         try output.line("Make a new recovery file ('remotesystems account export'). Older ones are of no use.")
         return true
     }

@@ -14,21 +14,30 @@ struct LinkSelection: ParsableArguments {
     ///
     /// - Throws: ``Failure`` if no link or more than one fits.
     func choose(from account: RemoteSystemsAccount) throws -> AccountLink {
-        let links = try account.links().filter { $0.state != .withdrawn }
-        let isPrefix = self.account.count >= 4
+        try account.link(named: self.account)
+    }
+}
+
+extension RemoteSystemsAccount {
+    /// Returns the one link in force with the account that a text identifies: its id, at least the first four
+    /// characters of it, or its name.
+    ///
+    /// - Throws: ``Failure`` if no link or more than one fits.
+    func link(named text: String) throws -> AccountLink {
+        let links = try self.links().filter { $0.state != .withdrawn }
         let fitting = links.filter {
-            $0.name == self.account || (isPrefix && $0.account.description.hasPrefix(self.account))
+            $0.name == text || (text.count >= 4 && $0.account.description.hasPrefix(text))
         }
         guard let only = fitting.first else {
             throw Failure(
                 "misuse",
-                "No linked account is known as \(self.account). 'remotesystems account links' lists them."
+                "No linked account is known as \(text.printable). 'remotesystems account links' lists them."
             )
         }
         guard fitting.count == 1 else {
             throw Failure(
                 "misuse",
-                "\(self.account) fits \(fitting.count) linked accounts: "
+                "\(text.printable) fits \(fitting.count) linked accounts: "
                     + "\(fitting.map(\.account.short).joined(separator: ", ")). Give more characters of the id."
             )
         }

@@ -203,4 +203,49 @@ import Testing
         let der = try self.inviter.authority().issueCertificate(for: identity.systemKey.publicKey, now: noon)
         #expect(try self.other.store.install(renewedCertificate: der, now: noon).root == 2)
     }
+
+    // MARK: Root keys and names
+
+    @Test func `a system does not join an older root key of its account than it knows`() throws {
+        let present = try self.join(at: noon)
+        let stolen = try self.inviter.authority()
+        let newest = try stolen.successor(retiring: noon, now: noon)
+        try self.other.store.install(roots: newest.roots)
+        // A machine that was restored from a backup, or the thief of the old key, invites.
+        let key = P256.Signing.PrivateKey()
+        let joined = try SystemIdentity(
+            rootCertificate: stolen.rootCertificate,
+            certificate: stolen.issueCertificate(for: key.publicKey, now: noon),
+            systemKey: key,
+            discoveryKey: present.discoveryKey,
+            isAuthority: false
+        )
+        let before = try self.other.snapshot()
+        #expect(code { () throws(IdentityError) in try self.other.store.adopt(joined, now: noon) } == .notAuthority)
+        #expect(try self.other.snapshot() == before)
+        _ = try self.other.store.adopt(joined, evenIfShared: true, now: noon)
+        #expect(try self.other.store.identity(now: noon).roots.count == 1)
+    }
+
+    @Test func `a revocation list that the joined root keys did not sign is not kept`() throws {
+        let present = try self.join(at: noon)
+        let authority = try self.inviter.authority()
+        // This system has met the thief first, whose successor is not the owner's.
+        let thief = try authority.successor(retiring: noon.addingTimeInterval(day), now: noon)
+        let owner = try authority.successor(retiring: noon.addingTimeInterval(day), now: noon)
+        try self.other.store.install(roots: thief.roots)
+        let list = try thief.revocationList(of: [present.systemID], after: nil, now: noon)
+        try self.other.store.install(revocations: list.bytes, now: noon)
+        _ = try self.other.store.adopt(SystemIdentity.member(of: owner, present.discoveryKey), now: noon)
+        #expect(try self.other.store.identity(now: noon).roots == owner.roots)
+        #expect(try self.other.store.revocations() == nil)
+    }
+
+    @Test func `what names meant stays when a system joins its account again`() throws {
+        _ = try self.join(at: noon)
+        let text = Array(#"{"version":1}"#.utf8)
+        try self.other.store.update(.namedSystems) { _ in text }
+        _ = try self.join(at: noon.addingTimeInterval(100 * day))
+        #expect(try self.other.store.contents(of: .namedSystems) == text)
+    }
 }

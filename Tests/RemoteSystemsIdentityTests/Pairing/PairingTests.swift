@@ -174,6 +174,13 @@ import Testing
         #expect(stop?.isFailedComparison == false)
     }
 
+    @Test func `two machines that both leave their accounts are advised that only one of them does`() {
+        let leaving = PairingIntention.Purpose.ownAccount(admits: false, joins: true)
+        let stop = Self.stop { _ = try Self.compared(connecting: leaving, waiting: leaving) }
+        #expect(stop?.error.message.contains("'--leave-account' on one machine only") == true)
+        #expect(stop?.error.message.contains("root key") == false)
+    }
+
     // MARK: Attackers
 
     @Test func `a man in the middle makes the two sides show different digits`() throws {
@@ -375,10 +382,39 @@ import Testing
         #expect(Self.stop { try second.answer(true) } != nil && second.plan == nil)
     }
 
-    @Test func `neither an offer nor a certificate is accepted before the confirmations`() throws {
-        for message in [PairingMessage.offer([1], signature: []), .welcome(roots: [1]), .request([1]), .done] {
-            var (first, _) = try Self.compared()
-            #expect(Self.stop { try first.receive(message) }?.refusal == .malformed)
+    /// Who has confirmed the digits when the other side sends more than it may.
+    enum Confirmed: CaseIterable { case neither, here, there }
+
+    @Test(
+        arguments: [
+            PairingMessage.offer([1], signature: []), .welcome(roots: [1]), .request([1]), .done,
+            .accepted(PairingAccepted(certificate: [1], discoveryKey: [UInt8](repeating: 1, count: 32))),
+        ],
+        Confirmed.allCases
+    )
+    func `neither an offer nor a certificate is accepted before the confirmations`(
+        message: PairingMessage,
+        confirmed: Confirmed
+    ) throws {
+        for isConnecting in [true, false] {
+            var (side, other) = try Self.compared()
+            if !isConnecting { swap(&side, &other) }
+            switch confirmed {
+            case .neither: break
+            case .here: try side.answer(true)
+            case .there:
+                try other.answer(true)
+                try side.receive(other.last)
+            }
+            #expect(Self.stop { try side.receive(message) }?.refusal == .malformed)
+            // Neither confirmation has an effect afterwards.
+            #expect(Self.stop { try side.answer(true) } != nil)
+            if confirmed != .there {
+                try other.answer(true)
+                let confirmation = try other.last
+                #expect(Self.stop { try side.receive(confirmation) } != nil)
+            }
+            #expect(side.plan == nil && side.binding == nil)
         }
     }
 
@@ -400,7 +436,10 @@ import Testing
             #expect(attempts.locked(at: Self.now + minute * 60) == nil)
             attempts.fail(at: Self.now + minute * 60)
         }
-        #expect(attempts.locked(at: Self.now + 41 * 60) == Self.now + 100 * 60)
+        for minute in [41.0, 61, 99] {
+            #expect(attempts.locked(at: Self.now + minute * 60) == Self.now + 100 * 60)
+        }
+        #expect(attempts.locked(at: Self.now + 100 * 60) == nil)
         #expect(PairingAttempts(text: attempts.text) == attempts)
     }
 

@@ -51,6 +51,36 @@ import Testing
         #expect(try fresh.store.authority().accountID == lost.accountID)
     }
 
+    @Test func `a recovered account that others have joined counts as shared`() throws {
+        let joined = (0..<3).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }
+        _ = try self.store.identity(now: noon)
+        for system in joined { try self.store.recordJoined(system) }
+        _ = try self.export()
+        let fresh = try TemporaryDirectory()
+        _ = try self.importing(into: fresh.store)
+        #expect(try fresh.store.joinedSystems() == joined)
+        // So it is not left by accident.
+        let elsewhere = try AccountAuthority(creatingAt: noon)
+        let other = try SystemIdentity.member(of: elsewhere, DiscoveryKey())
+        #expect(code { () throws(IdentityError) in try fresh.store.adopt(other, now: noon) } == .accountInUse)
+        #expect(
+            try fresh.store.pairingPurpose(evenIfShared: false, now: noon) == .ownAccount(admits: true, joins: false)
+        )
+        // On the machine that knows of a later one, none is lost.
+        let later = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        try self.store.recordJoined(later)
+        _ = try self.importing(into: self.store)
+        #expect(try self.store.joinedSystems() == joined + [later])
+    }
+
+    @Test func `what names meant stays when the account is recovered on its machine`() throws {
+        _ = try self.export()
+        let text = Array(#"{"version":1}"#.utf8)
+        try self.store.update(.namedSystems) { _ in text }
+        _ = try self.importing(into: self.store)
+        #expect(try self.store.contents(of: .namedSystems) == text)
+    }
+
     @Test func `a recovery file restores the chain of root keys, and an older file is refused`() throws {
         let identity = try self.export()
         let newest = try self.store.authority().successor(retiring: noon, now: noon)

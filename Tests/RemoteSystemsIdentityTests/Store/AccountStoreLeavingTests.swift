@@ -77,6 +77,26 @@ import Testing
         #expect(try self.store.identity(now: noon).accountID != founded.accountID)
     }
 
+    @Test func `keys are deleted even if the departure cannot be recorded, and a repeated call completes it`() throws {
+        let joined = try self.join()
+        // In the place of the file, as a full disk would, a directory keeps it from being written.
+        let path = self.store.directory + "/left-systems"
+        try makeDirectory(path)
+        let error = #expect(throws: IdentityError.self) { try self.store.leave(evenWithRootKey: false) }
+        #expect(error?.message.contains("left-systems") == true)
+        #expect(try self.secrets.isEmpty)
+        #expect(try !self.store.holdsAccount())
+        // Running programs learn of it all the same.
+        try FileManager.default.removeItem(atPath: path)
+        #expect(try self.store.hasLeft(joined.systemID))
+        try makeDirectory(path)
+        #expect(throws: IdentityError.self) { try self.store.leave(evenWithRootKey: false) }
+        try FileManager.default.removeItem(atPath: path)
+        #expect(code { () throws(IdentityError) in try self.store.leave(evenWithRootKey: false) } == .fileMissing)
+        #expect(try self.store.hasLeft(joined.systemID))
+        #expect(try self.temporary.contents() == ["state", "state/left-systems", "state/lock"])
+    }
+
     @Test func `without an account there is nothing to leave, and none is created (X-37)`() throws {
         #expect(code { () throws(IdentityError) in try self.store.leave(evenWithRootKey: true) } == .fileMissing)
         #expect(try self.temporary.contents().isEmpty)

@@ -304,4 +304,38 @@ import Testing
         try write("nonsense\n", to: self.file("joined-systems"))
         #expect(code { () throws(IdentityError) in try self.store.joinedSystems() } == .damaged)
     }
+
+    // MARK: Readers beside a change
+
+    @Test func `what did not match while another process changed the files is read again without changes`() throws {
+        _ = try self.store.identity(now: noon)
+        var calls = 0
+        let found = try self.store.reading { (_, _) throws(IdentityError) -> Bool in
+            calls += 1
+            if calls == 1 { throw IdentityError(.damaged, "a part of a change") }
+            // No other process can change the files during the second reading.
+            let state = try SecretDirectory.make(path: self.store.directory)
+            return code { () throws(IdentityError) in
+                try state.withLock(waiting: .zero) { () throws(IdentityError) in }
+            } == .busy
+        }
+        #expect(found == true && calls == 2)
+        calls = 0
+        #expect(
+            code { () throws(IdentityError) in
+                try self.store.reading { (_, _) throws(IdentityError) -> Bool in
+                    calls += 1
+                    throw IdentityError(.damaged, "for good")
+                }
+            } == .damaged
+        )
+        #expect(calls == 2)
+    }
+
+    @Test func `files that a process left which died while it wrote are deleted by the next change`() throws {
+        _ = try self.store.identity(now: noon)
+        try write("a part of a key", to: self.file(".new-abcd"))
+        _ = try self.store.renewIfDue(now: noon)
+        #expect(try !self.temporary.contents().contains { $0.contains(".new-") })
+    }
 }

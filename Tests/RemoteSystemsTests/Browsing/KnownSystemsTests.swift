@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import RemoteSystemsIdentity
 import RemoteSystemsTransport
@@ -39,12 +40,17 @@ import Testing
         try await body(store, try store.identity().systemID)
     }
 
-    static func memory(_ store: AccountStore, _ own: SystemID, reach: NetworkReach = .all) -> KnownSystems {
+    static func memory(
+        _ store: AccountStore,
+        _ own: SystemID,
+        reach: NetworkReach = .all,
+        queue: AccountQueue = AccountQueue()
+    ) -> KnownSystems {
         KnownSystems(
             store: store,
             ownSystem: own,
             reach: reach,
-            queue: AccountQueue(),
+            queue: queue,
             logger: RemoteSystemsConfiguration(applicationID: "test").logger
         )
     }
@@ -162,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func `a memory that cannot be stored is lost, and nothing else fails`() async throws {
+    @Test func `a memory that cannot be stored is stored with the next one, and nothing else fails`() async throws {
         try await Self.with { store, own in
             let path = "\(store.directory)/account/known-endpoints.json"
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -171,6 +177,47 @@ import Testing
             _ = memory.met(try KnownEndpointsTests.system(1), at: Self.endpoint)
             await memory.save()
             #expect(await Self.recalled(store, own) == [])
+            try FileManager.default.removeItem(atPath: path)
+            let isAsked = memory.met(try KnownEndpointsTests.system(2), at: Self.endpoint)
+            #expect(isAsked)
+            await memory.save()
+            #expect(await Self.recalled(store, own).count == 2)
+        }
+    }
+
+    @Test func `a memory that finds the account's queue full is stored with the next one`() async throws {
+        try await Self.with { store, own in
+            let queue = AccountQueue()
+            let systems = try (1...3).map { try KnownEndpointsTests.system($0) }
+            let memory = Self.memory(store, own, queue: queue)
+            _ = await memory.recall(on: Self.networks, revoked: [])
+            #expect(memory.met(systems[0], at: Self.endpoint))
+            #expect(!memory.met(systems[1], at: Self.endpoint))
+            let gate = DispatchSemaphore(value: 0)
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<AccountQueue.maxWaiting { group.addTask { try? await queue.run { gate.wait() } } }
+                while queue.count < AccountQueue.maxWaiting { await Task.yield() }
+                await memory.save()
+                for _ in 0..<AccountQueue.maxWaiting { gate.signal() }
+            }
+            #expect(await Self.recalled(store, own) == [])
+            #expect(memory.met(systems[2], at: Self.endpoint))
+            await memory.save()
+            #expect(await Self.recalled(store, own).count == 3)
+        }
+    }
+
+    @Test func `a system that was found revoked at a recall does not keep later ones from being stored`() async throws {
+        try await Self.with { store, own in
+            let (one, two) = (try KnownEndpointsTests.system(1), try KnownEndpointsTests.system(2))
+            let memory = Self.memory(store, own)
+            _ = await memory.recall(on: Self.networks, revoked: [])
+            _ = memory.met(one, at: Self.endpoint)
+            await memory.save()
+            _ = await memory.recall(on: Self.networks, revoked: [one])
+            #expect(memory.met(two, at: Self.endpoint))
+            await memory.save()
+            #expect(await Self.recalled(store, own).map(\.system) == [two])
         }
     }
 }

@@ -3,6 +3,7 @@
 
 import Foundation
 import Glibc
+import NIOCore
 import RemoteSystemsIdentity
 import RemoteSystemsTesting
 import RemoteSystemsTransport
@@ -61,6 +62,36 @@ import ValueSets
             let status = try await connection.waitUntilClosed()
             #expect(connection.info == nil)
             #expect(status == .unknown)
+        }
+    }
+
+    @Test func `a clock that is set past the end of a host's certificate ends the open connection`() async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            let host = RemoteSystemHost(machines.configuration("second", application: "test.host"), services: [.ping])
+            let running = Task { try await host.run() }
+            defer { running.cancel() }
+            let clock = SettableClock()
+            var configuration = machines.configuration("first")
+            configuration.environment.network = TransportNetwork([SocketTransport()], time: TimeSource(manual: clock))
+            let connection = AppServiceConnection(to: AppServiceDescription(name: AppService.pingName))
+            let request = RemoteSystemConnectionRequest(
+                host: "127.0.0.1",
+                port: try await host.port,
+                configuration: configuration
+            )
+            #expect(try await connection.open(request) == .success)
+            // Set back, it changes nothing at the next checks.
+            clock.set(by: -365 * 86_400)
+            let reads = clock.reads
+            try await until { clock.reads >= reads + 2 }
+            #expect(connection.info != nil)
+            clock.set(by: 365 * 86_400)
+            let status = try await connection.waitUntilClosed()
+            #expect(connection.info == nil)
+            #expect(status == .unknown)
+            running.cancel()
+            _ = await running.result
         }
     }
 
@@ -248,6 +279,29 @@ extension TwoMachines {
         configuration.environment.identity = nil
         configuration.stateDirectory = self.configuration(machine).stateDirectory
         return configuration
+    }
+}
+
+/// The machine's time, with a wall clock that a test sets.
+private final class SettableClock: ManualTime {
+    private let state = Mutex((offset: TimeInterval(0), reads: 0))
+
+    /// How often the date was read.
+    var reads: Int { self.state.withLock { $0.reads } }
+    var now: ContinuousClock.Instant { .now }
+    var deadline: NIODeadline { .now() }
+    var date: Date {
+        self.state.withLock { state in
+            state.reads += 1
+            return Date() + state.offset
+        }
+    }
+
+    /// Sets the date to that of the machine, and so many seconds more.
+    func set(by offset: TimeInterval) { self.state.withLock { $0.offset = offset } }
+
+    func sleep(until instant: ContinuousClock.Instant) async throws {
+        try await Task.sleep(until: instant, clock: .continuous)
     }
 }
 

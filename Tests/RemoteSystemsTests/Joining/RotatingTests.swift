@@ -263,6 +263,39 @@ import Testing
         }
     }
 
+    // MARK: Linked accounts
+
+    @Test func `what one machine learned of a linked account protects the machines that did not pair`() async throws {
+        try await TwoMachines.with { machines in
+            for machine in ["second", "third"] { try await machines.join(machine) }
+            // The first machine pairs with another account, which has revoked a lost machine.
+            let other = AccountStore(directory: "\(machines.directory)/elsewhere")
+            let (now, lost) = (Date(), SystemID(of: P256.Signing.PrivateKey().publicKey))
+            let account = try other.identity().accountID
+            let first = self.store("first", of: machines)
+            let own = try first.linkOffer(name: "Ada", granting: Grants(services: ["test.volume"]), now: now)
+            let offer = try other.linkOffer(name: "Bo", granting: Grants(), now: now)
+            try first.link(own, with: offer, now: now)
+            let list = try other.revoke(lost, now: now)
+            let learned = try LearnedLink(
+                roots: offer.roots,
+                revocations: [list.bytes],
+                of: first.identity().accountID
+            )
+            try first.learn(learned, now: now)
+            // The third machine has it from the second one.
+            for (host, watcher) in [("first", "second"), ("second", "third")] {
+                try await self.withHosts(on: [host], of: machines) {
+                    try await self.withWatcher(on: watcher, of: machines) { _, _ in
+                        let store = self.store(watcher, of: machines)
+                        try await until { (try? store.links()[account]?.revocations?.contains(lost)) == true }
+                    }
+                }
+            }
+            #expect(try self.store("third", of: machines).links()[account]?.granted.services == ["test.volume"])
+        }
+    }
+
     // MARK: Absence
 
     @Test func `a machine that was off for so long that its certificate has ended joins again and keeps its id`()

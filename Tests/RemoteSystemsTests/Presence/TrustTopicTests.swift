@@ -34,6 +34,7 @@ import ValueSets
     {
         let (list, roots) = try Self.list(of: count)
         let records = TrustTopic.records(of: TrustedAccount(roots: roots, revocations: list))
+        #expect(!records.keys.contains(where: TrustTopic.isSecret))
         #expect(records.count == (list.bytes.count + 15_359) / 15_360)
         for (key, record) in records { #expect(TrustTopic.schema.accepts(record, for: key)) }
         let publisher = StatePublisher()
@@ -47,6 +48,19 @@ import ValueSets
         let successor = try authority.successor(retiring: Date(), now: Date())
         let records = TrustTopic.records(of: TrustedAccount(roots: successor.roots))
         #expect(TrustTopic.presented(in: records) == PresentedTrust(roots: successor.roots.bytes))
+    }
+
+    @Test
+    func `what is known of linked accounts is read from the records, as far as it fits, and no linked peer sees it`()
+        throws
+    {
+        let account = TrustedAccount(roots: try AccountAuthority(creatingAt: Date()).roots)
+        let (short, long) = ([UInt8](repeating: 1, count: 40), [UInt8](repeating: 2, count: 30_000))
+        let endless = [UInt8](repeating: 3, count: 192 << 10)
+        let records = TrustTopic.records(of: account, learned: [short, long, endless])
+        #expect(TrustTopic.linked(in: records) == [short, long])
+        for (key, record) in records { #expect(TrustTopic.schema.accepts(record, for: key)) }
+        for key in records.keys { #expect(TrustTopic.isSecret(key)) }
     }
 
     @Test func `empty, incomplete and oversized records contain no list`() throws {

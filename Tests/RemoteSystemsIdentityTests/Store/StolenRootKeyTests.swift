@@ -1,0 +1,190 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import Testing
+
+@testable import RemoteSystemsIdentity
+
+/// A thief has the account's root key and signs what he likes. Replacing the key ends all of it.
+@Suite struct StolenRootKeyTests {
+    private let (ours, theirs): (TemporaryDirectory, TemporaryDirectory)
+    private let (us, them): (SystemIdentity, SystemIdentity)
+    /// The key that the thief has.
+    private let stolen: AccountAuthority
+    private static let later = noon.addingTimeInterval(60)
+
+    init() throws {
+        self.ours = try TemporaryDirectory()
+        self.theirs = try TemporaryDirectory()
+        self.us = try self.ours.store.identity(now: noon)
+        self.them = try self.theirs.store.identity(now: noon)
+        self.stolen = try self.ours.store.authority()
+    }
+
+    private var store: AccountStore { self.ours.store }
+
+    private func link(granting grants: Grants) throws {
+        let own = try self.store.linkOffer(name: "Ada", granting: grants, now: noon)
+        let other = try self.theirs.store.linkOffer(name: "Bo", granting: Grants(), now: noon)
+        try self.store.link(own, with: other, now: noon)
+    }
+
+    /// The list in force with a link that the thief has made, and with all services granted to the other account.
+    private func thiefsList(number: UInt64) throws -> LinkList {
+        let thief = try AccountAuthority(creatingAt: noon)
+        let everything = Grants(services: ["test.files"])
+        let own = LinkOffer(roots: self.us.roots, revocations: nil, name: "x", granted: everything, number: 1)
+        let other = LinkOffer(roots: thief.roots, revocations: nil, name: "y", granted: Grants(), number: 1)
+        var links = try self.store.links().list?.links ?? []
+        for index in links.indices {
+            links[index].granted = everything
+            links[index].number = number
+        }
+        links.append(AccountLink(own, with: other, number: number, now: noon))
+        return try self.stolen.linkList(of: links, number: number, droppedNumber: 0)
+    }
+
+    private func member() throws -> TemporaryDirectory {
+        let key = P256.Signing.PrivateKey()
+        let joined = try SystemIdentity(
+            rootCertificate: self.stolen.rootCertificate,
+            certificate: self.stolen.issueCertificate(for: key.publicKey, now: noon),
+            systemKey: key,
+            discoveryKey: self.us.discoveryKey,
+            isAuthority: false
+        )
+        let directory = try TemporaryDirectory()
+        _ = try directory.store.adopt(joined, now: noon)
+        return directory
+    }
+
+    @Test func `links that a thief made, and rights that a thief widened, end with the stolen key`() throws {
+        try self.link(granting: Grants(services: ["test.volume"]))
+        let forged = try self.thiefsList(number: UInt64(noon.timeIntervalSince1970 * 1000) + 1000)
+        _ = try self.store.install(links: forged.bytes, now: noon)
+        #expect(try self.store.links().linkedAccounts.count == 2)
+        let machine = try self.member()
+        defer { withExtendedLifetime(machine) {} }
+        _ = try machine.store.install(links: forged.bytes, now: noon)
+        let rotated = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        let list = try #require(try self.store.links().list)
+        #expect(list.root == 2 && list.links.isEmpty)
+        // Other systems replace the thief's list by it, and take no further one.
+        try machine.store.install(roots: rotated.identity.roots)
+        _ = try machine.store.install(links: list.bytes, now: Self.later)
+        #expect(try machine.store.links().linkedAccounts.isEmpty)
+        let again = try self.thiefsList(number: LinkList.maxNumber)
+        for store in [self.store, machine.store] {
+            #expect(
+                code { () throws(IdentityError) in try store.install(links: again.bytes, now: Self.later) }
+                    == .rejectedCertificate
+            )
+        }
+    }
+
+    @Test func `only links that the person names stay, and an unknown one is an error before anything changes`() throws
+    {
+        let granted = Grants(services: ["test.volume"])
+        try self.link(granting: granted)
+        let before = try self.ours.snapshot()
+        #expect(
+            code { () throws(IdentityError) in
+                try self.store.rotateRootKey(isStolen: true, keepingLinks: [self.us.accountID], now: Self.later)
+            } == .unknownLink
+        )
+        #expect(try self.ours.snapshot() == before)
+        _ = try self.store.rotateRootKey(isStolen: true, keepingLinks: [self.them.accountID], now: Self.later)
+        #expect(try self.store.links().linkedAccounts.map(\.grants) == [granted])
+        #expect(try self.store.unlink(self.them.accountID, now: Self.later).linkedAccounts.isEmpty)
+    }
+
+    @Test func `members get a list of the new key even if this machine never had one`() throws {
+        let machine = try self.member()
+        defer { withExtendedLifetime(machine) {} }
+        _ = try machine.store.install(links: self.thiefsList(number: 5).bytes, now: noon)
+        let rotated = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        try machine.store.install(roots: rotated.identity.roots)
+        let list = try #require(try self.store.links().list)
+        #expect(try machine.store.install(links: list.bytes, now: Self.later).linkedAccounts.isEmpty)
+    }
+
+    @Test
+    func `the greatest number of a list of links neither keeps links from ending nor the key from being replaced`()
+        throws
+    {
+        try self.link(granting: Grants(services: ["test.volume"]))
+        #expect(
+            code { () throws(IdentityError) in
+                try self.store.install(links: self.thiefsListBytes(number: LinkList.maxNumber + 1), now: noon)
+            } == .rejectedCertificate
+        )
+        _ = try self.store.install(links: self.thiefsListBytes(number: LinkList.maxNumber), now: noon)
+        let error = #expect(throws: IdentityError.self) { try self.store.unlink(self.them.accountID, now: noon) }
+        #expect(error?.code == .invalidLink && error?.message.contains("--stolen") == true)
+        let rotated = try self.store.rotateRootKey(
+            isStolen: true,
+            keepingLinks: [self.them.accountID],
+            now: Self.later
+        )
+        #expect(rotated.identity.root == 2 && rotated.identity.isAuthority)
+        #expect(try self.store.identity(now: Self.later).root == 2)
+        #expect(try self.store.unlink(self.them.accountID, now: Self.later).linkedAccounts.isEmpty)
+    }
+
+    private func thiefsListBytes(number: UInt64) throws(IdentityError) -> [UInt8] {
+        do {
+            return try self.thiefsList(number: number).bytes
+        } catch {
+            throw (error as? IdentityError) ?? IdentityError(.inputOutput, "\(error)")
+        }
+    }
+
+    @Test func `an ordinary replacement succeeds after the greatest number, too, and keeps the links`() throws {
+        try self.link(granting: Grants(services: ["test.volume"]))
+        _ = try self.store.install(links: self.thiefsListBytes(number: LinkList.maxNumber), now: noon)
+        let rotated = try self.store.rotateRootKey(isStolen: false, now: Self.later)
+        #expect(rotated.identity.root == 2)
+        #expect(try self.store.links().linkedAccounts.count == 2)
+        #expect(try self.store.unlink(self.them.accountID, now: Self.later).linkedAccounts.count == 1)
+    }
+
+    @Test func `a thief can neither revoke the owner's machine nor fill the list for good`() throws {
+        let own = self.us.systemID
+        var systems = Set(
+            (0..<RevocationList.maxSystems - 1).map { index in
+                SystemID(bytes: (0..<32).map { UInt8(truncatingIfNeeded: index >> (8 * ($0 % 2))) ^ UInt8($0) }[...])
+            }.compactMap(\.self)
+        )
+        systems.insert(own)
+        let list = try RevocationList(
+            number: UInt64(noon.timeIntervalSince1970 * 1000) + 1000,
+            systems,
+            of: self.us.accountID,
+            signing: self.stolen.rootKey
+        )
+        try self.store.install(revocations: list.bytes, now: noon)
+        _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        let new = try #require(try self.store.revocations())
+        #expect(new.root == 2 && new.allSystems.isEmpty)
+        #expect(
+            try self.store.revoke(SystemID(of: P256.Signing.PrivateKey().publicKey), now: Self.later).systems.count == 1
+        )
+    }
+
+    @Test func `a machine with the root key never signs its own revocation`() throws {
+        let (own, other) = (self.us.systemID, SystemID(of: P256.Signing.PrivateKey().publicKey))
+        let present = try self.store.revoke(other, now: noon)
+        let list = try RevocationList(
+            number: present.number + 1,
+            [own],
+            of: self.us.accountID,
+            signing: self.stolen.rootKey
+        )
+        try self.store.install(revocations: list.bytes, now: noon)
+        let third = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let signed = try self.store.revoke(third, now: Self.later)
+        #expect(Set(signed.systems) == [other, third])
+    }
+}
