@@ -224,7 +224,12 @@ extension CommandTests {
                         #expect(finished.status == 2)
                         #expect(finished.event("failed")?["reason"] as? String == "wrongSecret")
                     }
-                    #expect(try await sandbox.join(uri, as: "other").status == 0)
+                    // The whole output of `invite`, as a script has it in a file.
+                    let output = "remotesystems account join\n\(uri)\n"
+                    let path = sandbox.state() + "-invitation"
+                    try output.write(toFile: path, atomically: true, encoding: .utf8)
+                    let joined = try await sandbox.run("account", "join", "--invitation-file", path, as: "other")
+                    #expect(joined.status == 0)
                 }
                 #expect(inviting.status == 0)
                 #expect(inviting.event("joined") != nil)

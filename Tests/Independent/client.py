@@ -551,7 +551,8 @@ class Roots:
         return next((number for number in range(len(self.certificates), 0, -1) if has_signed(self.certificates[number - 1])), None)
 
     def is_retired(self, number, now):
-        return number < len(self.certificates) and self.certificates[number].end <= now
+        # Not valid for longer than a later one.
+        return any(link.end <= now for link in self.certificates[number:])
 
 
 @dataclasses.dataclass

@@ -5,6 +5,7 @@ internal import FoundationEssentials
 internal import Logging
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import Synchronization
 
 /// Links with other accounts: lists from other systems of the account, and what linked accounts publish.
 extension AccountContext {
@@ -37,15 +38,19 @@ extension AccountContext {
     /// with it: the list of links, which says so, arrives apart.
     ///
     /// - Throws: ``RemoteSystemError``.
-    func take(linked bytes: [UInt8]) async throws {
-        guard !self.links.learned.contains(bytes) else { return }
+    func take(linked bytes: [UInt8], from system: SystemID) async throws {
+        guard !self.links.learned.contains(bytes), let account = LearnedLink.account(ofEncoded: bytes),
+            let link = self.links[account], link.withdrawal == nil
+        else { return }
+        // A hundred signatures at most. Waiting here uses up the peer's credit, so it sends no more.
+        while let delay = self.linkedPace.withLock({ $0.delay(of: system, at: self.environment.time.now) }) {
+            try await self.environment.time.sleep(for: delay)
+        }
         let store = try self.store()
         try await self.accountQueue.run {
             // Verify the signatures before the store locks its files.
             let learned = try LearnedLink(encoded: bytes, of: self.security().identity.roots)
-            guard self.links[learned.account]?.withdrawal == nil, self.links[learned.account] != nil,
-                try store.learn(learned, now: Date())
-            else { return }
+            guard try store.learn(learned, now: Date()) else { return }
             self.reloadIdentity()
         }
     }
@@ -117,5 +122,18 @@ extension AccountContext {
                 }
             if let name { AuditEvent(name, link.account).write(to: self.logger) }
         }
+    }
+}
+
+/// The rate at which one system may present what it knows of linked accounts: 48 at once, as many as two systems with
+/// all links differ in, then two a second.
+struct LinkedPace {
+    private var tokens = KeyedTokenBuckets<SystemID>(capacity: 48, rate: 2)
+
+    /// Takes a token.
+    ///
+    /// - Returns: the delay after which to try again; `nil` if there was one.
+    mutating func delay(of system: SystemID, at now: ContinuousClock.Instant) -> Duration? {
+        self.tokens.tryTake(system, at: now) ? nil : max(self.tokens.nextTime(of: system, after: now) - now, .zero)
     }
 }

@@ -26,6 +26,8 @@ final class AccountContext: Sendable {
     private let incidents: IncidentLog
     /// The queue that runs the changes of the account's files.
     let accountQueue = AccountQueue()
+    /// Limits how often the signatures of linked accounts are verified, which another system of the account presents.
+    let linkedPace = Mutex(LinkedPace())
     /// The certificates that this process signed lately for other systems.
     let renewed = Mutex(RenewedCertificates())
     private let stateDirectory: String?

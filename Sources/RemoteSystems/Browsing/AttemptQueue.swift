@@ -10,10 +10,11 @@ internal import RemoteSystemsTransport
 /// systems at once processes all handshakes in turns, and hundreds of them exceed the host's timeout of 1 s
 /// (``RemoteSystemsConfiguration/Transport/helloTimeout``).
 ///
-/// Other machines cause most attempts, and choose their addresses. So attempts at addresses that were not authenticated
-/// never take all places, machines take turns, and each attempt takes *tokens* (``TokenBucket``) that return over time.
-/// An attempt that finds a process of the account returns its tokens, so a network with many systems is listed at full
-/// speed, and an address that has no such process is tried a few times a second at most.
+/// Other machines cause most attempts, and choose their addresses. So attempts at addresses that were not
+/// authenticated never take all places, machines take turns, at one machine advertised names take turns, and each
+/// attempt takes *tokens* (``TokenBucket``) that return over time. An attempt that finds a process of the account
+/// returns its tokens, so a network with many systems is listed at full speed, and an address that has no such process
+/// is tried a few times a second at most.
 ///
 /// A value type without I/O; times are arguments.
 struct AttemptQueue {
@@ -49,6 +50,8 @@ struct AttemptQueue {
 
     struct Attempt: Sendable {
         var instance: String
+        /// The advertised name, which others may copy. Defaults to `nil`: the instance has none.
+        var name: String?
         var number: Int
         var endpoints: [Endpoint]
         var cause = Cause.known
@@ -81,6 +84,49 @@ struct AttemptQueue {
         case referrer(SystemID)
     }
 
+    /// The attempts in one lane. Names take turns, so that many copies of one advertisement do not delay another one.
+    private struct Line {
+        private var names: ArraySlice<String> = []
+        private var numbers: [String: ArraySlice<Int>] = [:]
+
+        var isEmpty: Bool { self.numbers.isEmpty }
+        var count: Int { self.numbers.values.reduce(0) { $0 + $1.count } }
+
+        mutating func append(_ number: Int, of name: String) {
+            if self.numbers[name] == nil { self.names.append(name) }
+            self.numbers[name, default: []].append(number)
+        }
+
+        /// The next number that still waits. Those before it that do not are removed.
+        mutating func next(_ isWaiting: (Int) -> Bool) -> Int? {
+            while let name = self.names.first {
+                while let number = self.numbers[name]?.first {
+                    if isWaiting(number) { return number }
+                    self.numbers[name]?.removeFirst()
+                }
+                self.numbers[name] = nil
+                self.names.removeFirst()
+            }
+            return nil
+        }
+
+        /// Removes the number that ``next(_:)`` returned.
+        mutating func removeNext() {
+            guard let name = self.names.popFirst() else { return }
+            self.numbers[name]?.removeFirst()
+            if self.numbers[name]?.isEmpty ?? true { self.numbers[name] = nil } else { self.names.append(name) }
+        }
+
+        /// Removes the numbers that do not wait any more.
+        mutating func keep(_ isWaiting: (Int) -> Bool) {
+            self.numbers = self.numbers.compactMapValues { numbers in
+                let left = numbers.filter(isWaiting)
+                return left.isEmpty ? nil : left[...]
+            }
+            self.names = self.names.filter { self.numbers[$0] != nil }[...]
+        }
+    }
+
     private struct Running {
         var attempt: Attempt
         var counts = true
@@ -89,7 +135,7 @@ struct AttemptQueue {
     private var waiting: [Int: Attempt] = [:]
     /// Attempts of each lane in order. Numbers that are not in ``waiting`` are removed from time to time.
     private var known: ArraySlice<Int> = []
-    private var lanes: [Lane: ArraySlice<Int>] = [:]
+    private var lanes: [Lane: Line] = [:]
     private var turns: ArraySlice<Lane> = []
     /// Lanes without tokens, with the time at which they have one.
     private var parked: [Lane: Instant] = [:]
@@ -131,7 +177,7 @@ struct AttemptQueue {
             return
         }
         if self.lanes[lane] == nil { self.turns.append(lane) }
-        self.lanes[lane, default: []].append(attempt.number)
+        self.lanes[lane, default: Line()].append(attempt.number, of: attempt.name ?? attempt.instance)
     }
 
     /// Removes an attempt that waits.
@@ -145,9 +191,10 @@ struct AttemptQueue {
     private mutating func compact() {
         self.cancelled = 0
         self.known = self.known.filter { self.waiting[$0] != nil }[...]
-        self.lanes = self.lanes.compactMapValues { numbers in
-            let left = numbers.filter { self.waiting[$0] != nil }
-            return left.isEmpty ? nil : left[...]
+        self.lanes = self.lanes.compactMapValues { line in
+            var line = line
+            line.keep { self.waiting[$0] != nil }
+            return line.isEmpty ? nil : line
         }
         self.turns = self.turns.filter { self.lanes[$0] != nil }[...]
         self.parked = self.parked.filter { self.lanes[$0.key] != nil }
@@ -209,22 +256,22 @@ struct AttemptQueue {
             return nil
         }
         while let lane = self.turns.popFirst() {
-            guard var numbers = self.lanes[lane] else { continue }
-            while let first = numbers.first, self.waiting[first] == nil { numbers.removeFirst() }
-            guard let number = numbers.first, var attempt = self.waiting[number] else {
-                self.lanes[lane] = nil
-                continue
-            }
+            // Taken out meanwhile, so that changing it copies nothing.
+            guard var line = self.lanes.removeValue(forKey: lane), let number = line.next({ self.waiting[$0] != nil }),
+                var attempt = self.waiting[number]
+            else { continue }
             if let time = self.delay(attempt.endpoints, self.machines, now: now) {
-                self.lanes[lane] = numbers
+                self.lanes[lane] = line
                 self.parked[lane] = time
                 self.unparksAt = self.unparksAt.map { min($0, time) } ?? time
                 continue
             }
-            numbers.removeFirst()
+            line.removeNext()
             self.waiting[number] = nil
-            self.lanes[lane] = numbers.isEmpty ? nil : numbers
-            if !numbers.isEmpty { self.turns.append(lane) }
+            if !line.isEmpty {
+                self.lanes[lane] = line
+                self.turns.append(lane)
+            }
             attempt.isHurried = self.turns.count > Self.crowd
             return attempt
         }
@@ -313,6 +360,7 @@ extension SystemBrowser {
     func start(attempt number: Int, to instance: String, _ endpoints: [Endpoint]) {
         let attempt = AttemptQueue.Attempt(
             instance: instance,
+            name: self.advertisedNames[instance],
             number: number,
             endpoints: endpoints,
             cause: self.machine.cause(of: instance)

@@ -86,6 +86,7 @@ extension SystemBrowser {
                 endpoints.removeAll { !self.account.network.isProximal($0) }
             }
             guard !endpoints.isEmpty else { return }
+            self.advertisedNames[instance] = hint.instance
             self.perform(
                 self.machine.seen(
                     instance,
@@ -100,6 +101,7 @@ extension SystemBrowser {
             self.strangers[instance] = nil
             self.unrecognised.remove(instance)
             self.distantHints[instance] = nil
+            self.advertisedNames[instance] = nil
             self.perform(self.machine.unseen(instance))
             self.forgetIfGone(instance)
         case .settled:

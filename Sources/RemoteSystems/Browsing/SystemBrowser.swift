@@ -76,6 +76,8 @@ actor SystemBrowser {
     var errors: [String: RemoteSystemWatcherError] = [:]
     /// Announced hints with addresses on networks that this machine is not attached to, by source and id.
     var distantHints: [String: (hint: DiscoveryHint, source: BrowsedSource)] = [:]
+    /// The advertised names of hints that are connected to, by source and id. The sources limit their number.
+    var advertisedNames: [String: String] = [:]
 
     /// The reason why an advertisement is counted but not connected to.
     enum Stranger {
@@ -158,6 +160,7 @@ actor SystemBrowser {
         self.descriptionBudget = DescriptionBudget(now: self.time.now)
         self.strangers = [:]
         self.distantHints = [:]
+        self.advertisedNames = [:]
         self.errors = [:]
         self.unrecognised.removeAll()
         self.triesUnrecognised = false

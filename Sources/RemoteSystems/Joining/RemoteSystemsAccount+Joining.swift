@@ -31,7 +31,12 @@ extension RemoteSystemsAccount {
     public func join(_ invitation: Invitation, evenIfShared: Bool = false) async throws -> AccountChange {
         do {
             let member = try await self.withStoreInBackground { store in
-                try store.checkAdoption(of: invitation.accountID, evenIfShared: evenIfShared, now: Date())
+                try store.checkAdoption(
+                    of: invitation.accountID,
+                    evenIfShared: evenIfShared,
+                    evenIfMember: true,
+                    now: Date()
+                )
             }
             try FileDescriptorBudget.check()
             let joined = try await self.join(invitation, again: member)

@@ -161,7 +161,7 @@ extension AccountContext {
     ) async throws {
         while true {
             do {
-                return try await self.take(records, from: peer.standing)
+                return try await self.take(records, from: peer.systemID, peer.standing)
             } catch {
                 let error = RemoteSystemError(error)
                 guard error.canRetry else {
@@ -176,13 +176,28 @@ extension AccountContext {
         }
     }
 
-    private func take(_ records: [StateKey: ValueSet], from standing: Standing) async throws {
+    private func take(
+        _ records: [StateKey: ValueSet],
+        from system: SystemID,
+        _ standing: Standing
+    ) async throws {
         let presented = TrustTopic.presented(in: records)
         switch standing {
         case .sameAccount:
             try await self.take(presented)
             if let links = TrustTopic.links(in: records) { try await self.take(links: links) }
-            for linked in TrustTopic.linked(in: records) { try await self.take(linked: linked) }
+            for linked in TrustTopic.linked(in: records) {
+                do {
+                    try await self.take(linked: linked, from: system)
+                } catch {
+                    guard !RemoteSystemError(error).canRetry else { throw error }
+                    // What one linked account signed must not keep what others signed from being stored.
+                    self.logger.debug(
+                        "What another system knows of a linked account was rejected",
+                        metadata: ["system": "\(system.short)", "reason": "\(error)"]
+                    )
+                }
+            }
         case .linked(let account, _):
             try await self.learn(of: account, revocations: presented.lists, roots: presented.roots)
         case .anonymous:

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+
 /// The links of this system's account, as this system knows them.
 package struct AccountLinks: Sendable, Hashable {
     /// The signed list; `nil` if the account never had a link.
@@ -11,16 +13,27 @@ package struct AccountLinks: Sendable, Hashable {
     /// What was learned of each linked account, encoded, for the account's other systems. The shortest first.
     package let learned: [[UInt8]]
 
-    init(_ list: LinkList?, learned: LearnedLinks) {
+    /// - Parameters:
+    ///   - own: This system's account. Links that a retired root key signed are not in force.
+    ///   - learned: What was learned of the linked accounts.
+    init(_ list: LinkList?, of own: TrustedAccount, learned: LearnedLinks, now: Date) {
         self.list = list
         self.learned = learned.links.values
             .compactMap(\.encoded)
             .sorted { $0.count == $1.count ? $0.lexicographicallyPrecedes($1) : $0.count < $1.count }
-        self.links = (list?.links ?? []).map { link in
+        guard let list, !own.isRetired(list.root, at: now) else {
+            self.links = []
+            return
+        }
+        self.links = list.links.map { link in
             var link = link
-            if let learned = learned.links[link.account] { link.add(learned, listedBy: list?.root ?? 1) }
+            if let learned = learned.links[link.account] { link.add(learned, of: own, now: now) }
             return link
         }
+    }
+
+    private init() {
+        (self.list, self.links, self.learned) = (nil, [], [])
     }
 
     /// The links of an account that is held only in memory.
@@ -30,7 +43,7 @@ package struct AccountLinks: Sendable, Hashable {
         self.learned = []
     }
 
-    package static let none = AccountLinks(nil, learned: LearnedLinks())
+    package static let none = AccountLinks()
 
     /// Whether the signed list is older than the other one, as after the restore of a backup.
     package func isOlder(than other: AccountLinks) -> Bool {

@@ -13,12 +13,15 @@ package struct LearnedLink: Sendable, Hashable {
     /// The notice by which this account withdrew the link, from a list of links that a newer one replaced without
     /// taking it over: two machines with the account's root key changed links without knowing of each other.
     var ownWithdrawal: LinkWithdrawal?
+    /// The account that the withdrawals are for and by, which was this system's when they were verified.
+    let own: AccountID
 
     package var account: AccountID { self.roots.accountID }
 
-    init(roots: RootChain, revocations: RevocationList? = nil) {
+    init(roots: RootChain, revocations: RevocationList? = nil, of own: AccountID) {
         self.roots = roots
         self.revocations = revocations
+        self.own = own
     }
 
     /// Verifies what a system of the linked account presented.
@@ -31,7 +34,7 @@ package struct LearnedLink: Sendable, Hashable {
         withdrawal: [UInt8]? = nil,
         of own: AccountID
     ) throws(TrustError) {
-        self.init(roots: roots)
+        self.init(roots: roots, revocations: nil as RevocationList?, of: own)
         for list in revocations { try self.add(revocations: list) }
         if let withdrawal { self.withdrawal = try LinkWithdrawal(withdrawal, by: roots, of: own) }
     }
@@ -53,8 +56,12 @@ package struct LearnedLink: Sendable, Hashable {
     }
 
     /// Drops what a root key signed that the linked account has retired. A thief of that key may have signed it.
-    mutating func dropRetired(at now: Date) {
-        let account = TrustedAccount(roots: self.roots)
+    ///
+    /// Only for what arrives: what was accepted before the retirement stays.
+    ///
+    /// - Parameter roots: All known root keys of the linked account.
+    mutating func dropRetired(by roots: RootChain, at now: Date) {
+        let account = TrustedAccount(roots: roots)
         if let list = self.revocations, account.isRetired(list.root, at: now) { self.revocations = nil }
         if let notice = self.withdrawal, account.isRetired(notice.root, at: now) { self.withdrawal = nil }
     }
@@ -100,18 +107,25 @@ package struct LearnedLink: Sendable, Hashable {
     init(_ value: ValueSet?, of own: RootChain) throws(TrustError) {
         guard let value, let roots = value[Key.roots]?.data else { throw .malformedLinks("has an invalid entry") }
         let chain = try RootChain(Array(roots))
-        self.init(roots: chain)
+        self.init(roots: chain, revocations: nil as RevocationList?, of: own.accountID)
         guard let older = value[Key.olderRevocations].map({ $0.array }) ?? [], older.count <= RevocationList.maxOlder
         else { throw .malformedLinks("has an invalid entry") }
         for list in (value[Key.revocations].map { [$0] } ?? []) + older {
             try self.add(revocations: Array(list.data ?? Data()))
         }
-        if let notice = value[Key.withdrawal] {
-            self.withdrawal = try LinkWithdrawal(Array(notice.data ?? Data()), by: chain, of: own.accountID)
+        // A notice that cannot be verified counts as none. It must not make the others unusable.
+        if let notice = value[Key.withdrawal]?.data {
+            self.withdrawal = try? LinkWithdrawal(Array(notice), by: chain, of: own.accountID)
         }
-        if let notice = value[Key.ownWithdrawal] {
-            self.ownWithdrawal = try LinkWithdrawal(Array(notice.data ?? Data()), by: own, of: chain.accountID)
+        if let notice = value[Key.ownWithdrawal]?.data {
+            self.ownWithdrawal = try? LinkWithdrawal(Array(notice), by: own, of: chain.accountID)
         }
+    }
+
+    /// The linked account that encoded bytes are about, without verifying anything; `nil` if they name none.
+    package static func account(ofEncoded bytes: [UInt8]) -> AccountID? {
+        let value = try? ValueSet(encoded: bytes, limits: Self.limits)
+        return value?[Key.roots]?.data.flatMap { RootChain.account(ofUnverified: Array($0)) }
     }
 
     /// Adds a revocation list after verifying it.
@@ -156,15 +170,20 @@ extension AccountLink {
     /// Adds what was learned of the linked account. Root keys that conflict with the known ones are ignored, and so are
     /// withdrawals of an earlier link.
     ///
-    /// - Parameter root: The number of the root key that signed the list which holds the link.
-    mutating func add(_ learned: LearnedLink, listedBy root: Int) {
+    /// - Parameter own: This system's account.
+    mutating func add(_ learned: LearnedLink, of own: TrustedAccount, now: Date) {
         guard let roots = try? self.roots.extended(by: learned.roots) else { return }
         self.roots = roots
         if let list = learned.revocations { self.revocations = self.revocations?.merging(list) ?? list }
         if let notice = learned.withdrawal, notice.number > self.otherNumber { self.withdrawalByOther = notice }
-        if let notice = learned.ownWithdrawal, notice.position > TrustPosition(root: root, number: self.number) {
-            self.withdraw(by: notice)
-        }
+        self.withdraw(byLearned: learned.ownWithdrawal, of: own, now: now)
+    }
+
+    /// Ends the link if this account's notice is later than its entry. A notice of a retired root key does not count: a
+    /// thief of the key may have signed it.
+    mutating func withdraw(byLearned notice: LinkWithdrawal?, of own: TrustedAccount, now: Date) {
+        guard let notice, notice.number > self.number, !own.isRetired(notice.root, at: now) else { return }
+        self.withdraw(by: notice)
     }
 
     /// Ends the link by a notice of this account.

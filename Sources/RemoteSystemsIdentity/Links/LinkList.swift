@@ -99,9 +99,6 @@ package struct LinkList: Sendable, Hashable {
     /// greater number.
     package func isNewer(than other: LinkList) -> Bool { (self.root, self.number) > (other.root, other.number) }
 
-    /// The place of an entry in the order of the account's statements.
-    func position(of link: AccountLink) -> TrustPosition { TrustPosition(root: self.root, number: link.number) }
-
     /// The link with an account, withdrawn or not.
     package subscript(account: AccountID) -> AccountLink? { self.links.first { $0.account == account } }
 

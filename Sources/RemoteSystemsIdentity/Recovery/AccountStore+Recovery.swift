@@ -40,7 +40,9 @@ extension AccountStore {
                 rootCertificate: Data(authority.rootCertificate),
                 discoveryKey: Data(stored.identity.discoveryKey.storedBytes),
                 revocations: revocations.map { $0.allBytes.map { Data($0) } },
-                joined: try Self.joinedSystems(in: account),
+                // A damaged file must not prevent the copy of the keys.
+                links: (try? StoredAccount.linkList(of: stored.identity, in: account)).map { Data($0.bytes) },
+                joined: [stored.identity.systemID] + ((try? Self.joinedSystems(in: account)) ?? []),
                 created: stored.created
             )
             return (authority.accountID, content)
@@ -105,6 +107,7 @@ extension AccountStore {
             discoveryKey: discoveryKey,
             revocations: lists.reduce(nil) { $0?.merging($1) ?? $1 },
             joined: content.joined ?? [],
+            links: content.links.flatMap { try? LinkList(Array($0), of: authority.roots) },
             created: content.created,
             evenIfShared: evenIfShared,
             now: now

@@ -21,8 +21,10 @@ enum RecoveryFile {
         var discoveryKey: Data
         /// The revocation lists in force; `nil` in files of earlier versions.
         var revocations: [Data]?
-        /// The systems that were admitted, without which the account would not count as shared; `nil` in files of
-        /// earlier versions.
+        /// The list of links; `nil` if there is none, and in files of earlier versions.
+        var links: Data?
+        /// The system that wrote the file and those that it admitted, without which the account would not count as
+        /// shared; `nil` in files of earlier versions.
         var joined: [SystemID]?
         var created: Date
     }

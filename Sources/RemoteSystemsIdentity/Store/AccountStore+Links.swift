@@ -9,9 +9,9 @@ extension AccountStore {
     /// The links of this system's account, as this system knows them.
     ///
     /// - Throws: ``IdentityError/Code/damaged`` if a file was changed by other means.
-    package func links() throws(IdentityError) -> AccountLinks {
+    package func links(now: Date = Date()) throws(IdentityError) -> AccountLinks {
         try self.reading { (account, stored) throws(IdentityError) in
-            try StoredAccount.links(of: stored.identity, in: account)
+            try StoredAccount.links(of: stored.identity, in: account, now: now)
         } ?? .none
     }
 
@@ -31,7 +31,8 @@ extension AccountStore {
             guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
             let list = try StoredAccount.linkList(of: stored.identity, in: account)
             // Before the other person is asked. A link that the other account has withdrawn may be made again.
-            let active = try StoredAccount.links(of: stored.identity, in: account).links.filter { $0.state == .active }
+            let active = try StoredAccount.links(of: stored.identity, in: account, now: now).links
+                .filter { $0.state == .active }
             guard active.count < LinkList.maxLinks else { throw .tooManyLinks }
             return LinkOffer(
                 roots: authority.roots,
@@ -118,10 +119,8 @@ extension AccountStore {
             let before = Dictionary((list?.links ?? []).map { ($0.account, $0) }) { first, _ in first }
             var links = before
             // A withdrawal by another machine with the root key counts like one in the list.
-            for (id, notice) in learned.links.compactMapValues(\.ownWithdrawal) {
-                guard let list, let link = links[id], notice.position > list.position(of: link) else { continue }
-                links[id]?.withdraw(by: notice)
-            }
+            let own = TrustedAccount(roots: authority.roots)
+            for (id, link) in learned.links { links[id]?.withdraw(byLearned: link.ownWithdrawal, of: own, now: now) }
             let number = try authority.nextNumber(after: list, now: now)
             try change(&links, authority, number)
             let last = links.values.map(\.number).max() ?? number
@@ -135,13 +134,14 @@ extension AccountStore {
                     droppedNumber: list?.droppedNumber ?? 0
                 )
             if let offer, let link = links[offer.account] {
-                let sent = LearnedLink(roots: offer.roots, revocations: offer.revocations)
+                let own = stored.identity.accountID
+                let sent = LearnedLink(roots: offer.roots, revocations: offer.revocations, of: own)
                 _ = try Self.learn(sent, of: link, in: account, stored.identity, isNewLink: true, now: now) {
                     links[$0].map { $0.withdrawal == nil } ?? false
                 }
             }
             if let new { try Self.store(new, in: account) }
-            return try StoredAccount.links(of: stored.identity, in: account)
+            return try StoredAccount.links(of: stored.identity, in: account, now: now)
         }
     }
 
@@ -173,7 +173,7 @@ extension AccountStore {
                         droppedNumber: max(older.droppedNumber, newer.droppedNumber)
                     )
                     try Self.store(new, in: account)
-                    return try StoredAccount.links(of: stored.identity, in: account)
+                    return try StoredAccount.links(of: stored.identity, in: account, now: now)
                 }
             }
             if present.map({ list.isNewer(than: $0) }) ?? true {
@@ -181,7 +181,7 @@ extension AccountStore {
                 if let present { try Self.keepWithdrawals(of: present, lackingIn: list, stored.identity, in: account) }
                 try Self.store(list, in: account)
             }
-            return try StoredAccount.links(of: stored.identity, in: account)
+            return try StoredAccount.links(of: stored.identity, in: account, now: now)
         }
     }
 
@@ -196,10 +196,9 @@ extension AccountStore {
         var learned = try StoredAccount.learnedLinks(of: identity, in: account)
         var isChanged = false
         for link in newer.links where link.withdrawal == nil {
-            guard let notice = present[link.account]?.withdrawal, notice.position > newer.position(of: link) else {
-                continue
-            }
-            learned.links[link.account, default: LearnedLink(roots: link.roots)].ownWithdrawal = notice
+            guard let notice = present[link.account]?.withdrawal, notice.number > link.number else { continue }
+            let known = LearnedLink(roots: link.roots, of: identity.accountID)
+            learned.links[link.account, default: known].ownWithdrawal = notice
             isChanged = true
         }
         guard isChanged else { return }
@@ -215,30 +214,51 @@ extension AccountStore {
         of identity: SystemIdentity,
         by authority: AccountAuthority,
         keeping kept: Set<AccountID>,
+        isStolen wasStolen: Bool,
         in account: borrowing SecretDirectory,
         now: Date
     ) throws(IdentityError) {
         let list = try StoredAccount.linkList(of: identity, in: account)
-        guard list?.root ?? 0 < authority.roots.count, authority.roots.count > 1 else { return }
-        let isRetired = TrustedAccount(roots: authority.roots).isRetired(list?.root ?? 1, at: now)
-        let number = try authority.nextNumber(after: list, now: now)
-        let links = list?.links.filter { !isRetired || kept.contains($0.account) && $0.withdrawal == nil } ?? []
-        let renewed = links.map { link in
-            var link = link
-            // The numbers of the older key do not count any more.
-            link.number = isRetired ? number : min(link.number, number)
-            return link
+        let own = TrustedAccount(roots: authority.roots)
+        guard let list else {
+            // Other systems may have a list that a thief of the replaced key made, although this one has none. Without
+            // a theft, an empty list would end the links that they have.
+            guard wasStolen else { return }
+            let number = try authority.nextNumber(after: nil, now: now)
+            return try Self.store(authority.linkList(of: [], number: number, droppedNumber: 0), in: account)
         }
-        // Also an empty list: other systems may have one that a thief of the older key made.
+        guard list.root < authority.roots.count else { return }
+        let learned = try StoredAccount.learnedLinks(of: identity, in: account)
+        let isStolen = own.isRetired(list.root, at: now)
+        // Numbers of the replaced key count, unless the key is stolen, or they are so great that the next one would not
+        // be reached in ten years.
+        let clock = try authority.nextNumber(after: list, now: now)
+        let numbers = isStolen ? [] : list.links.map(\.number).filter { $0 < clock + Self.numbersOfTenYears }
+        let number = max(clock, (numbers.max() ?? 0) + 1)
+        var links = list.links
+        for index in links.indices {
+            links[index].withdraw(byLearned: learned.links[links[index].account]?.ownWithdrawal, of: own, now: now)
+            links[index].number = min(links[index].number, number)
+            let isKept = links[index].withdrawal == nil && (!isStolen || kept.contains(links[index].account))
+            if isKept {
+                if isStolen { links[index].number = number }
+            } else {
+                // The new key signs the notice: the other account's systems refuse one of a retired key.
+                links[index].withdraw(by: try authority.withdrawal(of: links[index].account, number: number))
+            }
+        }
         try Self.store(
             authority.linkList(
-                of: renewed,
+                of: links,
                 number: number,
-                droppedNumber: isRetired ? 0 : min(list?.droppedNumber ?? 0, number)
+                droppedNumber: isStolen ? 0 : min(list.droppedNumber, number)
             ),
             in: account
         )
     }
+
+    /// The numbers that the clock passes in ten years (``AccountAuthority/nextNumber(after:now:)``).
+    private static let numbersOfTenYears: UInt64 = 10 * 366 * 24 * 3600 * 1000
 
     private static func store(_ list: LinkList, in account: borrowing SecretDirectory) throws(IdentityError) {
         try account.replace(StoredAccount.File.links, StoredAccount.linksFile(list))
@@ -256,7 +276,9 @@ extension AccountStore {
     package func learn(_ learned: LearnedLink, now: Date) throws(IdentityError) -> Bool {
         try self.withAccount { (account, stored) throws(IdentityError) in
             let list = try StoredAccount.linkList(of: stored.identity, in: account)
-            guard let link = list?[learned.account], link.withdrawal == nil else { throw .unknownLink(learned.account) }
+            // The process that verified the notices may still use an account that this system has left.
+            guard learned.own == stored.identity.accountID, let link = list?[learned.account], link.withdrawal == nil
+            else { throw .unknownLink(learned.account) }
             return try Self.learn(learned, of: link, in: account, stored.identity, now: now) {
                 list?[$0].map { $0.withdrawal == nil } ?? false
             }
@@ -278,15 +300,15 @@ extension AccountStore {
         var learned = try StoredAccount.learnedLinks(of: identity, in: account)
         learned.links = learned.links.filter { isInForce($0.key) }
         let before = learned.links[link.account]
-        var updated = before ?? LearnedLink(roots: link.roots)
+        var (updated, new) = (before ?? LearnedLink(roots: link.roots, of: identity.accountID), new)
         if isNewLink { (updated.withdrawal, updated.ownWithdrawal) = (nil, nil) }
         do throws(TrustError) {
             updated.roots = try link.roots.extended(by: updated.roots)
+            new.dropRetired(by: try updated.roots.extended(by: new.roots), at: now)
             try updated.merge(new)
         } catch {
             throw IdentityError(.rejectedCertificate, error.message, cause: error)
         }
-        updated.dropRetired(at: now)
         guard updated != before else { return false }
         learned.links[link.account] = updated
         try account.replace(StoredAccount.File.learnedLinks, StoredAccount.learnedLinksFile(learned))
@@ -306,11 +328,14 @@ extension StoredAccount {
 
     static func links(
         of identity: SystemIdentity,
-        in directory: borrowing SecretDirectory
+        in directory: borrowing SecretDirectory,
+        now: Date
     ) throws(IdentityError) -> AccountLinks {
         AccountLinks(
             try Self.linkList(of: identity, in: directory),
-            learned: try Self.learnedLinks(of: identity, in: directory)
+            of: TrustedAccount(roots: identity.roots),
+            learned: try Self.learnedLinks(of: identity, in: directory),
+            now: now
         )
     }
 
@@ -346,7 +371,8 @@ extension StoredAccount {
         of identity: SystemIdentity,
         in directory: borrowing SecretDirectory
     ) -> [(name: String, bytes: [UInt8])] {
-        guard (try? Self.links(of: identity, in: directory)) != nil else { return [] }
+        guard (try? (Self.linkList(of: identity, in: directory), Self.learnedLinks(of: identity, in: directory))) != nil
+        else { return [] }
         return [File.links, File.learnedLinks].compactMap { name in
             (try? directory.read(name)).flatMap { bytes in bytes.map { (name, $0) } }
         }

@@ -7,16 +7,20 @@ package import FoundationEssentials
 extension AccountStore {
     /// Checks that ``adopt(_:revocations:evenIfShared:now:)`` will succeed, before an invitation is used for it.
     ///
+    /// - Parameter evenIfMember: Whether a system that belongs to `account` already may join it again although it does
+    ///   not know that it has to. It may not have heard of its revocation or of a stolen root key.
     /// - Returns: The identity whose key this system should keep, so that it keeps its id; `nil` for a new key. A
     ///   system that belongs to `account` already may join it again if it cannot use its membership any more: its
     ///   certificate has expired, the root key that signed the certificate is retired, or the revocation list is lost.
     ///   A system that was revoked also may, with a new key.
-    /// - Throws: ``IdentityError/Code/accountInUse`` if this system already is a usable system of `account`, or if its
-    ///   present account is shared and may not be left; the errors of a store that cannot be used.
+    /// - Throws: ``IdentityError/Code/accountInUse`` if this system already is a usable system of `account`, or holds
+    ///   its root key, or if its present account is shared and may not be left; the errors of a store that cannot be
+    ///   used.
     @discardableResult
     package func checkAdoption(
         of account: AccountID,
         evenIfShared: Bool,
+        evenIfMember: Bool = false,
         now: Date
     ) throws(IdentityError) -> SystemIdentity? {
         let state = try SecretDirectory.make(path: self.directory)
@@ -27,10 +31,15 @@ extension AccountStore {
                 if !evenIfShared { try Self.checkUnshared(present, in: state) }
                 return nil
             }
-            guard !present.identity.isAuthority, try Self.mustRejoin(present, in: state, now: now) else {
+            let mayRejoin = evenIfMember ? true : try Self.mustRejoin(present, in: state, now: now)
+            guard mayRejoin, !present.identity.isAuthority else {
                 throw IdentityError(
                     .accountInUse,
-                    "This system belongs to account \(account.short) already, so there is nothing to join."
+                    """
+                    This system belongs to account \(account.short) already, so there is nothing to join. If others \
+                    refuse it, use an invitation ('remotesystems account invite' there, \
+                    'remotesystems account join' here).
+                    """
                 )
             }
             let list = try? Self.knownRevocations(of: present, in: state)
@@ -152,6 +161,7 @@ extension AccountStore {
         discoveryKey: DiscoveryKey,
         revocations recovered: RevocationList?,
         joined: [SystemID],
+        links: LinkList?,
         created: Date,
         evenIfShared: Bool,
         now: Date
@@ -167,10 +177,11 @@ extension AccountStore {
             var systemKey = P256.Signing.PrivateKey()
             var joinedSystems = joined
             var (revocations, discoveryKey) = (recovered, discoveryKey)
-            var kept: [(name: String, bytes: [UInt8])] = []
+            var kept = links.map { [(name: StoredAccount.File.links, bytes: StoredAccount.linksFile($0))] } ?? []
             if isSame, let present, let account = try state.subdirectory(Self.accountName) {
                 systemKey = present.identity.systemKey
-                let known = try Self.joinedSystems(in: account)
+                // A damaged file must not prevent the recovery that replaces it.
+                let known = (try? Self.joinedSystems(in: account)) ?? []
                 joinedSystems = known + joined.filter { !known.contains($0) }
                 // A damaged list must not prevent the recovery that repairs it. Other systems send the list again.
                 if let known = try? StoredAccount.readRevocations(of: present.identity.roots, in: account) {
@@ -179,7 +190,8 @@ extension AccountStore {
                 if present.identity.discoveryKey.isNewer(than: discoveryKey) {
                     discoveryKey = present.identity.discoveryKey
                 }
-                kept = StoredAccount.linkFiles(of: present.identity, in: account) + (try Self.filesToKeep(in: state))
+                let own = StoredAccount.linkFiles(of: present.identity, in: account)
+                kept = (own.isEmpty ? kept : own) + (try Self.filesToKeep(in: state))
             }
             let identity = try SystemIdentity.founding(
                 authority,

@@ -42,8 +42,9 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - isStolen: Whether another person may have the old key. Everything that it signed is then invalid at once:
-    ///     certificates, revocations and links. The new list of revocations is empty, since no certificate is left that
-    ///     could be revoked. Otherwise it is invalid when the last certificate that the key signed expires.
+    ///     certificates, revocations and links; and everything that earlier keys signed. The new list of revocations is
+    ///     empty, since no certificate is left that could be revoked. If the key is not stolen, it is invalid when the
+    ///     last certificate that it signed expires.
     ///   - kept: The accounts whose links the new key confirms, with their present grants, although the old one is
     ///     stolen. A thief may have made links or widened grants. If the process dies meanwhile, they are dropped, too.
     /// - Returns: This system's identity, and the time at which the old key is retired.
@@ -60,7 +61,7 @@ extension AccountStore {
             // Not after the replacement: a list that is lost could not be signed again.
             _ = try StoredAccount.revocations(from: stored.identity, in: account)
             let retirement = isStolen ? now : now.addingTimeInterval(CertificateLife.system)
-            let links = try StoredAccount.links(of: stored.identity, in: account)
+            let links = try StoredAccount.links(of: stored.identity, in: account, now: now)
             if let unknown = kept.first(where: { links[$0]?.withdrawal != nil || links[$0] == nil }) {
                 throw .unknownLink(unknown)
             }
@@ -76,6 +77,7 @@ extension AccountStore {
                     to: next,
                     of: StoredAccount(reading: account),
                     keepingLinks: kept,
+                    isStolen: isStolen,
                     in: account,
                     now: now
                 )
@@ -101,6 +103,7 @@ extension AccountStore {
         to authority: AccountAuthority,
         of stored: StoredAccount,
         keepingLinks kept: Set<AccountID> = [],
+        isStolen: Bool = false,
         in account: borrowing SecretDirectory,
         now: Date
     ) throws(IdentityError) -> SystemIdentity {
@@ -110,13 +113,14 @@ extension AccountStore {
         let (signedList, signedKey) = (list?.root ?? 0, identity.discoveryKey.position?.root ?? 0)
         if authority.roots.count > 1, min(signedList, signedKey) < authority.roots.count {
             let trusted = TrustedAccount(roots: authority.roots)
-            // Also an empty list, so that a thief of the old key cannot make one. What a retired key revoked does not
-            // count: the thief may have revoked any system.
-            let systems = list.map { trusted.isRetired($0.root, at: now) ? [] : $0.allSystems } ?? []
+            // A thief of a retired key may have revoked any system, and no certificate is left to be revoked.
+            let isRetired = trusted.isRetired(authority.roots.count - 1, at: now)
+            // Also an empty list, so that a thief of the old key cannot make one.
+            let systems = isRetired ? [] : list?.allSystems ?? []
             _ = try Self.sign(Set(systems), after: list, by: authority, in: account, now: now)
             identity = try StoredAccount(reading: account).identity
         }
-        try Self.renewLinks(of: identity, by: authority, keeping: kept, in: account, now: now)
+        try Self.renewLinks(of: identity, by: authority, keeping: kept, isStolen: isStolen, in: account, now: now)
         let certificate = try authority.issueCertificate(for: identity.systemKey.publicKey, now: now)
         let renewed = try identity.replacingCertificate(with: certificate)
         try account.replace(StoredAccount.File.systemCertificate, StoredAccount.certificateFile(certificate))

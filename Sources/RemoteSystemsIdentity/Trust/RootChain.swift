@@ -102,7 +102,10 @@ package struct RootChain: Sendable {
         guard link.isSigned(by: self.newestKey) else { throw .forgedRoots }
         let id = KeyFingerprint(of: link.key)
         guard !self.roots.contains(where: { $0.id == id }) else { throw .malformedRoots("hold one key twice") }
-        self.roots[self.count - 1].retirement = link.retirement
+        // A root is not valid for longer than a later one. So a stolen key ends what earlier ones signed, too.
+        for index in self.roots.indices {
+            self.roots[index].retirement = min(self.roots[index].retirement ?? link.retirement, link.retirement)
+        }
         self.roots.append(Root(id: id, key: link.key))
         self.certificates.append(der)
     }
@@ -142,6 +145,12 @@ package struct RootChain: Sendable {
     package func extended(by other: RootChain) throws(TrustError) -> RootChain {
         guard other.accountID == self.accountID else { throw .notOurAccount }
         return try self.extended(by: other.links)
+    }
+
+    /// The account that a chain names, without verifying any signature; `nil` if it is damaged.
+    static func account(ofUnverified bytes: [UInt8]) -> AccountID? {
+        guard bytes.count <= Self.maxBytes, let first = Self.split(bytes)?.first else { return nil }
+        return (try? RootChain(first: first))?.accountID
     }
 
     /// Splits concatenated certificates; `nil` unless they are complete DER sequences.

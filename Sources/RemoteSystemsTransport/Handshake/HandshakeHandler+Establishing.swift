@@ -7,7 +7,7 @@ internal import RemoteSystemsIdentity
 extension HandshakeHandler {
     /// Writes the acceptance of a hello, and opens the connection.
     func accept(_ accepted: EstablishedChannel, context: ChannelHandlerContext) {
-        guard case .host(var handshake, let admit, let leave) = self.role else { return }
+        guard case .host(var handshake, let admit, let place) = self.role else { return }
         guard self.decoder.pendingBytes == 0 else {
             self.observer?.report(
                 .violation(.violation("something came before the response to the hello", .frameUnexpected))
@@ -15,7 +15,7 @@ extension HandshakeHandler {
             return self.refuse(.outOfTurn, context: context)
         }
         guard let (peer, hello) = handshake.accepted() else { return }
-        self.role = .host(handshake, admit, leave: leave)
+        self.role = .host(handshake, admit, place)
         let remote = Acceptance(
             version: hello.version,
             application: hello.application,

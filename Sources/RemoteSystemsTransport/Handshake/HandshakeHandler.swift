@@ -62,7 +62,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// The side of the handshake, with its state.
     enum Role {
         case caller(CallerHandshake, EstablishedChannel, fail: (any Error) -> Void)
-        case host(HostHandshake, Admit, leave: () -> Void)
+        case host(HostHandshake, Admit, AdmissionPlace)
     }
 
     var role: Role
@@ -195,10 +195,10 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             } catch {
                 self.fail(error, context: context)
             }
-        case .host(var handshake, let admit, let leave):
+        case .host(var handshake, let admit, let place):
             let action = handshake.secured(alpn: alpn, peer: peer)
-            self.role = .host(handshake, admit, leave: leave)
-            if case .refuse(let refusal) = action { self.refuse(refusal, context: context) }
+            self.role = .host(handshake, admit, place)
+            if case .refuse(let refusal) = action { self.refusePeer(refusal, context: context) }
         }
     }
 
@@ -219,7 +219,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             self.observer?.report(.violation(error))
             switch self.role {
             case .caller: self.fail(error, context: context)
-            case .host: self.refuse(Refusal(.unknown, error.message, codeOf: error), context: context)
+            case .host: self.refusePeer(Refusal(.unknown, error.message, codeOf: error), context: context)
             }
         }
     }
@@ -233,9 +233,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             case .fail(let error):
                 self.fail(error, context: context)
             }
-        case .host(var handshake, let admit, let leave):
+        case .host(var handshake, let admit, let place):
             let action = handshake.received(frame)
-            self.role = .host(handshake, admit, leave: leave)
+            self.role = .host(handshake, admit, place)
             switch action {
             case .decide(let peer, let hello):
                 // The peer has completed its hello in time. The application's decision does not count towards the
@@ -244,7 +244,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
                 self.leave()
                 self.decide(hello, peer, admit, context: context)
             case .refuse(let refusal):
-                self.refuse(refusal, context: context)
+                self.refusePeer(refusal, context: context)
             case .fail(let error):
                 self.fail(error, context: context)
                 if self.lingering != nil, self.decoder.pendingBytes > 0 {
@@ -264,18 +264,27 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             let admission = await admit(hello, peer)
             eventLoop.execute {
                 let (handler, context) = bound.value
-                handler.decided(admission, context: context)
+                handler.decided(admission, for: peer, context: context)
             }
         }
     }
 
-    private func decided(_ admission: Admission, context: ChannelHandlerContext) {
+    private func decided(_ admission: Admission, for peer: PeerIdentity, context: ChannelHandlerContext) {
         guard !self.isDone, case .host = self.role else { return }
         switch admission {
-        case .refuse(let refusal): self.refuse(refusal, context: context)
+        case .refuse(let refusal):
+            // A system of the account may ask for what is not there, for example while a program starts.
+            guard case .sameAccount = peer.standing else { return self.refusePeer(refusal, context: context) }
+            self.refuse(refusal, context: context)
         case .accept(let accepted): self.accept(.messages(accepted), context: context)
         case .acceptStream(let accepted): self.accept(.stream(accepted), context: context)
         }
+    }
+
+    /// Refuses a peer because of its certificate or because it broke the protocol, which counts as its failure.
+    private func refusePeer(_ refusal: Refusal, context: ChannelHandlerContext) {
+        if !self.isDone, case .host(_, _, let place) = self.role { place.fail() }
+        self.refuse(refusal, context: context)
     }
 
     func refuse(_ refusal: Refusal, context: ChannelHandlerContext) {
@@ -322,7 +331,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.end(closing: mode, isRefused: error.code == .refused, context: context)
         switch self.role {
         case .caller(_, _, let fail): fail(error)
-        case .host:
+        case .host(_, _, let place):
+            place.fail()
             let incident: Incident = error.code == .refused ? .closedByPeer : .handshakeFailed
             self.incidents.report(incident, by: self.hostsPeer, reason: "\(error)")
         }
@@ -339,9 +349,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Leaves the admission gate: the caller's hello has arrived, or the channel has closed.
     private func leave() {
-        guard case .host(_, _, let leave) = self.role, !self.hasLeft else { return }
+        guard case .host(_, _, let place) = self.role, !self.hasLeft else { return }
         self.hasLeft = true
-        leave()
+        place.leave()
     }
 
     /// Writes the acceptance. Schemas that are too large for the frame are replaced: they are advisory, and the host's

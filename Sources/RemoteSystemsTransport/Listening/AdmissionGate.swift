@@ -3,26 +3,109 @@
 
 internal import Synchronization
 
-/// Limits the number of connections whose peer is not authenticated yet.
+/// Limits the number of connections whose peer is not authenticated yet, and how often they may fail.
 ///
-/// Without the limit, any machine that can reach the port could hold any number of half-open connections (compare
+/// Without the first limit, any machine that can reach the port could hold any number of half-open connections (compare
 /// CVE-2020-26164). Connections beyond the limit are closed at once; earlier ones are not affected. A connection counts
 /// from TCP's accept until it is open, or until the timeout of its hello elapses
 /// (``ConnectionLimits/helloTimeout``). By default, 128 connections are admitted in all and 32 for one peer key. A
 /// single peer therefore cannot exclude others, and the waiting connections use a few hundred KiB at most.
-/// `Docs/wire-protocol.md`, section 3, and `Docs/security-model.md` document the limit.
+///
+/// A handshake occupies the event loop for about a millisecond, which all open connections have to wait. So a peer key
+/// has 32 failures at once and two more in each second, and the /64 of an IPv6 network, which its machines share, 512
+/// and 64 (compare `PerSourcePenalties` of OpenSSH's `sshd_config`). Beyond them its connections are closed before the
+/// handshake. A connection fails that ends before its hello was accepted because of what the peer did, and one that
+/// ends within five seconds without a close. 127.0.0.1 and ::1 are exempt: programs and users of this machine share
+/// them, and take processor time without a connection, too.
+///
+/// `Docs/wire-protocol.md`, section 3, and `Docs/security-model.md` document the limits.
 final class AdmissionGate: Sendable {
-    private let connections: Mutex<KeyedLimiter<PeerKey>>
+    private struct State {
+        var connections: KeyedLimiter<PeerKey>
+        var failures = KeyedTokenBuckets<PeerKey>(capacity: AdmissionGate.failures, rate: AdmissionGate.failureRate)
+        var failuresOfNetworks = KeyedTokenBuckets<PeerKey>(
+            capacity: AdmissionGate.failures * AdmissionGate.networkFactor,
+            rate: AdmissionGate.failureRate * AdmissionGate.networkFactor * 2
+        )
+
+        func permits(_ peer: PeerKey, at now: ContinuousClock.Instant) -> Bool {
+            peer.isNetwork ? self.failuresOfNetworks.permits(peer, at: now) : self.failures.permits(peer, at: now)
+        }
+
+        /// Takes at most the last token, so that many failures at once do not count for longer.
+        mutating func fail(_ peer: PeerKey, at now: ContinuousClock.Instant) {
+            _ = peer.isNetwork ? self.failuresOfNetworks.tryTake(peer, at: now) : self.failures.tryTake(peer, at: now)
+        }
+    }
+
+    /// The result of ``enter(_:)``.
+    enum Entry: Hashable {
+        case enters
+        /// Too many connections are not authenticated yet.
+        case isFull
+        /// Too many connections of the peer key have failed.
+        case hasFailed
+    }
+
+    /// The failures of a peer key that are permitted at once, and those that are added in a second.
+    static let failures = 32.0
+    static let failureRate = 2.0
+    /// How many times as many failures the machines of an IPv6 network have together at once.
+    static let networkFactor = 16.0
+    /// The age from which on a lost connection does not count: a machine may lose many at once.
+    static let settledAge = Duration.seconds(5)
+
+    private let state: Mutex<State>
+    private let time: TimeSource
+    private let exempt: Set<PeerKey>
 
     /// Creates a gate without connections.
     ///
     /// - Parameters:
     ///   - total: the maximum number of connections of all peers together. Defaults to 128. Each listener has one gate.
     ///   - perPeer: the maximum number of connections of peers with the same key. Defaults to 32.
-    init(total: Int = 128, perPeer: Int = 32) {
-        self.connections = Mutex(KeyedLimiter(total: total, perKey: perPeer))
+    ///   - exempt: the keys whose failures do not count. Defaults to this machine's own.
+    init(
+        total: Int = 128,
+        perPeer: Int = 32,
+        time: TimeSource = .system,
+        exempting exempt: Set<PeerKey> = PeerKey.ofThisMachine
+    ) {
+        self.state = Mutex(State(connections: KeyedLimiter(total: total, perKey: perPeer)))
+        self.time = time
+        self.exempt = exempt
     }
 
-    func enter(_ peer: PeerKey) -> Bool { self.connections.withLock { $0.enter(peer) } }
-    func leave(_ peer: PeerKey) { self.connections.withLock { $0.leave(peer) } }
+    func enter(_ peer: PeerKey) -> Entry {
+        let now = self.time.now
+        return self.state.withLock { state in
+            guard state.permits(peer, at: now) else { return .hasFailed }
+            return state.connections.enter(peer) ? .enters : .isFull
+        }
+    }
+
+    func leave(_ peer: PeerKey) { self.state.withLock { $0.connections.leave(peer) } }
+
+    /// Counts a failure of a connection that has entered.
+    func fail(_ peer: PeerKey) {
+        guard !self.exempt.contains(peer) else { return }
+        let now = self.time.now
+        self.state.withLock { $0.fail(peer, at: now) }
+    }
+
+    /// Returns the listener for the close of a connection that opens now: counts a failure if the peer breaks or loses
+    /// it soon.
+    func counting(_ peer: PeerKey) -> @Sendable (CloseStatus) -> Void {
+        let opened = self.time.now
+        return { status in
+            guard status != .completed, status != .cancelled, self.time.now - opened < Self.settledAge else { return }
+            self.fail(peer)
+        }
+    }
+}
+
+/// The place of one connection in an ``AdmissionGate``.
+struct AdmissionPlace {
+    var leave: () -> Void
+    var fail: () -> Void = {}
 }

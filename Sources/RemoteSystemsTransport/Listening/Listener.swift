@@ -43,15 +43,17 @@ package final class Listener: Sendable {
         admit: @escaping Admit
     ) async throws(TransportError) -> Listener {
         try Self.check(port)
-        let gate = AdmissionGate()
+        let gate = AdmissionGate(time: network.time)
         let incidents = incidents ?? IncidentLog(logger)
         do {
             let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let peer = channel.transportPeer
                     let key = peer.key
-                    guard gate.enter(key) else {
-                        incidents.report(.unauthenticatedLimit, by: peer, reason: "Too many at the same time.")
+                    let entry = gate.enter(key)
+                    guard entry == .enters else {
+                        let reason = entry == .isFull ? "Too many at the same time." : "Too many of them have failed."
+                        incidents.report(.unauthenticatedLimit, by: peer, reason: reason)
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
                     let accepted = peer.isProximal ? accepted : accepted.subtracting([.anonymous])
@@ -59,8 +61,8 @@ package final class Listener: Sendable {
                     let handler = HandshakeHandler(
                         role: .host(
                             HostHandshake(),
-                            { await admit($0, $1).watched(by: security) },
-                            leave: { gate.leave(key) }
+                            { await admit($0, $1).watched(by: security, { gate.counting(key) }) },
+                            AdmissionPlace(leave: { gate.leave(key) }, fail: { gate.fail(key) })
                         ),
                         security: security,
                         accepting: accepted,
@@ -150,12 +152,17 @@ package final class Listener: Sendable {
 }
 
 extension Admission {
-    /// Returns this admission, with monitoring of the peer's trust from the moment when the connection opens.
-    fileprivate func watched(by security: TransportSecurity) -> Admission {
+    /// Returns this admission, with monitoring of the peer's trust from the moment when the connection opens, and of
+    /// its end: a peer that breaks or loses connections must not open others without a limit.
+    fileprivate func watched(
+        by security: TransportSecurity,
+        _ closeListener: @escaping @Sendable () -> @Sendable (CloseStatus) -> Void
+    ) -> Admission {
         switch self {
         case .accept(var accepted):
             accepted.opened = { [opened = accepted.opened] connection in
                 security.watch(connection)
+                connection.onClose(closeListener())
                 opened(connection)
             }
             return .accept(accepted)

@@ -10,6 +10,9 @@ package struct PeerKey: Sendable, Hashable {
     private let transport: TransportKind
     private let bytes: [UInt8]
 
+    /// Whether the key is the /64 of an IPv6 network, whose machines share it.
+    var isNetwork: Bool { self.transport == .ip && self.bytes.count == 8 }
+
     /// Creates a key for a transport other than sockets.
     ///
     /// - Parameter bytes: identify a peer of the transport; the peer must not be able to choose them freely. An example
@@ -31,6 +34,11 @@ package struct PeerKey: Sendable, Hashable {
         case .unixDomainSocket, nil: self.init(transport: .ip, [])
         }
     }
+
+    /// The keys of 127.0.0.1 and ::1.
+    static let ofThisMachine = Set(
+        ["127.0.0.1", "::1"].compactMap { try? SocketAddress(ipAddress: $0, port: 0) }.map { PeerKey($0) }
+    )
 
     /// The bytes of the `sockaddr_in` or `sockaddr_in6` in memory.
     private static func bytes(of address: SocketAddress?) -> [UInt8] {

@@ -172,7 +172,7 @@ package final class StateSubscriber: Sendable {
     func grant() -> Grant? {
         self.state.withLock { state in
             guard let bytes = state.machine.dueCredit else { return nil }
-            if let delay = self.pace?.delay(granting: bytes) {
+            if let delay = self.pace?.delay(granting: bytes, to: state.counted.peer) {
                 guard !state.isGrantPostponed else { return nil }
                 state.isGrantPostponed = true
                 return .later(delay)

@@ -34,6 +34,8 @@ struct AccountImportCommand: Subcommand {
             evenIfShared: self.leavesAccount
         )
         try AccountChangeOutput.report(change, event: "imported", output)
+        try output.line("It holds the account's root key now. If the machine that held it before is lost or in other")
+        try output.line("hands: 'remotesystems account revoke', or 'rotate-root-key --stolen'.")
         return true
     }
 }

@@ -25,7 +25,7 @@ struct AccountJoinCommand: Subcommand {
     @Option(
         name: .customLong("invitation-file"),
         help: ArgumentHelp(
-            "Read the invitation from the first line of this file; '-' for standard input.",
+            "Read the invitation from the first line of this file that holds one; '-' for standard input.",
             valueName: "file"
         ),
         completion: .file()
@@ -56,7 +56,10 @@ struct AccountJoinCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         if self.file == "-", isatty(STDIN_FILENO) == 1 { output.ask("Paste the invitation: ") }
-        let text = String(decoding: try Input.firstLine(of: self.file, limit: 1 << 16), as: UTF8.self)
+        let text = String(
+            decoding: try Input.firstLine(of: self.file, beginningWith: "remote-systems:", limit: 1 << 16),
+            as: UTF8.self
+        )
         let invitation = try Invitation(uri: text)
         let account = RemoteSystemsAccount(
             RemoteSystemsConfiguration(state: self.state, logger: self.common.logger())

@@ -39,7 +39,8 @@ struct AccountLeaveCommand: Subcommand {
             )
         )
         try output.line(
-            "This machine has left account \(departure.account.short). Its keys were deleted."
+            "This machine, system \(departure.system), has left account \(departure.account.short). "
+                + "Its keys were deleted."
         )
         if departure.heldRootKey { try output.line("The account's root key was among them.") }
         for directory in departure.setAside {

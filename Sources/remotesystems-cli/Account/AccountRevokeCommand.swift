@@ -25,7 +25,7 @@ struct AccountRevokeCommand: Subcommand {
     )
 
     @Argument(
-        help: "The system's id, at least the first four characters of it, or its name if it is reachable."
+        help: "The system's id, at least the first four characters of it, or its name."
     )
     var system: String
 
@@ -112,6 +112,10 @@ struct AccountRevokeCommand: Subcommand {
             let isRevoked = all.contains { $0.id == id && $0.isRevoked }
             throw Failure.changed(self.system, from: id, isRevoked: isRevoked, to: others, search)
         case .undecided:
+            // It is off, as a lost machine is. Its name is known if this machine has met it.
+            let met = all.filter { $0.name == self.system && !$0.isRevoked }.map(\.id)
+            if met.count > 1 { throw Failure.ambiguous(self.system, met, among: search) }
+            if let only = met.first { return only }
             let meant = search.remembered.map { " This name meant the system \($0), which was not found." } ?? ""
             throw Failure(
                 "misuse",

@@ -54,7 +54,8 @@ struct AccountRotateCommand: Subcommand {
         try output.line("Account \(identity.accountID.short) has a new root key.")
         try output.line(
             self.stolen
-                ? "The old key is retired. Invite each other machine again ('remotesystems account invite')."
+                ? "The old key is retired. Invite each other machine again ('remotesystems account invite' here, "
+                    + "'remotesystems account join' there). Their certificates, also of revoked ones, are invalid."
                 : "Certificates of the old key are valid until \(retirement.formatted(.iso8601))."
         )
         for link in links where self.stolen && !kept.contains(link) {

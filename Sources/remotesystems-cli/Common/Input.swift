@@ -26,11 +26,23 @@ enum Input {
     /// Reads the first line of a file, or of standard input if the path is `-`. Returns it without its end.
     ///
     /// Does not read beyond the line, so that on a terminal one line is enough.
-    static func firstLine(of path: String, limit: Int) throws(Failure) -> [UInt8] {
-        if path == "-" { return try Self.readLine(STDIN_FILENO, limit: limit) }
-        let descriptor = try Self.openFile(path)
-        defer { close(descriptor) }
-        return try Self.readLine(descriptor, limit: limit)
+    ///
+    /// - Parameter prefix: The beginning of the line to search for, so that the whole output of another command can be
+    ///   given. If no line has it, the first one is returned. Defaults to none: any line.
+    static func firstLine(
+        of path: String,
+        beginningWith prefix: String = "",
+        limit: Int
+    ) throws(Failure) -> [UInt8] {
+        let descriptor = path == "-" ? STDIN_FILENO : try Self.openFile(path)
+        defer { if path != "-" { close(descriptor) } }
+        let first = try Self.readLine(descriptor, limit: limit)
+        var line = first
+        // A person who typed something else gets an error instead of another prompt.
+        for _ in 0..<16 where !line.starts(with: prefix.utf8) && isatty(descriptor) != 1 {
+            line = try Self.readLine(descriptor, limit: limit)
+        }
+        return line.starts(with: prefix.utf8) ? line : first
     }
 
     static func readAll(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {

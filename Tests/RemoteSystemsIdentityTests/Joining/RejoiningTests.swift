@@ -129,6 +129,14 @@ import Testing
                 try self.other.store.checkAdoption(of: first.accountID, evenIfShared: true, now: noon)
             } == .accountInUse
         )
+        // Unless a person asks for it: it may not have heard that it has to.
+        let asked = try self.other.store.checkAdoption(
+            of: first.accountID,
+            evenIfShared: true,
+            evenIfMember: true,
+            now: noon
+        )
+        #expect(asked?.systemID == first.systemID)
         let later = noon.addingTimeInterval(365 * day)
         #expect(throws: TrustError.self) {
             try self.inviter.identity(now: later).trustStore().authorise(
@@ -212,14 +220,7 @@ import Testing
         let newest = try stolen.successor(retiring: noon, now: noon)
         try self.other.store.install(roots: newest.roots)
         // A machine that was restored from a backup, or the thief of the old key, invites.
-        let key = P256.Signing.PrivateKey()
-        let joined = try SystemIdentity(
-            rootCertificate: stolen.rootCertificate,
-            certificate: stolen.issueCertificate(for: key.publicKey, now: noon),
-            systemKey: key,
-            discoveryKey: present.discoveryKey,
-            isAuthority: false
-        )
+        let joined = try SystemIdentity.member(of: stolen, present.discoveryKey)
         let before = try self.other.snapshot()
         #expect(code { () throws(IdentityError) in try self.other.store.adopt(joined, now: noon) } == .notAuthority)
         #expect(try self.other.snapshot() == before)

@@ -349,7 +349,7 @@ import ValueSets
         let link = try #require(try self.ours.store.links()[self.them.accountID])
         #expect(link.revocations == list && link.roots.count == 2)
         let stranger = try AccountAuthority(creatingAt: noon)
-        let unknown = try LearnedLink(roots: stranger.roots, of: self.us.accountID)
+        let unknown = LearnedLink(roots: stranger.roots, of: self.us.accountID)
         #expect(code { () throws(IdentityError) in try self.ours.store.learn(unknown, now: noon) } == .unknownLink)
         let forged = try stranger.revocationList(of: [system], after: nil, now: noon)
         #expect(throws: TrustError.self) {
@@ -445,6 +445,28 @@ import ValueSets
         // A link that is made again counts.
         #expect(try self.link(at: noon.addingTimeInterval(120)).ours.state == .active)
         #expect(try self.ours.store.links().list?.droppedNumber ?? 0 >= list.droppedNumber)
+    }
+
+    @Test func `a withdrawal that was accepted stays when the other account retires the key that signed it`() throws {
+        try self.link()
+        let notice = try #require(
+            try self.theirs.store.unlink(self.us.accountID, now: noon)[self.us.accountID]?.withdrawal
+        )
+        _ = try self.ours.store.learn(roots: self.them.roots, withdrawal: notice.bytes)
+        let rotated = try self.theirs.store.rotateRootKey(isStolen: false, now: noon)
+        let later = noon.addingTimeInterval(100 * day)
+        _ = try self.ours.store.learn(LearnedLink(roots: rotated.identity.roots, of: self.us.accountID), now: later)
+        #expect(try self.ours.store.links(now: later)[self.them.accountID]?.state == .withdrawnByOther)
+        // Their new key has signed the notice again, for systems that did not get it before.
+        let again = try #require(try self.theirs.store.links(now: noon).list?[self.us.accountID]?.withdrawal)
+        #expect(again.root == 2)
+    }
+
+    @Test func `what a process of an earlier account learned is not stored in the present one`() throws {
+        try self.link()
+        let earlier = try AccountAuthority(creatingAt: noon).accountID
+        let learned = LearnedLink(roots: self.them.roots, of: earlier)
+        #expect(code { () throws(IdentityError) in try self.ours.store.learn(learned, now: noon) } == .unknownLink)
     }
 
     @Test func `a notice of a retired root key, or with a number that leaves no next one, ends no link`() throws {

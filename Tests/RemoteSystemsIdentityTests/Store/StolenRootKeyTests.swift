@@ -47,16 +47,8 @@ import Testing
     }
 
     private func member() throws -> TemporaryDirectory {
-        let key = P256.Signing.PrivateKey()
-        let joined = try SystemIdentity(
-            rootCertificate: self.stolen.rootCertificate,
-            certificate: self.stolen.issueCertificate(for: key.publicKey, now: noon),
-            systemKey: key,
-            discoveryKey: self.us.discoveryKey,
-            isAuthority: false
-        )
         let directory = try TemporaryDirectory()
-        _ = try directory.store.adopt(joined, now: noon)
+        _ = try directory.store.adopt(SystemIdentity.member(of: self.stolen, self.us.discoveryKey), now: noon)
         return directory
     }
 
@@ -70,9 +62,11 @@ import Testing
         _ = try machine.store.install(links: forged.bytes, now: noon)
         let rotated = try self.store.rotateRootKey(isStolen: true, now: Self.later)
         let list = try #require(try self.store.links().list)
-        #expect(list.root == 2 && list.links.isEmpty)
-        // Other systems replace the thief's list by it, and take no further one.
+        // Each gets a notice of the new key, so that the other accounts learn of it.
+        #expect(list.root == 2 && list.links.count == 2 && list.links.allSatisfy { $0.withdrawal?.root == 2 })
+        // Other systems do not use the thief's list once they know the new key, replace it, and take no further one.
         try machine.store.install(roots: rotated.identity.roots)
+        #expect(try machine.store.links(now: Self.later).linkedAccounts.isEmpty)
         _ = try machine.store.install(links: list.bytes, now: Self.later)
         #expect(try machine.store.links().linkedAccounts.isEmpty)
         let again = try self.thiefsList(number: LinkList.maxNumber)
@@ -82,6 +76,43 @@ import Testing
                     == .rejectedCertificate
             )
         }
+    }
+
+    @Test func `a stolen key ends what earlier keys signed, too, so that no revoked system returns`() throws {
+        let revoked = try SystemIdentity.member(of: self.stolen, self.us.discoveryKey)
+        _ = try self.store.revoke(revoked.systemID, now: noon)
+        _ = try self.store.rotateRootKey(isStolen: false, now: Self.later)
+        #expect(try self.store.revocations()?.systems == [revoked.systemID])
+        let now = Self.later.addingTimeInterval(60)
+        let identity = try self.store.rotateRootKey(isStolen: true, now: now).identity
+        #expect(try self.store.revocations()?.systems.isEmpty == true)
+        #expect(identity.roots.retirement(of: 1) == now && identity.roots.retirement(of: 2) == now)
+        let error = #expect(throws: TrustError.self) {
+            try identity.trustStore().authorise(peerCertificate: revoked.certificate, now: now)
+        }
+        #expect(error?.code == .retiredRoot)
+        // A system that reads the chain comes to the same result.
+        #expect(try RootChain(identity.roots.bytes).retirement(of: 1) == now)
+    }
+
+    @Test func `an ordinary replacement keeps a withdrawal that another machine made, and signs its notice`() throws {
+        try self.link(granting: Grants(services: ["test.volume"]))
+        let present = try #require(try self.store.links().list)
+        // The other machine's withdrawal, which this one has learned beside its own list.
+        let notice = try self.stolen.withdrawal(of: self.them.accountID, number: present.number + 1)
+        var learned = LearnedLink(roots: self.them.roots, of: self.us.accountID)
+        learned.ownWithdrawal = notice
+        _ = try self.store.learn(learned, now: noon)
+        #expect(try self.store.links(now: noon).linkedAccounts.isEmpty)
+        _ = try self.store.rotateRootKey(isStolen: false, now: Self.later)
+        let list = try #require(try self.store.links(now: Self.later).list)
+        #expect(list[self.them.accountID]?.withdrawal?.root == 2)
+        #expect(try self.store.links(now: Self.later).linkedAccounts.isEmpty)
+    }
+
+    @Test func `an ordinary replacement on a machine without links signs no empty list`() throws {
+        _ = try self.store.rotateRootKey(isStolen: false, now: Self.later)
+        #expect(try self.store.links(now: Self.later).list == nil)
     }
 
     @Test func `only links that the person names stay, and an unknown one is an error before anything changes`() throws

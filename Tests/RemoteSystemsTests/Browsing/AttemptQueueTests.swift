@@ -129,6 +129,28 @@ struct AttemptQueueTests {
         #expect(started(&queue).contains(1000))
     }
 
+    @Test func `copies of one advertisement do not delay another one, even at the same address`() {
+        var queue = AttemptQueue(now: Self.start)
+        for number in 0..<1000 {
+            let attempt = Attempt(
+                instance: "\(number)",
+                name: "copied",
+                number: number,
+                endpoints: [Self.host(0)],
+                cause: .hint
+            )
+            queue.add(attempt)
+        }
+        _ = started(&queue)
+        queue.add(Attempt(instance: "new", name: "new", number: 1000, endpoints: [Self.host(0)], cause: .hint))
+        queue.release(0)
+        queue.release(1)
+        #expect(started(&queue).contains(1000))
+        // Cancelled copies take no turns.
+        for number in 2..<900 { queue.cancel(number) }
+        #expect(queue.storedCount < 1000)
+    }
+
     @Test func `hints never take all places, and known processes come first`() {
         var queue = queue(1000)
         #expect(started(&queue).count == AttemptQueue.foreignLimit)

@@ -160,7 +160,24 @@ import Testing
         }
     }
 
-    @Test func `a system does not join the account that it belongs to`() async throws {
+    @Test func `a system that does not know that it has to join its account again keeps its id, or gets a new one`()
+        async throws
+    {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            let before = try machines.account("second").identity().systemID
+            try await machines.join()
+            #expect(try machines.account("second").identity().systemID == before)
+            // It has not heard of its revocation.
+            try machines.account("first").revoke(before)
+            try await machines.join()
+            let after = try machines.account("second").identity()
+            #expect(after.systemID != before)
+            #expect(try after.accountID == machines.account("first").identity().accountID)
+        }
+    }
+
+    @Test func `the system with the root key does not join the account that it belongs to`() async throws {
         try await TwoMachines.with { machines in
             _ = try await machines.whileInviting { invitation, inviting in
                 let first = machines.account("first")

@@ -13,28 +13,28 @@ import Testing
     private static let (a, b, c) = (key("a"), key("b"), key("c"))
 
     @Test func `peers with one key are limited to their share`() {
-        #expect(self.gate.enter(Self.a) == true)
-        #expect(self.gate.enter(Self.a) == true)
-        #expect(self.gate.enter(Self.a) == false)
-        #expect(self.gate.enter(Self.b) == true)
+        #expect(self.gate.enter(Self.a) == .enters)
+        #expect(self.gate.enter(Self.a) == .enters)
+        #expect(self.gate.enter(Self.a) == .isFull)
+        #expect(self.gate.enter(Self.b) == .enters)
     }
 
     @Test func `all peers together are limited to the total`() {
-        for peer in [Self.a, Self.a, Self.b, Self.b] { #expect(self.gate.enter(peer) == true) }
-        #expect(self.gate.enter(Self.c) == false)
+        for peer in [Self.a, Self.a, Self.b, Self.b] { #expect(self.gate.enter(peer) == .enters) }
+        #expect(self.gate.enter(Self.c) == .isFull)
     }
 
     @Test func `a connection that leaves frees its place`() {
         for peer in [Self.a, Self.a, Self.b, Self.b] { _ = self.gate.enter(peer) }
         self.gate.leave(Self.a)
-        #expect(self.gate.enter(Self.c) == true)
-        #expect(self.gate.enter(Self.a) == false)
+        #expect(self.gate.enter(Self.c) == .enters)
+        #expect(self.gate.enter(Self.a) == .isFull)
     }
 
     @Test func `leaving without entering frees no place`() {
         for peer in [Self.a, Self.a, Self.b, Self.b] { _ = self.gate.enter(peer) }
         self.gate.leave(Self.c)
-        #expect(self.gate.enter(Self.c) == false)
+        #expect(self.gate.enter(Self.c) == .isFull)
     }
 
     @Test func `a refused connection takes no place`() {
@@ -42,14 +42,78 @@ import Testing
         _ = self.gate.enter(Self.a)
         for _ in 0..<10 { _ = self.gate.enter(Self.a) }
         self.gate.leave(Self.a)
-        #expect(self.gate.enter(Self.a) == true)
+        #expect(self.gate.enter(Self.a) == .enters)
     }
 
     @Test func `the addresses of one IPv6 network share a limit`() throws {
         func key(_ address: String) throws -> PeerKey { PeerKey(try SocketAddress(ipAddress: address, port: 1)) }
-        #expect(try self.gate.enter(key("2001:db8::1")) == true)
-        #expect(try self.gate.enter(key("2001:db8::2")) == true)
-        for number in 3...20 { #expect(try self.gate.enter(key("2001:db8::\(number)")) == false) }
-        #expect(try self.gate.enter(key("2001:db8:0:1::1")) == true)
+        #expect(try self.gate.enter(key("2001:db8::1")) == .enters)
+        #expect(try self.gate.enter(key("2001:db8::2")) == .enters)
+        for number in 3...20 { #expect(try self.gate.enter(key("2001:db8::\(number)")) == .isFull) }
+        #expect(try self.gate.enter(key("2001:db8:0:1::1")) == .enters)
+    }
+
+    // MARK: Failures
+
+    @Test func `a peer key that fails again and again is refused before its handshake, and others are not`() {
+        let clock = ManualClock()
+        let gate = AdmissionGate(time: TimeSource(manual: clock), exempting: [])
+        for _ in 0..<Int(AdmissionGate.failures) {
+            #expect(gate.enter(Self.a) == .enters)
+            gate.leave(Self.a)
+            gate.fail(Self.a)
+        }
+        #expect(gate.enter(Self.a) == .hasFailed)
+        #expect(gate.enter(Self.b) == .enters)
+        // Two a second return.
+        clock.advance(by: .milliseconds(600))
+        #expect(gate.enter(Self.a) == .enters)
+        gate.leave(Self.a)
+        gate.fail(Self.a)
+        #expect(gate.enter(Self.a) == .hasFailed)
+        clock.advance(by: .seconds(20))
+        for _ in 0..<32 { #expect(gate.enter(Self.a) == .enters) }
+    }
+
+    @Test func `failures of this machine's own programs do not count`() throws {
+        let gate = AdmissionGate()
+        for address in ["127.0.0.1", "::1"] {
+            let key = PeerKey(try SocketAddress(ipAddress: address, port: 1))
+            for _ in 0..<1000 { gate.fail(key) }
+            #expect(gate.enter(key) == .enters)
+        }
+        let other = PeerKey(try SocketAddress(ipAddress: "127.0.0.2", port: 1))
+        for _ in 0..<1000 { gate.fail(other) }
+        #expect(gate.enter(other) == .hasFailed)
+    }
+
+    @Test func `the machines of an IPv6 network have more failures together than one machine`() throws {
+        let gate = AdmissionGate(time: TimeSource(manual: ManualClock()))
+        func key(_ address: String) throws -> PeerKey { PeerKey(try SocketAddress(ipAddress: address, port: 1)) }
+        let (network, linkLocal) = (try key("2001:db8::1"), try key("fe80::1"))
+        for _ in 0..<Int(AdmissionGate.failures) {
+            gate.fail(network)
+            gate.fail(linkLocal)
+        }
+        #expect(gate.enter(network) == .enters && gate.enter(linkLocal) == .hasFailed)
+        for _ in 0..<1000 { gate.fail(network) }
+        #expect(try gate.enter(key("2001:db8::2")) == .hasFailed)
+    }
+
+    @Test func `only young connections that end without a close count, and many at once for no longer than a few`() {
+        let clock = ManualClock()
+        let gate = AdmissionGate(time: TimeSource(manual: clock), exempting: [])
+        for _ in 0..<100 {
+            gate.counting(Self.a)(.completed)
+            gate.counting(Self.a)(.cancelled)
+        }
+        let old = (0..<100).map { _ in gate.counting(Self.a) }
+        clock.advance(by: AdmissionGate.settledAge)
+        for close in old { close(.unknown) }
+        #expect(gate.enter(Self.a) == .enters)
+        for _ in 0..<1000 { gate.counting(Self.a)(.unknown) }
+        #expect(gate.enter(Self.a) == .hasFailed)
+        clock.advance(by: .seconds(1))
+        #expect(gate.enter(Self.a) == .enters)
     }
 }

@@ -140,7 +140,7 @@ final class Conversation: @unchecked Sendable {
         let deadline = HandshakeDeadline(self.loop.now + .seconds(1), now: self.loop.now)
         let observer = self.settings.isObserved ? Self.observer.connection() : nil
         self.handler = HandshakeHandler(
-            role: .host(HostHandshake(), { _, _ in .refuse(.outOfTurn) }, leave: {}),
+            role: .host(HostHandshake(), { _, _ in .refuse(.outOfTurn) }, AdmissionPlace(leave: {})),
             security: security,
             deadline: deadline,
             logger: CheckingLogHandler.logger,
@@ -165,7 +165,7 @@ final class Conversation: @unchecked Sendable {
     private func role() -> HandshakeHandler.Role {
         if self.settings.isHost {
             let admit: Admit = { [unowned self] hello, peer in await self.admit(hello, peer) }
-            return .host(HostHandshake(), admit, leave: { [unowned self] in self.departures += 1 })
+            return .host(HostHandshake(), admit, AdmissionPlace(leave: { [unowned self] in self.departures += 1 }))
         }
         let hello = Hello(
             service: "com.example.notes",
