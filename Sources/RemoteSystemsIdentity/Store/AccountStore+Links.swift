@@ -114,13 +114,11 @@ extension AccountStore {
     ) throws(IdentityError) -> AccountLinks {
         try self.withAccount { (account, stored) throws(IdentityError) in
             guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
+            // Nothing of a stolen key may be signed by the new one, also if a process died while it replaced the key.
+            try Self.renewLinks(of: stored.identity, by: authority, in: account, now: now)
             let list = try StoredAccount.linkList(of: stored.identity, in: account)
-            let learned = try StoredAccount.learnedLinks(of: stored.identity, in: account)
             let before = Dictionary((list?.links ?? []).map { ($0.account, $0) }) { first, _ in first }
             var links = before
-            // A withdrawal by another machine with the root key counts like one in the list.
-            let own = TrustedAccount(roots: authority.roots)
-            for (id, link) in learned.links { links[id]?.withdraw(byLearned: link.ownWithdrawal, of: own, now: now) }
             let number = try authority.nextNumber(after: list, now: now)
             try change(&links, authority, number)
             let last = links.values.map(\.number).max() ?? number
@@ -181,6 +179,9 @@ extension AccountStore {
                 if let present { try Self.keepWithdrawals(of: present, lackingIn: list, stored.identity, in: account) }
                 try Self.store(list, in: account)
             }
+            if let authority = try StoredAccount.authority(in: account) {
+                try Self.renewLinks(of: stored.identity, by: authority, in: account, now: now)
+            }
             return try StoredAccount.links(of: stored.identity, in: account, now: now)
         }
     }
@@ -205,56 +206,65 @@ extension AccountStore {
         try account.replace(StoredAccount.File.learnedLinks, StoredAccount.learnedLinksFile(learned))
     }
 
-    /// Signs the list of links with the account's newest root key, if an older one signed it: the signature of a
-    /// retired key becomes invalid.
+    /// Signs the list of links with the account's newest root key, if an older one signed it, and takes over
+    /// withdrawals that another machine with the root key made. The new key signs their notices again, since the other
+    /// accounts refuse those of a retired key.
     ///
-    /// - Parameter kept: The accounts whose links are kept if the older key is retired already. A thief of that key may
-    ///   have made links or widened grants, so the others are dropped.
+    /// If the older key was stolen, the links in the list end: a thief may have made some, or widened their rights.
+    ///
+    /// - Parameters:
+    ///   - kept: The accounts whose links stay all the same.
+    ///   - wasStolen: Whether the key was replaced just now, because it was stolen.
     static func renewLinks(
         of identity: SystemIdentity,
         by authority: AccountAuthority,
-        keeping kept: Set<AccountID>,
-        isStolen wasStolen: Bool,
+        keeping kept: Set<AccountID> = [],
+        isStolen wasStolen: Bool = false,
         in account: borrowing SecretDirectory,
         now: Date
     ) throws(IdentityError) {
-        let list = try StoredAccount.linkList(of: identity, in: account)
-        let own = TrustedAccount(roots: authority.roots)
-        guard let list else {
+        let (own, newest) = (TrustedAccount(roots: authority.roots), authority.roots.count)
+        guard let list = try StoredAccount.linkList(of: identity, in: account) else {
             // Other systems may have a list that a thief of the replaced key made, although this one has none. Without
             // a theft, an empty list would end the links that they have.
             guard wasStolen else { return }
             let number = try authority.nextNumber(after: nil, now: now)
             return try Self.store(authority.linkList(of: [], number: number, droppedNumber: 0), in: account)
         }
-        guard list.root < authority.roots.count else { return }
         let learned = try StoredAccount.learnedLinks(of: identity, in: account)
-        let isStolen = own.isRetired(list.root, at: now)
-        // Numbers of the replaced key count, unless the key is stolen, or they are so great that the next one would not
-        // be reached in ten years.
-        let clock = try authority.nextNumber(after: list, now: now)
-        let numbers = isStolen ? [] : list.links.map(\.number).filter { $0 < clock + Self.numbersOfTenYears }
-        let number = max(clock, (numbers.max() ?? 0) + 1)
         var links = list.links
         for index in links.indices {
             links[index].withdraw(byLearned: learned.links[links[index].account]?.ownWithdrawal, of: own, now: now)
-            links[index].number = min(links[index].number, number)
-            let isKept = links[index].withdrawal == nil && (!isStolen || kept.contains(links[index].account))
-            if isKept {
-                if isStolen { links[index].number = number }
-            } else {
-                // The new key signs the notice: the other account's systems refuse one of a retired key.
-                links[index].withdraw(by: try authority.withdrawal(of: links[index].account, number: number))
-            }
         }
-        try Self.store(
-            authority.linkList(
-                of: links,
+        guard list.root < newest || links != list.links else { return }
+        let isStolen = list.root < newest && authority.roots.isStolen(list.root)
+        // Numbers of the replaced key count, unless the key is stolen, or they are so great that the next one would not
+        // be reached in ten years.
+        let clock = try authority.nextNumber(after: list, now: now)
+        let numbers = isStolen ? [] : links.map(\.number).filter { $0 < clock + Self.numbersOfTenYears }
+        let number = max(clock, (numbers.max() ?? 0) + 1)
+        for index in links.indices {
+            let isInForce = links[index].withdrawal == nil
+            links[index].number = isStolen ? (isInForce ? number : number - 1) : min(links[index].number, number)
+            guard isInForce ? isStolen && !kept.contains(links[index].account) : links[index].withdrawal?.root != newest
+            else { continue }
+            let notice = try authority.withdrawal(of: links[index].account, number: links[index].number)
+            links[index].withdraw(by: notice)
+        }
+        let droppedNumber = isStolen ? 0 : min(list.droppedNumber, number)
+        let new: LinkList
+        do throws(IdentityError) {
+            new = try authority.linkList(of: links, number: number, droppedNumber: droppedNumber)
+        } catch {
+            // A thief may have filled the list, so that there is no space for the notices.
+            guard isStolen, error.code == .tooManyLinks else { throw error }
+            new = try authority.linkList(
+                of: links.filter { $0.withdrawal == nil },
                 number: number,
-                droppedNumber: isStolen ? 0 : min(list.droppedNumber, number)
-            ),
-            in: account
-        )
+                droppedNumber: droppedNumber
+            )
+        }
+        try Self.store(new, in: account)
     }
 
     /// The numbers that the clock passes in ten years (``AccountAuthority/nextNumber(after:now:)``).
@@ -279,9 +289,13 @@ extension AccountStore {
             // The process that verified the notices may still use an account that this system has left.
             guard learned.own == stored.identity.accountID, let link = list?[learned.account], link.withdrawal == nil
             else { throw .unknownLink(learned.account) }
-            return try Self.learn(learned, of: link, in: account, stored.identity, now: now) {
+            let isNew = try Self.learn(learned, of: link, in: account, stored.identity, now: now) {
                 list?[$0].map { $0.withdrawal == nil } ?? false
             }
+            if isNew, let authority = try StoredAccount.authority(in: account) {
+                try Self.renewLinks(of: stored.identity, by: authority, in: account, now: now)
+            }
+            return isNew
         }
     }
 

@@ -32,7 +32,13 @@ extension AccountStore {
                 return nil
             }
             let mayRejoin = evenIfMember ? true : try Self.mustRejoin(present, in: state, now: now)
-            guard mayRejoin, !present.identity.isAuthority else {
+            guard !present.identity.isAuthority else {
+                throw IdentityError(
+                    .accountInUse,
+                    "This system holds the root key of account \(account.short), so there is nothing to join."
+                )
+            }
+            guard mayRejoin else {
                 throw IdentityError(
                     .accountInUse,
                     """
@@ -113,7 +119,8 @@ extension AccountStore {
                         guard let known = try? RevocationList(bytes, of: joined.roots) else { continue }
                         list = list?.merging(known) ?? known
                     }
-                    kept = try Self.filesToKeep(in: state)
+                    kept =
+                        try Self.filesToKeep(in: state) + Self.links(of: present, verifiedBy: joined.roots, in: state)
                 } else if !evenIfShared {
                     try Self.checkUnshared(present, in: state)
                 }
@@ -135,6 +142,20 @@ extension AccountStore {
             if let bytes = try? account.read(file.name) { files.append((file.name, bytes)) }
         }
         return files
+    }
+
+    /// The files of the links and of what was learned of linked accounts, if the root keys verify them. Only this
+    /// system may have received a revocation of a linked account.
+    private static func links(
+        of present: StoredAccount,
+        verifiedBy roots: RootChain,
+        in state: borrowing SecretDirectory
+    ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
+        guard let account = try state.subdirectory(Self.accountName),
+            let list = try? StoredAccount.linkList(of: present.identity, in: account),
+            (try? LinkList(list.bytes, of: roots)) != nil
+        else { return [] }
+        return StoredAccount.linkFiles(of: present.identity, in: account)
     }
 
     /// Checks that an account to join has no older root key than this system knows.

@@ -112,11 +112,10 @@ extension AccountStore {
         var identity = stored.identity
         let (signedList, signedKey) = (list?.root ?? 0, identity.discoveryKey.position?.root ?? 0)
         if authority.roots.count > 1, min(signedList, signedKey) < authority.roots.count {
-            let trusted = TrustedAccount(roots: authority.roots)
             // A thief of a retired key may have revoked any system, and no certificate is left to be revoked.
-            let isRetired = trusted.isRetired(authority.roots.count - 1, at: now)
+            let isLost = authority.roots.isStolen(authority.roots.count - 1)
             // Also an empty list, so that a thief of the old key cannot make one.
-            let systems = isRetired ? [] : list?.allSystems ?? []
+            let systems = isLost ? [] : list?.allSystems ?? []
             _ = try Self.sign(Set(systems), after: list, by: authority, in: account, now: now)
             identity = try StoredAccount(reading: account).identity
         }

@@ -26,6 +26,7 @@ package struct RootChain: Sendable {
         /// The time from which the key's signatures of certificates and revocation lists are invalid; `nil` for the
         /// newest.
         var retirement: Date?
+        var isStolen = false
     }
 
     /// Creates the chain of an account whose root key was never replaced.
@@ -82,6 +83,10 @@ package struct RootChain: Sendable {
     /// for a number that the chain does not have.
     func retirement(of number: Int) -> Date? { self.hasRoot(number) ? self.roots[number - 1].retirement : nil }
 
+    /// Whether the key of the root with this number, from 1, or a later one was stolen: what it signed may be a
+    /// thief's.
+    func isStolen(_ number: Int) -> Bool { self.hasRoot(number) && self.roots[number - 1].isStolen }
+
     /// The number, from 1, of the newest root for whose key `verify` returns true.
     func signer(_ verify: (P256.Signing.PublicKey) -> Bool) -> Int? {
         self.roots.lastIndex { verify($0.key) }.map { $0 + 1 }
@@ -105,6 +110,7 @@ package struct RootChain: Sendable {
         // A root is not valid for longer than a later one. So a stolen key ends what earlier ones signed, too.
         for index in self.roots.indices {
             self.roots[index].retirement = min(self.roots[index].retirement ?? link.retirement, link.retirement)
+            self.roots[index].isStolen = self.roots[index].isStolen || link.retiresAtOnce
         }
         self.roots.append(Root(id: id, key: link.key))
         self.certificates.append(der)

@@ -20,6 +20,8 @@ struct RootLink {
     let key: P256.Signing.PublicKey
     /// The time from which the signatures of the signing root are invalid, except the signature of this link.
     let retirement: Date
+    /// Whether the signing root was retired when the link was made, because its key was stolen.
+    let retiresAtOnce: Bool
     private let certificate: Certificate
 
     /// Reads a link without verifying its signature.
@@ -37,6 +39,7 @@ struct RootLink {
         self.number = number
         self.key = key
         self.retirement = certificate.notValidAfter
+        self.retiresAtOnce = certificate.notValidAfter.timeIntervalSince(certificate.notValidBefore) < 3600
         self.certificate = certificate
     }
 

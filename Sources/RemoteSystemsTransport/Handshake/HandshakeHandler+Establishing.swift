@@ -12,7 +12,7 @@ extension HandshakeHandler {
             self.observer?.report(
                 .violation(.violation("something came before the response to the hello", .frameUnexpected))
             )
-            return self.refuse(.outOfTurn, context: context)
+            return self.refusePeer(.outOfTurn, context: context)
         }
         guard let (peer, hello) = handshake.accepted() else { return }
         self.role = .host(handshake, admit, place)

@@ -282,7 +282,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     /// Refuses a peer because of its certificate or because it broke the protocol, which counts as its failure.
-    private func refusePeer(_ refusal: Refusal, context: ChannelHandlerContext) {
+    func refusePeer(_ refusal: Refusal, context: ChannelHandlerContext) {
         if !self.isDone, case .host(_, _, let place) = self.role { place.fail() }
         self.refuse(refusal, context: context)
     }

@@ -113,7 +113,8 @@ struct AccountRevokeCommand: Subcommand {
             throw Failure.changed(self.system, from: id, isRevoked: isRevoked, to: others, search)
         case .undecided:
             // It is off, as a lost machine is. Its name is known if this machine has met it.
-            let met = all.filter { $0.name == self.system && !$0.isRevoked }.map(\.id)
+            let met = all.filter { $0.name == self.system && !$0.isRevoked && !$0.isLocal }.map(\.id)
+                .filter { $0 == search.remembered ?? $0 }
             if met.count > 1 { throw Failure.ambiguous(self.system, met, among: search) }
             if let only = met.first { return only }
             let meant = search.remembered.map { " This name meant the system \($0), which was not found." } ?? ""

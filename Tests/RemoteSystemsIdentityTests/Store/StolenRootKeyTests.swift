@@ -110,6 +110,71 @@ import Testing
         #expect(try self.store.links(now: Self.later).linkedAccounts.isEmpty)
     }
 
+    @Test func `a withdrawal that is learned after an ordinary replacement is signed at once, and lasts`() throws {
+        try self.link(granting: Grants(services: ["test.volume"]))
+        let notice = try self.stolen.withdrawal(
+            of: self.them.accountID,
+            number: try #require(try self.store.links().list).number + 1
+        )
+        _ = try self.store.rotateRootKey(isStolen: false, now: Self.later)
+        var learned = LearnedLink(roots: self.them.roots, of: self.us.accountID)
+        learned.ownWithdrawal = notice
+        _ = try self.store.learn(learned, now: Self.later)
+        let end = Self.later.addingTimeInterval(100 * day)
+        #expect(try self.store.links(now: end).list?[self.them.accountID]?.withdrawal?.root == 2)
+        #expect(try self.store.links(now: end).linkedAccounts.isEmpty)
+    }
+
+    @Test func `links that arrive after an ordinary replacement are signed by the new key, and last`() throws {
+        try self.link(granting: Grants(services: ["test.volume"]))
+        let list = try #require(try self.store.links().list)
+        try remove(self.store.directory + "/account/links.pem")
+        _ = try self.store.rotateRootKey(isStolen: false, now: Self.later)
+        #expect(try self.store.links(now: Self.later).list == nil)
+        _ = try self.store.install(links: list.bytes, now: Self.later)
+        let end = Self.later.addingTimeInterval(100 * day)
+        #expect(try self.store.links(now: end).list?.root == 2)
+        #expect(try self.store.links(now: end).linkedAccounts.count == 1)
+    }
+
+    @Test func `an ordinary replacement does not make an old withdrawal later than a new link`() throws {
+        try self.link(granting: Grants())
+        let withdrawn = try #require(
+            try self.store.unlink(self.them.accountID, now: noon.addingTimeInterval(1))[self.them.accountID]
+        )
+        _ = try self.store.rotateRootKey(isStolen: false, now: Self.later)
+        let renewed = try #require(try self.store.links(now: Self.later).list?[self.them.accountID])
+        #expect(renewed.withdrawal?.root == 2 && renewed.number == withdrawn.number)
+        #expect(renewed.withdrawal?.number == withdrawn.number)
+    }
+
+    @Test func `a list that a thief has filled does not keep the stolen key from being replaced`() throws {
+        let offers = try (0..<LinkList.maxLinks).map { _ in
+            let roots = try AccountAuthority(creatingAt: noon).roots
+            let names = Set((0..<64).map { "\($0)" + String(repeating: "x", count: 150) })
+            return LinkOffer(
+                roots: roots,
+                revocations: nil,
+                name: "x",
+                granted: Grants(services: names),
+                number: 1
+            )
+        }
+        let own = LinkOffer(roots: self.us.roots, revocations: nil, name: "x", granted: Grants(), number: 1)
+        var links = offers.map { AccountLink(own, with: $0, number: 5, now: noon) }
+        // As many as fit.
+        var list: LinkList?
+        while list == nil {
+            list = try? self.stolen.linkList(of: links, number: 5, droppedNumber: 0)
+            if list == nil { links.removeLast() }
+        }
+        _ = try self.store.install(links: #require(list).bytes, now: noon)
+        let rotated = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        #expect(rotated.identity.root == 2)
+        #expect(try self.store.links(now: Self.later).linkedAccounts.isEmpty)
+        #expect(try self.store.identity(now: Self.later).root == 2)
+    }
+
     @Test func `an ordinary replacement on a machine without links signs no empty list`() throws {
         _ = try self.store.rotateRootKey(isStolen: false, now: Self.later)
         #expect(try self.store.links(now: Self.later).list == nil)

@@ -146,7 +146,7 @@ struct AttemptQueueTests {
         queue.release(0)
         queue.release(1)
         #expect(started(&queue).contains(1000))
-        // Cancelled copies take no turns.
+        // Cancelled copies are not stored for ever.
         for number in 2..<900 { queue.cancel(number) }
         #expect(queue.storedCount < 1000)
     }
