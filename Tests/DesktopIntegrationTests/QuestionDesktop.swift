@@ -154,7 +154,18 @@ extension Desktop {
             withIntermediateDirectories: true
         )
         let chooser = "\(self.directory)/config/dunst/choose"
-        try self.write("[global]\n    dmenu = \(chooser)\n    markup = full\n", to: "config/dunst/dunstrc")
+        // By default, dunst closes what is not answered after ten seconds. That is too short on a busy machine.
+        let settings = """
+            [global]
+                dmenu = \(chooser)
+                markup = full
+            [urgency_low]
+                timeout = 0
+            [urgency_normal]
+                timeout = 0
+
+            """
+        try self.write(settings, to: "config/dunst/dunstrc")
         try writeProgram(
             "#!/bin/sh\nactions=$(cat)\necho \"$actions\" | grep -m 1 Details || echo \"$actions\" | head -n 1\n",
             to: chooser
