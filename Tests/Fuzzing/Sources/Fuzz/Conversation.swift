@@ -188,9 +188,9 @@ final class Conversation: @unchecked Sendable {
         }
         let peer = Account.peer(self.settings.standing)
         switch self.handler.role {
-        case .host(var machine, let admit, let leave):
+        case .host(var machine, let admit, let place):
             if case .awaitHello = machine.secured(alpn: alpn, peer: .success(peer)) { self.isAuthorised = true }
-            self.handler.role = .host(machine, admit, leave: leave)
+            self.handler.role = .host(machine, admit, place)
         case .caller(var machine, let accepted, let fail):
             if case .send = machine.secured(alpn: alpn, peer: .success(peer)) { self.isAuthorised = true }
             self.handler.role = .caller(machine, accepted, fail: fail)
