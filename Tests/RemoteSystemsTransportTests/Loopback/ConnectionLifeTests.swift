@@ -289,12 +289,12 @@ import ValueSets
     }
 
     @Test func `an idle connection is kept alive`() async throws {
-        let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(4) }
+        let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(8) }
         try await LoopbackHost.with(limits: limits) { host in
             let connection = try await host.connect(limits: limits)
             // More than twice the dead-peer timeout without a request, in real time, since the kernel's sockets are
             // real.
-            try await Task.sleep(for: .seconds(9))
+            try await Task.sleep(for: .seconds(17))
             #expect(try await connection.send([:], timeout: .seconds(20)).status == .success)
             await connection.close()
         }
