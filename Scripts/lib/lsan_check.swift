@@ -37,6 +37,7 @@ func leak() {
     }
 }
 
+// Global, because the sanitizer begins its search at globals. Only the main thread uses it.
 nonisolated(unsafe) var references = References()
 references.fill()
 if CommandLine.arguments.last == "leak" { leak() }

@@ -380,12 +380,15 @@ extension StoredAccount {
         }
     }
 
-    /// The files of the links, for a recovered account. Damaged ones are left out: other systems send them again.
+    /// The files of the links, for an account that is joined again or recovered. Damaged ones, and those that its root
+    /// keys do not verify, are left out: other systems send them again.
     static func linkFiles(
         of identity: SystemIdentity,
+        verifiedBy roots: RootChain,
         in directory: borrowing SecretDirectory
     ) -> [(name: String, bytes: [UInt8])] {
-        guard (try? (Self.linkList(of: identity, in: directory), Self.learnedLinks(of: identity, in: directory))) != nil
+        guard let list = try? Self.linkList(of: identity, in: directory), (try? LinkList(list.bytes, of: roots)) != nil,
+            (try? Self.learnedLinks(of: identity, in: directory)) != nil
         else { return [] }
         return [File.links, File.learnedLinks].compactMap { name in
             (try? directory.read(name)).flatMap { bytes in bytes.map { (name, $0) } }

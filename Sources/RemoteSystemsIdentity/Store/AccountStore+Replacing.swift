@@ -31,14 +31,13 @@ extension AccountStore {
                 if !evenIfShared { try Self.checkUnshared(present, in: state) }
                 return nil
             }
-            let mayRejoin = evenIfMember ? true : try Self.mustRejoin(present, in: state, now: now)
             guard !present.identity.isAuthority else {
                 throw IdentityError(
                     .accountInUse,
                     "This system holds the root key of account \(account.short), so there is nothing to join."
                 )
             }
-            guard mayRejoin else {
+            if !evenIfMember, try !Self.mustRejoin(present, in: state, now: now) {
                 throw IdentityError(
                     .accountInUse,
                     """
@@ -119,8 +118,7 @@ extension AccountStore {
                         guard let known = try? RevocationList(bytes, of: joined.roots) else { continue }
                         list = list?.merging(known) ?? known
                     }
-                    kept =
-                        try Self.filesToKeep(in: state) + Self.links(of: present, verifiedBy: joined.roots, in: state)
+                    kept = try Self.filesToKeep(of: present, verifiedBy: joined.roots, in: state)
                 } else if !evenIfShared {
                     try Self.checkUnshared(present, in: state)
                 }
@@ -131,31 +129,20 @@ extension AccountStore {
         }
     }
 
-    /// The files of other layers, which stay when a system joins or recovers the account that it has. Those that cannot
-    /// be read are set aside with the rest.
+    /// The files that stay when a system joins or recovers the account that it has: those of the links, if the root
+    /// keys verify them, because only this system may have received a revocation of a linked account; and those of
+    /// other layers. Those that cannot be read are set aside with the rest.
     private static func filesToKeep(
-        in state: borrowing SecretDirectory
-    ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
-        guard let account = try state.subdirectory(Self.accountName) else { return [] }
-        var files: [(name: String, bytes: [UInt8])] = []
-        for file in [AccountFile.knownEndpoints, .namedSystems] {
-            if let bytes = try? account.read(file.name) { files.append((file.name, bytes)) }
-        }
-        return files
-    }
-
-    /// The files of the links and of what was learned of linked accounts, if the root keys verify them. Only this
-    /// system may have received a revocation of a linked account.
-    private static func links(
         of present: StoredAccount,
         verifiedBy roots: RootChain,
         in state: borrowing SecretDirectory
     ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
-        guard let account = try state.subdirectory(Self.accountName),
-            let list = try? StoredAccount.linkList(of: present.identity, in: account),
-            (try? LinkList(list.bytes, of: roots)) != nil
-        else { return [] }
-        return StoredAccount.linkFiles(of: present.identity, in: account)
+        guard let account = try state.subdirectory(Self.accountName) else { return [] }
+        var files = StoredAccount.linkFiles(of: present.identity, verifiedBy: roots, in: account)
+        for file in [AccountFile.knownEndpoints, .namedSystems] {
+            if let bytes = try? account.read(file.name) { files.append((file.name, bytes)) }
+        }
+        return files
     }
 
     /// Checks that an account to join has no older root key than this system knows.
@@ -198,7 +185,7 @@ extension AccountStore {
             var systemKey = P256.Signing.PrivateKey()
             var joinedSystems = joined
             var (revocations, discoveryKey) = (recovered, discoveryKey)
-            var kept = links.map { [(name: StoredAccount.File.links, bytes: StoredAccount.linksFile($0))] } ?? []
+            var kept: [(name: String, bytes: [UInt8])] = []
             if isSame, let present, let account = try state.subdirectory(Self.accountName) {
                 systemKey = present.identity.systemKey
                 // A damaged file must not prevent the recovery that replaces it.
@@ -211,8 +198,10 @@ extension AccountStore {
                 if present.identity.discoveryKey.isNewer(than: discoveryKey) {
                     discoveryKey = present.identity.discoveryKey
                 }
-                let own = StoredAccount.linkFiles(of: present.identity, in: account)
-                kept = (own.isEmpty ? kept : own) + (try Self.filesToKeep(in: state))
+                kept = try Self.filesToKeep(of: present, verifiedBy: authority.roots, in: state)
+            }
+            if let links, !kept.contains(where: { $0.name == StoredAccount.File.links }) {
+                kept.append((StoredAccount.File.links, StoredAccount.linksFile(links)))
             }
             let identity = try SystemIdentity.founding(
                 authority,

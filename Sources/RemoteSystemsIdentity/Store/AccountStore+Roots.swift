@@ -112,10 +112,9 @@ extension AccountStore {
         var identity = stored.identity
         let (signedList, signedKey) = (list?.root ?? 0, identity.discoveryKey.position?.root ?? 0)
         if authority.roots.count > 1, min(signedList, signedKey) < authority.roots.count {
-            // A thief of a retired key may have revoked any system, and no certificate is left to be revoked.
-            let isLost = authority.roots.isStolen(authority.roots.count - 1)
-            // Also an empty list, so that a thief of the old key cannot make one.
-            let systems = isLost ? [] : list?.allSystems ?? []
+            // A thief of a key may have revoked any system, and no certificate is left to be revoked. The new list is
+            // signed also if it is empty, so that a thief of the old key cannot make one.
+            let systems = list.map { authority.roots.isStolen($0.root) ? [] : $0.allSystems } ?? []
             _ = try Self.sign(Set(systems), after: list, by: authority, in: account, now: now)
             identity = try StoredAccount(reading: account).identity
         }

@@ -12,30 +12,17 @@ internal import Synchronization
 /// single peer therefore cannot exclude others, and the waiting connections use a few hundred KiB at most.
 ///
 /// A handshake occupies the event loop for about a millisecond, which all open connections have to wait. So a peer key
-/// has 32 failures at once and two more in each second, and the /64 of an IPv6 network, which its machines share, 512
-/// and 64 (compare `PerSourcePenalties` of OpenSSH's `sshd_config`). Beyond them its connections are closed before the
-/// handshake. A connection fails that ends before its hello was accepted because of what the peer did, and one that
-/// ends within five seconds without a close. 127.0.0.1 and ::1 are exempt: programs and users of this machine share
-/// them, and take processor time without a connection, too.
+/// has 32 failures at once and two more in each second, and the /64 of an IPv6 network, which its machines share, 16
+/// times as many (compare `PerSourcePenalties` of OpenSSH's `sshd_config`). Beyond them its connections are closed
+/// before the handshake. A connection fails that ends before its hello was accepted because of what the peer did, and
+/// one that ends within five seconds without a close. 127.0.0.1 and ::1 are exempt: programs and users of this machine
+/// share them, and take processor time without a connection, too.
 ///
 /// `Docs/wire-protocol.md`, section 3, and `Docs/security-model.md` document the limits.
 final class AdmissionGate: Sendable {
     private struct State {
         var connections: KeyedLimiter<PeerKey>
         var failures = KeyedTokenBuckets<PeerKey>(capacity: AdmissionGate.failures, rate: AdmissionGate.failureRate)
-        var failuresOfNetworks = KeyedTokenBuckets<PeerKey>(
-            capacity: AdmissionGate.failures * AdmissionGate.networkFactor,
-            rate: AdmissionGate.failureRate * AdmissionGate.networkFactor * 2
-        )
-
-        func permits(_ peer: PeerKey, at now: ContinuousClock.Instant) -> Bool {
-            peer.isNetwork ? self.failuresOfNetworks.permits(peer, at: now) : self.failures.permits(peer, at: now)
-        }
-
-        /// Takes at most the last token, so that many failures at once do not count for longer.
-        mutating func fail(_ peer: PeerKey, at now: ContinuousClock.Instant) {
-            _ = peer.isNetwork ? self.failuresOfNetworks.tryTake(peer, at: now) : self.failures.tryTake(peer, at: now)
-        }
     }
 
     /// The result of ``enter(_:)``.
@@ -50,8 +37,8 @@ final class AdmissionGate: Sendable {
     /// The failures of a peer key that are permitted at once, and those that are added in a second.
     static let failures = 32.0
     static let failureRate = 2.0
-    /// How many times as many failures the machines of an IPv6 network have together at once.
-    static let networkFactor = 16.0
+    /// The part of a failure that one of an IPv6 network counts, because its machines share the key.
+    static let networkShare = 1.0 / 16
     /// The age from which on a lost connection does not count: a machine may lose many at once.
     static let settledAge = Duration.seconds(5)
 
@@ -79,7 +66,7 @@ final class AdmissionGate: Sendable {
     func enter(_ peer: PeerKey) -> Entry {
         let now = self.time.now
         return self.state.withLock { state in
-            guard state.permits(peer, at: now) else { return .hasFailed }
+            guard state.failures.permits(peer, at: now) else { return .hasFailed }
             return state.connections.enter(peer) ? .enters : .isFull
         }
     }
@@ -90,7 +77,11 @@ final class AdmissionGate: Sendable {
     func fail(_ peer: PeerKey) {
         guard !self.exempt.contains(peer) else { return }
         let now = self.time.now
-        self.state.withLock { $0.fail(peer, at: now) }
+        self.state.withLock { state in
+            // Not below zero, so that many failures at once do not count for longer.
+            guard state.failures.permits(peer, at: now) else { return }
+            state.failures.take(peer.isNetwork ? Self.networkShare : 1, of: peer, at: now)
+        }
     }
 
     /// Returns the listener for the close of a connection that opens now: counts a failure if the peer breaks or loses

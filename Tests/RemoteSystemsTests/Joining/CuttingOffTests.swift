@@ -300,6 +300,7 @@ private final class SettableClock: ManualTime {
     /// Sets the date to that of the machine, and so many seconds more.
     func set(by offset: TimeInterval) { self.state.withLock { $0.offset = offset } }
 
+    /// In real time, since only the date is set.
     func sleep(until instant: ContinuousClock.Instant) async throws {
         try await Task.sleep(until: instant, clock: .continuous)
     }
