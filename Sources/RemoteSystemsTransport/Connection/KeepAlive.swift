@@ -7,17 +7,22 @@ internal import NIOCore
 ///
 /// A ping is sent after a third of the timeout without a byte from the peer, and again after two thirds. The peer
 /// counts as lost when the timeout elapses.
+///
+/// A tick that is late shows that this process was suspended or overloaded, and could not read meanwhile. The peer gets
+/// the lost time again: during one silence, at most as much as the timeout.
 struct KeepAlive {
     private(set) var deadPeerTime: TimeAmount
     private var interval: TimeAmount
     private var lastHeard: NIODeadline
     private var lastPing: NIODeadline
-    /// The delay of a tick that shows that our own process was suspended, and the additional time that the peer then
-    /// gets. Shorter while a probe is pending.
+    /// The maximum time that the peer gets to respond to a ping after a late tick at which it would count as lost. A
+    /// tick is late after a quarter of it. Shorter while a probe is pending.
     private var grace: TimeAmount
     /// Whether the grace was used since the peer last sent something. It is used once, so that repeatedly late ticks
     /// cannot keep the connection to a lost peer open.
-    private var hasBeenLate = false
+    private var hasUsedGrace = false
+    /// The lost time that the peer got again since it last sent something.
+    private var givenBack = TimeAmount.zero
     private var token: UInt64 = 0
 
     init(deadPeerTime: TimeAmount, now: NIODeadline) {
@@ -31,7 +36,8 @@ struct KeepAlive {
     mutating func heard(now: NIODeadline) {
         self.lastHeard = now
         self.grace = self.interval
-        self.hasBeenLate = false
+        self.hasUsedGrace = false
+        self.givenBack = .zero
     }
 
     /// Changes the timeout. A peer that has been silent for a third of the new timeout or longer is pinged at once, and
@@ -60,17 +66,26 @@ struct KeepAlive {
     }
 
     mutating func tick(now: NIODeadline) -> OnTick {
-        // Bytes that arrived while the process was suspended are not read yet, so the peer is pinged again.
-        if self.nextWakeUp + self.grace <= now, !self.hasBeenLate {
-            self.hasBeenLate = true
-            self.lastHeard = max(self.lastHeard, now - self.deadPeerTime + self.grace)
-            self.lastPing = min(self.lastPing, now - self.interval)
-        }
+        self.giveBack(now - self.nextWakeUp, now: now)
         if self.lastHeard + self.deadPeerTime <= now { return .dead }
         guard self.nextPing <= now else { return .nothing }
         self.lastPing = now
         self.token += 1
         return .ping(self.token)
+    }
+
+    /// Gives the peer the time again by which a tick is late.
+    private mutating func giveBack(_ late: TimeAmount, now: NIODeadline) {
+        guard late > .nanoseconds(self.grace.nanoseconds / 4) else { return }
+        let given = max(min(late, self.deadPeerTime - self.givenBack), .zero)
+        self.givenBack = self.givenBack + given
+        self.lastHeard = self.lastHeard + given
+        // Bytes that arrived meanwhile are not read yet, so a peer that would count as lost is pinged again.
+        let grace = min(late, self.grace)
+        guard self.lastHeard + self.deadPeerTime < now + grace, !self.hasUsedGrace else { return }
+        self.hasUsedGrace = true
+        self.lastHeard = now + (grace - self.deadPeerTime)
+        self.lastPing = min(self.lastPing, now - self.interval)
     }
 
     var nextWakeUp: NIODeadline {

@@ -91,7 +91,8 @@ package enum FailureCode: String, CaseIterable, Sendable, Hashable {
     case callerNotListed = "caller-not-listed"
     /// The host has reached its maximum number of connections.
     case tooManyConnections = "too-many-connections"
-    /// The host has reached its maximum number of connections from the caller's system.
+    /// The host has reached its maximum number of connections from the caller's system, or the system opens them too
+    /// often.
     case tooManyConnectionsOfSystem = "too-many-connections-of-system"
     /// The host's `accept` does not fit into a frame.
     case acceptTooLong = "accept-too-long"

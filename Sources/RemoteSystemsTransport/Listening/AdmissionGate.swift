@@ -3,7 +3,8 @@
 
 internal import Synchronization
 
-/// Limits the number of connections whose peer is not authenticated yet, and how often they may fail.
+/// Limits the number of connections whose peer is not authenticated yet, how often they may fail, and how often one
+/// system may open connections.
 ///
 /// Without the first limit, any machine that can reach the port could hold any number of half-open connections (compare
 /// CVE-2020-26164). Connections beyond the limit are closed at once; earlier ones are not affected. A connection counts
@@ -18,11 +19,16 @@ internal import Synchronization
 /// one that ends within five seconds without a close. 127.0.0.1 and ::1 are exempt: programs and users of this machine
 /// share them, and take processor time without a connection, too.
 ///
+/// A system that opens connections properly costs a handshake for each, too. It has 256 openings at once and 64 more in
+/// each second. Further hellos are refused, and each refusal counts as a sixteenth of a failure. So the peer key is
+/// refused before the handshake only if the system goes on at a high rate.
+///
 /// `Docs/wire-protocol.md`, section 3, and `Docs/security-model.md` document the limits.
 final class AdmissionGate: Sendable {
     private struct State {
         var connections: KeyedLimiter<PeerKey>
         var failures = KeyedTokenBuckets<PeerKey>(capacity: AdmissionGate.failures, rate: AdmissionGate.failureRate)
+        var openings = KeyedTokenBuckets<Opener>(capacity: AdmissionGate.openings, rate: AdmissionGate.openingRate)
     }
 
     /// The result of ``enter(_:)``.
@@ -39,6 +45,11 @@ final class AdmissionGate: Sendable {
     static let failureRate = 2.0
     /// The part of a failure that one of an IPv6 network counts, because its machines share the key.
     static let networkShare = 1.0 / 16
+    /// The connections that a system may open at once, and those that are added in a second.
+    static let openings = 256.0
+    static let openingRate = 64.0
+    /// The part of a failure that a refused opening counts, because others may share the peer key.
+    static let openingShare = 1.0 / 16
     /// The age from which on a lost connection does not count: a machine may lose many at once.
     static let settledAge = Duration.seconds(5)
 
@@ -75,14 +86,38 @@ final class AdmissionGate: Sendable {
 
     /// Counts a failure of a connection that has entered.
     func fail(_ peer: PeerKey) {
+        self.fail(peer, counting: peer.isNetwork ? Self.networkShare : 1)
+    }
+
+    private func fail(_ peer: PeerKey, counting part: Double) {
         guard !self.exempt.contains(peer) else { return }
         let now = self.time.now
         self.state.withLock { state in
             // Not below zero, so that many failures at once do not count for longer.
             guard state.failures.permits(peer, at: now) else { return }
-            state.failures.take(peer.isNetwork ? Self.networkShare : 1, of: peer, at: now)
+            state.failures.take(part, of: peer, at: now)
         }
     }
+
+    /// Counts an opening: an authenticated peer's hello. Returns whether the peer may open another connection.
+    func open(_ opener: Opener, from peer: PeerKey) -> Bool {
+        guard self.countsOpenings(from: peer) else { return true }
+        let now = self.time.now
+        guard !self.state.withLock({ $0.openings.tryTake(opener, at: now) }) else { return true }
+        self.fail(peer, counting: Self.openingShare)
+        return false
+    }
+
+    /// Takes back the count of an opening.
+    func putBack(_ opener: Opener, from peer: PeerKey) {
+        guard self.countsOpenings(from: peer) else { return }
+        let now = self.time.now
+        self.state.withLock { $0.openings.putBack(of: opener, at: now) }
+    }
+
+    /// Only openings over the network count. The clock of a simulated network may stand still, and by it no work takes
+    /// time.
+    private func countsOpenings(from peer: PeerKey) -> Bool { peer.isAddress && !self.exempt.contains(peer) }
 
     /// Returns the listener for the close of a connection that opens now: counts a failure if the peer breaks or loses
     /// it soon.

@@ -57,11 +57,12 @@ package final class Listener: Sendable {
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
                     let accepted = peer.isProximal ? accepted : accepted.subtracting([.anonymous])
+                    let limited = gate.limiting(admit, from: key, own: security.systemID)
                     let now = network.time.deadline
                     let handler = HandshakeHandler(
                         role: .host(
                             HostHandshake(),
-                            { await admit($0, $1).watched(by: security, { gate.counting(key) }) },
+                            { await limited($0, $1).watched(by: security, { gate.counting(key) }) },
                             AdmissionPlace(leave: { gate.leave(key) }, fail: { gate.fail(key) })
                         ),
                         security: security,

@@ -13,6 +13,9 @@ package struct PeerKey: Sendable, Hashable {
     /// Whether the key is the /64 of an IPv6 network, whose machines share it.
     var isNetwork: Bool { self.transport == .ip && self.bytes.count == 8 }
 
+    /// Whether the key was made from the address of a socket.
+    var isAddress: Bool { self.transport == .ip }
+
     /// Creates a key for a transport other than sockets.
     ///
     /// - Parameter bytes: identify a peer of the transport; the peer must not be able to choose them freely. An example

@@ -87,11 +87,62 @@ import Testing
         #expect(self.keepAlive.tick(now: .at(103_734)) == .dead)
     }
 
-    @Test mutating func `a process that was suspended before its probe's ping still sends it first`() {
+    @Test mutating func `a process that was suspended before its probe's ping sends it first, and waits as long`() {
         self.keepAlive.heard(now: .at(101_000))
         self.keepAlive.probe(within: .seconds(1), now: .at(102_000))
         #expect(self.keepAlive.tick(now: .at(110_000)) == .ping(1))
-        #expect(self.keepAlive.tick(now: .at(110_334)) == .dead)
+        #expect(self.keepAlive.tick(now: .at(110_999)) == .nothing)
+        #expect(self.keepAlive.tick(now: .at(111_000)) == .dead)
+    }
+
+    // MARK: Lost time
+
+    @Test mutating func `the peer gets the time again that this process lost before a ping`() {
+        #expect(self.keepAlive.tick(now: .at(9_000)) == .ping(1))
+        #expect(self.keepAlive.nextWakeUp == .at(14_000))
+        #expect(self.keepAlive.tick(now: .at(17_000)) == .ping(2))
+        // 15 s of silence, and the 4 s and 3 s that were lost.
+        #expect(self.keepAlive.tick(now: .at(21_999)) == .nothing)
+        #expect(self.keepAlive.tick(now: .at(22_000)) == .dead)
+    }
+
+    @Test mutating func `a tick that is late when the timeout elapses sends a ping, and waits as long again`() {
+        _ = self.keepAlive.tick(now: .at(5_000))
+        _ = self.keepAlive.tick(now: .at(10_000))
+        #expect(self.keepAlive.tick(now: .at(17_000)) == .ping(3))
+        #expect(self.keepAlive.tick(now: .at(18_999)) == .nothing)
+        #expect(self.keepAlive.tick(now: .at(19_000)) == .dead)
+    }
+
+    @Test mutating func `bytes that are read after a late tick restart the timeout`() {
+        _ = self.keepAlive.tick(now: .at(5_000))
+        _ = self.keepAlive.tick(now: .at(10_000))
+        #expect(self.keepAlive.tick(now: .at(17_000)) == .ping(3))
+        self.keepAlive.heard(now: .at(17_001))
+        #expect(self.keepAlive.tick(now: .at(22_001)) == .ping(4))
+        #expect(self.keepAlive.tick(now: .at(27_001)) == .ping(5))
+        // The lost time of the next silence counts from nothing.
+        #expect(self.keepAlive.tick(now: .at(34_001)) == .ping(6))
+        #expect(self.keepAlive.tick(now: .at(36_001)) == .dead)
+    }
+
+    @Test mutating func `a tick that is late by a quarter of the interval, or less, gives no time`() {
+        #expect(self.keepAlive.tick(now: .at(6_250)) == .ping(1))
+        #expect(self.keepAlive.tick(now: .at(11_251)) == .ping(2))
+        #expect(self.keepAlive.tick(now: .at(16_250)) == .dead)
+    }
+
+    /// Suspended for 4 s before each tick.
+    @Test mutating func `in one silence a peer gets no more time than the timeout, and one more ping`() {
+        var now: Int64 = 0
+        var result = KeepAlive.OnTick.nothing
+        while result != .dead, now < 1_000_000 {
+            now = Int64(self.keepAlive.nextWakeUp.uptimeNanoseconds / 1_000_000) + 4_000
+            result = self.keepAlive.tick(now: .at(now))
+        }
+        // The timeout, as much again, the last ping's third, and the last delay.
+        #expect(result == .dead)
+        #expect(now <= 15_000 + 15_000 + 5_000 + 4_000)
     }
 
     @Test mutating func `a silent peer is considered dead even if the process is suspended repeatedly`() {

@@ -1,7 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import NIOCore
+import RemoteSystemsIdentity
 import Testing
 
 @testable import RemoteSystemsTransport
@@ -115,5 +117,88 @@ import Testing
         #expect(gate.enter(Self.a) == .hasFailed)
         clock.advance(by: .seconds(1))
         #expect(gate.enter(Self.a) == .enters)
+    }
+
+    // MARK: Openings
+
+    private static func system(_ number: UInt8) throws -> AdmissionGate.Opener {
+        .holder(.system(try #require(SystemID(bytes: [UInt8](repeating: number, count: 32)))))
+    }
+
+    @Test func `a system may open many connections at once, then some in each second`() throws {
+        let clock = ManualClock()
+        let gate = AdmissionGate(time: TimeSource(manual: clock), exempting: [])
+        let system = try Self.system(1)
+        for _ in 0..<Int(AdmissionGate.openings) { #expect(gate.open(system, from: Self.a)) }
+        #expect(!gate.open(system, from: Self.a))
+        // The address does not matter.
+        #expect(!gate.open(system, from: Self.b))
+        clock.advance(by: .milliseconds(500))
+        for _ in 0..<Int(AdmissionGate.openingRate / 2) { #expect(gate.open(system, from: Self.a)) }
+        #expect(!gate.open(system, from: Self.a))
+    }
+
+    @Test func `twenty systems behind one address that open 50 connections a second each are not limited`() throws {
+        let clock = ManualClock()
+        let gate = AdmissionGate(time: TimeSource(manual: clock), exempting: [])
+        let systems = try (1...20).map { try Self.system($0) }
+        for _ in 0..<500 {
+            clock.advance(by: .milliseconds(20))
+            for system in systems {
+                #expect(gate.enter(Self.a) == .enters)
+                gate.leave(Self.a)
+                #expect(gate.open(system, from: Self.a))
+            }
+        }
+    }
+
+    @Test func `the handshakes that one system causes are bounded, and another at its address gets in`() throws {
+        let clock = ManualClock()
+        let gate = AdmissionGate(time: TimeSource(manual: clock), exempting: [])
+        let (system, other) = (try Self.system(1), try Self.system(2))
+        var handshakes = 0
+        var entered = 0
+        for attempt in 1...10_000 {
+            clock.advance(by: .milliseconds(1))
+            if gate.enter(Self.a) == .enters {
+                gate.leave(Self.a)
+                handshakes += 1
+                _ = gate.open(system, from: Self.a)
+            }
+            if attempt > 5_000, attempt.isMultiple(of: 100), gate.enter(Self.a) == .enters {
+                gate.leave(Self.a)
+                entered += 1
+                #expect(gate.open(other, from: Self.a))
+            }
+        }
+        // In 10 s: its openings, and sixteen refused ones for each failure.
+        #expect(handshakes <= 256 + 10 * 64 + 16 * (32 + 10 * 2))
+        #expect(entered > 0)
+    }
+
+    @Test func `an opening that is put back, of this machine or of a network in memory does not count`() throws {
+        let gate = AdmissionGate(time: TimeSource(manual: ManualClock()))
+        let system = try Self.system(1)
+        let local = PeerKey(try SocketAddress(ipAddress: "127.0.0.1", port: 1))
+        let memory = PeerKey(transport: TransportKind(rawValue: "memory"), "a".utf8)
+        for _ in 0..<1000 {
+            #expect(gate.open(system, from: Self.a))
+            gate.putBack(system, from: Self.a)
+            #expect(gate.open(system, from: local) && gate.open(system, from: memory))
+        }
+    }
+
+    @Test func `anonymous systems are counted by their address, and all systems of a linked account together`() throws {
+        func opener(_ standing: Standing, _ number: UInt8, at key: PeerKey) throws -> AdmissionGate.Opener {
+            let system = try #require(SystemID(bytes: [UInt8](repeating: number, count: 32)))
+            return AdmissionGate.Opener(PeerIdentity(standing, systemID: system, expiry: .distantFuture), at: key)
+        }
+        #expect(try opener(.anonymous, 1, at: Self.a) == opener(.anonymous, 2, at: Self.a))
+        #expect(try opener(.anonymous, 1, at: Self.a) != opener(.anonymous, 1, at: Self.b))
+        let account = try #require(AccountID(bytes: [UInt8](repeating: 9, count: 32)))
+        #expect(try opener(.sameAccount(account), 1, at: Self.a) == opener(.sameAccount(account), 1, at: Self.b))
+        #expect(try opener(.sameAccount(account), 1, at: Self.a) != opener(.sameAccount(account), 2, at: Self.a))
+        let linked = Standing.linked(account, Grants())
+        #expect(try opener(linked, 1, at: Self.a) == opener(linked, 2, at: Self.b))
     }
 }

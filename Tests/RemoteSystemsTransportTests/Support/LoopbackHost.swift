@@ -27,7 +27,9 @@ struct LoopbackHost: Sendable {
 
     /// Runs `body` with a host whose only service, "echo", runs `handler`.
     ///
-    /// - Parameter gate: Every hello waits for this gate before it is decided on.
+    /// - Parameters:
+    ///   - gate: Every hello waits for this gate before it is decided on.
+    ///   - time: The clock of the host's limits.
     static func with(
         limits: ConnectionLimits = .patient,
         identity: SystemIdentity? = nil,
@@ -38,6 +40,7 @@ struct LoopbackHost: Sendable {
         streams streamLimits: StreamLimits = StreamLimits(),
         receiveBudget: ReceiveBudget? = nil,
         summarizingIncidentsEvery period: TimeAmount = .minutes(1),
+        time: TimeSource = .system,
         handler: @escaping RequestHandler.Handle = { request, _ in Response(message: request.message) },
         opened: @escaping @Sendable (Connection) -> Void = { _ in },
         _ body: (LoopbackHost) async throws -> Void
@@ -54,6 +57,7 @@ struct LoopbackHost: Sendable {
             security: security,
             limits: limits,
             logger: log.logger,
+            network: TransportNetwork([SocketTransport()], time: time),
             accepting: accepted,
             incidents: IncidentLog(log.logger, period: period)
         ) { hello, peer in
@@ -125,13 +129,14 @@ struct LoopbackHost: Sendable {
     }
 
     /// A raw client after the TLS handshake.
-    func connectRaw(as identity: SystemIdentity? = nil) async throws -> RawPeer {
-        try await RawPeer.connect(port: self.listener.port, tls: .raw(as: identity ?? self.account.system()))
+    func connectRaw(as identity: SystemIdentity? = nil, from source: String? = nil) async throws -> RawPeer {
+        let tls = try TLSConfiguration.raw(as: identity ?? self.account.system())
+        return try await RawPeer.connect(port: self.listener.port, tls: tls, from: source)
     }
 
     /// A raw client on an open connection.
-    func openRaw(as identity: SystemIdentity? = nil) async throws -> RawPeer {
-        let peer = try await self.connectRaw(as: identity)
+    func openRaw(as identity: SystemIdentity? = nil, from source: String? = nil) async throws -> RawPeer {
+        let peer = try await self.connectRaw(as: identity, from: source)
         try peer.send(.hello(.test))
         guard case .accept? = try await peer.nextFrame() else { throw NotInTime(what: "the answer to the hello") }
         return peer

@@ -19,10 +19,15 @@ final class RawPeer: Sendable {
     }
 
     /// Connects, and waits for the end of the TLS handshake if there is one.
-    static func connect(port: Int, tls: TLSConfiguration?) async throws -> RawPeer {
+    ///
+    /// - Parameter source: The loopback address to connect from, for example 127.0.0.2. Defaults to 127.0.0.1.
+    static func connect(port: Int, tls: TLSConfiguration?, from source: String? = nil) async throws -> RawPeer {
         let inbox = Inbox()
         let context = try tls.map { try NIOSSLContext(configuration: $0) }
-        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        if let source { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: source, port: 0)) }
+        let channel =
+            try await bootstrap
             .channelOption(.socketOption(.so_rcvbuf), value: 1 << 16)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

@@ -1,0 +1,59 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOSSL
+import Testing
+
+@testable import RemoteSystemsTransport
+
+/// The limits of connections over TLS, from loopback addresses other than 127.0.0.1, which is exempt. The clock of the
+/// limits stands still.
+@Suite struct AdmissionTests {
+    private static let address = "127.0.0.2"
+
+    @Test func `connections that break in the TLS handshake count, and the next one is closed before its own`()
+        async throws
+    {
+        try await LoopbackHost.with(time: TimeSource(manual: ManualClock())) { host in
+            var tls = try TLSConfiguration.raw(as: host.account.system())
+            tls.minimumTLSVersion = .tlsv12
+            tls.maximumTLSVersion = .tlsv12
+            // One more, because the client may see the end before the host has counted it.
+            for _ in 0...Int(AdmissionGate.failures) {
+                let peer = try await RawPeer.connect(port: host.listener.port, tls: tls, from: Self.address)
+                try await peer.waitUntilClosed()
+            }
+            // Without a limit, the host would wait for its first bytes.
+            let peer = try await RawPeer.connect(port: host.listener.port, tls: nil, from: Self.address)
+            try await peer.waitUntilClosed()
+            let refused = host.log.all.filter { $0.contains("Too many of them have failed.") }
+            #expect(refused.count == 1 || refused.count == 2)
+            // Other addresses are not affected.
+            let other = try await host.openRaw(from: "127.0.0.3")
+            other.close()
+            #expect(try await host.isServing())
+        }
+    }
+
+    @Test func `a system that opens connections and closes them properly is refused when it does so too often`()
+        async throws
+    {
+        try await LoopbackHost.with(time: TimeSource(manual: ManualClock())) { host in
+            let member = try host.account.system()
+            for _ in 0..<Int(AdmissionGate.openings) {
+                let peer = try await host.openRaw(as: member, from: Self.address)
+                try peer.send(.close(.completed, nil))
+                _ = try await peer.remainingFrames()
+            }
+            let peer = try await host.connectRaw(as: member, from: Self.address)
+            try peer.send(.hello(.test))
+            let refusal = try await peer.refusal()
+            #expect(refusal?.status == .remoteSystemUnavailable)
+            #expect(refusal?.failure.canRetry == true)
+            #expect(host.hellos.value == Int(AdmissionGate.openings))
+            // Another system at the same address is not affected.
+            let other = try await host.openRaw(from: Self.address)
+            other.close()
+        }
+    }
+}
