@@ -58,7 +58,7 @@ import Testing
         let bytes = try vector.bytes
         do throws(TrustError) {
             let peer = try store.judge(
-                TrustStore.Presented(bytes, links: Self.links(vector)),
+                TrustStore.Presented(bytes, successions: Self.successions(vector)),
                 now: now,
                 accepting: vector["anonymous"]?.bool ?? false ? [.sameAccount, .anonymous] : [.sameAccount]
             ).peer
@@ -110,7 +110,7 @@ import Testing
     }
 
     /// The certificates of further roots that the vector's sender presents, newest first.
-    private static func links(_ vector: WireVectors.Vector) -> [[UInt8]] {
+    private static func successions(_ vector: WireVectors.Vector) -> [[UInt8]] {
         (vector["links"]?.array ?? []).compactMap(\.bytes)
     }
 
@@ -137,7 +137,7 @@ import Testing
     @Test(arguments: try WireVectors.list("revocation-lists"))
     func `a revocation list is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
-        let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.links(vector)))
+        let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.successions(vector)))
         let bytes = try vector.bytes
         guard vector.isValid else {
             #expect(throws: TrustError.self) { try known.revocationList(bytes, now: account.now) }
@@ -152,7 +152,7 @@ import Testing
     @Test(arguments: try WireVectors.list("discovery-keys"))
     func `a signed discovery key is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
-        let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.links(vector)))
+        let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.successions(vector)))
         let bytes = try vector.bytes
         guard vector.isValid else {
             #expect(throws: TrustError.self) { try known.discoveryKey(bytes, now: account.now) }
@@ -167,7 +167,7 @@ import Testing
     @Test(arguments: try WireVectors.list("link-lists"))
     func `a list of links is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
-        let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.links(vector)))
+        let known = try TrustedAccount(roots: RootChain(account.root).extended(by: Self.successions(vector)))
         let bytes = try vector.bytes
         guard vector.isValid else {
             #expect(throws: TrustError.self) { try known.linkList(bytes, now: account.now) }
@@ -193,7 +193,7 @@ import Testing
     @Test(arguments: try WireVectors.list("link-withdrawals"))
     func `the notice of a withdrawal is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
         let account = try TestAccount()
-        let roots = try RootChain(account.root).extended(by: Self.links(vector))
+        let roots = try RootChain(account.root).extended(by: Self.successions(vector))
         let other = try AccountID(of: #require(account.keys["another account"]).publicKey)
         let bytes = try vector.bytes
         guard vector.isValid else {
@@ -252,8 +252,10 @@ import Testing
             get throws {
                 JoinAccepted(
                     code: try self.bytes("code"),
-                    certificate: try self.bytes("certificate"),
-                    discoveryKey: try self.bytes("discovery-key")
+                    AccountAdmission(
+                        certificate: try self.bytes("certificate"),
+                        discoveryKey: try self.bytes("discovery-key")
+                    )
                 )
             }
         }
@@ -303,7 +305,7 @@ import Testing
                     #expect(response.kind == 3)
                     let key = try #require(account.keys["joiner"]).publicKey
                     #expect(system == SystemID(of: key))
-                    #expect(try Self.isKey("joiner", in: accepted.certificate, account))
+                    #expect(try Self.isKey("joiner", in: accepted.admission.certificate, account))
                 case .refuse(let reason):
                     #expect(response.kind == 4 && response.parts["reason"]?.string == reason.rawValue)
                 }
@@ -340,7 +342,7 @@ import Testing
         guard messages.count == 4, messages[3].kind == 3 else { return }
         let accepted = try messages[3].accepted
         let holds = transcript.isAcceptance(accepted, of: proof, invitation.secret, invitation.accountID)
-        let isOwn = try Self.isKey("joiner", in: accepted.certificate, account)
+        let isOwn = try Self.isKey("joiner", in: accepted.admission.certificate, account)
         #expect((holds && isOwn) == (vector["outcome"]?["joined"] != nil))
     }
 

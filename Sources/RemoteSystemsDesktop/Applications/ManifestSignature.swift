@@ -46,7 +46,7 @@ package struct ManifestSignature: Sendable, Hashable {
         var manifest = try ValueSet(json: Data(bytes))
         var publisher: ValueSet = [
             "id": .string("\(key.chain.id)"),
-            "keys": .array(key.chain.links.map { .string(Data($0).base64EncodedString()) }),
+            "keys": .array(key.chain.entries.map { .string(Data($0).base64EncodedString()) }),
         ]
         manifest[Self.object] = .dictionary(publisher)
         publisher["signature"] = .string(Data(try key.sign(Self.content(manifest)).bytes).base64EncodedString())

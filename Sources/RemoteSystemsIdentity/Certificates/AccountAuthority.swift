@@ -89,8 +89,8 @@ package struct AccountAuthority: Sendable {
         now: Date
     ) throws(IdentityError) -> AccountAuthority {
         try CertificateLife.checkClock(now)
-        let link = try makingCertificate {
-            try RootLink.make(
+        let succession = try makingCertificate {
+            try RootSuccession.make(
                 number: self.roots.count + 1,
                 of: key.publicKey,
                 in: self.accountID,
@@ -102,7 +102,7 @@ package struct AccountAuthority: Sendable {
         }
         var roots = self.roots
         do throws(TrustError) {
-            try roots.append(link)
+            try roots.append(succession)
         } catch {
             throw IdentityError(
                 .rootKeysUsedUp,
@@ -177,7 +177,7 @@ package struct AccountAuthority: Sendable {
         }
     }
 
-    /// Issues a new certificate for a system of the account that requests one over an authorised connection.
+    /// Issues a new certificate for a system of the account that requests one over an authenticated connection.
     ///
     /// - Parameters:
     ///   - request: The result of the system's ``SystemIdentity/makeRenewalRequest()``.

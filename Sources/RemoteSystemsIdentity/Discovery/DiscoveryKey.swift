@@ -6,7 +6,7 @@ import FoundationEssentials
 
 /// A secret that all systems of an account share, to recognise each other's advertisements.
 ///
-/// A matching tag proves nothing: the advertised system must still be authorised when it connects.
+/// A matching tag proves nothing: the advertised system must still be authenticated when it connects.
 ///
 /// An account is created with a key. Each revocation replaces the key, because the revoked system knows it. The
 /// replacement is signed by the account's root key and bound to the revocation list that was made with it, so that a

@@ -107,24 +107,9 @@ package struct JoinInviter: Sendable {
         self.state = .finished
         let certificate = try self.authority.issueCertificate(for: key, now: now)
         invitation.use()
-        let discoveryKey = self.identity.discoveryKey.bytes
-        let code = transcript.acceptance(
-            of: proof,
-            certificate: certificate,
-            discoveryKey: discoveryKey,
-            secret,
-            account
-        )
-        return .accept(
-            JoinAccepted(
-                code: code,
-                certificate: certificate,
-                discoveryKey: discoveryKey,
-                signedDiscoveryKey: self.identity.discoveryKey.signedBytes,
-                revocations: self.revocations?.bytes
-            ),
-            SystemID(of: key)
-        )
+        let admission = AccountAdmission(certificate: certificate, by: self.identity, revocations: self.revocations)
+        let code = transcript.acceptance(of: proof, admission, secret, account)
+        return .accept(JoinAccepted(code: code, admission), SystemID(of: key))
     }
 
     private mutating func finish(_ refusal: JoinRefusal) -> JoinRefusal {

@@ -77,7 +77,7 @@ package struct JoinJoiner: Sendable {
         guard let roots = try? RootChain(challenge.rootCertificate), roots.accountID == self.invitation.accountID
         else { throw self.fail(.wrongAccount(nil)) }
         do throws(TrustError) {
-            _ = try TrustStore(TrustedAccount(roots: roots)).authorise(
+            _ = try TrustStore(TrustedAccount(roots: roots)).authenticate(
                 peerCertificate: challenge.certificate,
                 now: now
             )
@@ -109,15 +109,14 @@ package struct JoinJoiner: Sendable {
         guard transcript.isAcceptance(accepted, of: proof, self.invitation.secret, self.invitation.accountID) else {
             throw self.fail(.inviterKnowsNoSecret)
         }
-        guard accepted.discoveryKey.count == DiscoveryKey.byteCount else { throw self.fail(.malformedMessage) }
+        guard accepted.admission.discoveryKey.count == DiscoveryKey.byteCount else {
+            throw self.fail(.malformedMessage)
+        }
         self.state = .finished
         do throws(TrustError) {
             return try JoinedAccount(
+                accepted.admission,
                 roots: RootChain(rootCertificate),
-                certificate: accepted.certificate,
-                discoveryKey: accepted.discoveryKey,
-                signedDiscoveryKey: accepted.signedDiscoveryKey,
-                revocations: accepted.revocations,
                 systemKey: self.systemKey,
                 now: now
             )

@@ -38,30 +38,16 @@ package struct JoinProof: Hashable, Sendable {
     }
 }
 
-/// The last message, inviter to joiner: the joiner's certificate, the account's discovery key, and the inviter's proof.
+/// The last message, inviter to joiner: the joiner's admission, and the inviter's proof.
 ///
-/// `revocations` and `signedDiscoveryKey` are not part of the proof: the account's root key signed them.
+/// The proof covers the certificate and the discovery key. The account's root key signed the other parts.
 package struct JoinAccepted: Hashable, Sendable {
     package var code: [UInt8]
-    package var certificate: [UInt8]
-    package var discoveryKey: [UInt8]
-    /// The discovery key with its signature; `nil` for the key with which the account was created.
-    package var signedDiscoveryKey: [UInt8]?
-    /// The account's revocation list; `nil` if no system was revoked.
-    package var revocations: [UInt8]?
+    package var admission: AccountAdmission
 
-    package init(
-        code: [UInt8],
-        certificate: [UInt8],
-        discoveryKey: [UInt8],
-        signedDiscoveryKey: [UInt8]? = nil,
-        revocations: [UInt8]? = nil
-    ) {
+    package init(code: [UInt8], _ admission: AccountAdmission) {
         self.code = code
-        self.certificate = certificate
-        self.discoveryKey = discoveryKey
-        self.signedDiscoveryKey = signedDiscoveryKey
-        self.revocations = revocations
+        self.admission = admission
     }
 }
 

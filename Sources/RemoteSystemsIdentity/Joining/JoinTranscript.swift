@@ -39,12 +39,11 @@ struct JoinTranscript {
     /// The inviter's proof that it knows the secret and sent the certificate and the discovery key.
     func acceptance(
         of proof: JoinProof,
-        certificate: [UInt8],
-        discoveryKey: [UInt8],
+        _ admission: AccountAdmission,
         _ secret: InvitationSecret,
         _ account: AccountID
     ) -> [UInt8] {
-        let digest = self.digest(proof, certificate, discoveryKey)
+        let digest = self.digest(proof, admission)
         return Array(HMAC<SHA256>.authenticationCode(for: digest, using: secret.key(for: .inviter, account: account)))
     }
 
@@ -54,17 +53,17 @@ struct JoinTranscript {
         _ secret: InvitationSecret,
         _ account: AccountID
     ) -> Bool {
-        let digest = self.digest(proof, accepted.certificate, accepted.discoveryKey)
+        let digest = self.digest(proof, accepted.admission)
         return Self.isCode(accepted.code, for: digest, using: secret.key(for: .inviter, account: account))
     }
 
     private var digest: [UInt8] { Array(self.hash.finalize()) }
 
-    private func digest(_ proof: JoinProof, _ certificate: [UInt8], _ discoveryKey: [UInt8]) -> [UInt8] {
+    private func digest(_ proof: JoinProof, _ admission: AccountAdmission) -> [UInt8] {
         var further = self
         further.add(proof.code)
-        further.add(certificate)
-        further.add(discoveryKey)
+        further.add(admission.certificate)
+        further.add(admission.discoveryKey)
         return further.digest
     }
 

@@ -19,23 +19,24 @@ package struct JoinedAccount: Sendable {
 extension JoinedAccount {
     /// Checks what the admitting system sent.
     ///
-    /// - Parameter systemKey: The key for which the certificate was requested.
+    /// - Parameters:
+    ///   - roots: The account's root keys.
+    ///   - systemKey: The key for which the certificate was requested.
     package init(
+        _ admission: AccountAdmission,
         roots: RootChain,
-        certificate: [UInt8],
-        discoveryKey bytes: [UInt8],
-        signedDiscoveryKey: [UInt8]?,
-        revocations: [UInt8]?,
         systemKey: P256.Signing.PrivateKey,
         now: Date
     ) throws(TrustError) {
-        guard var discoveryKey = DiscoveryKey(bytes: bytes) else {
+        guard var discoveryKey = DiscoveryKey(bytes: admission.discoveryKey) else {
             throw TrustError(.malformed, "The discovery key has an invalid length.")
         }
         var list: RevocationList?
-        if let revocations { list = try TrustedAccount(roots: roots).revocationList(revocations, now: now) }
-        if let signedDiscoveryKey {
-            let key = try TrustedAccount(roots: roots).discoveryKey(signedDiscoveryKey, now: now)
+        if let bytes = admission.revocations {
+            list = try TrustedAccount(roots: roots).revocationList(bytes, now: now)
+        }
+        if let bytes = admission.signedDiscoveryKey {
+            let key = try TrustedAccount(roots: roots).discoveryKey(bytes, now: now)
             guard key.bytes == discoveryKey.bytes else {
                 throw TrustError(.malformed, "The inviter sent two discovery keys.")
             }
@@ -43,12 +44,12 @@ extension JoinedAccount {
         }
         let identity = try SystemIdentity(
             roots: roots,
-            certificate: certificate,
+            certificate: admission.certificate,
             systemKey: systemKey,
             discoveryKey: discoveryKey,
             isAuthority: false
         )
-        _ = try identity.trustStore(revocations: list).authorise(peerCertificate: certificate, now: now)
+        _ = try identity.trustStore(revocations: list).authenticate(peerCertificate: admission.certificate, now: now)
         self.init(identity: identity, revocations: list)
     }
 }

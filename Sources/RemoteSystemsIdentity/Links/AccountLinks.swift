@@ -14,9 +14,9 @@ package struct AccountLinks: Sendable, Hashable {
     package let learned: [[UInt8]]
 
     /// - Parameters:
-    ///   - own: This system's account. Links that a retired root key signed are not in force.
+    ///   - own: The root keys of this system's account. Links that a retired root key signed are not in force.
     ///   - learned: What was learned of the linked accounts.
-    init(_ list: LinkList?, of own: TrustedAccount, learned: LearnedLinks, now: Date) {
+    init(_ list: LinkList?, of own: RootChain, learned: LearnedLinks, now: Date) {
         self.list = list
         self.learned = learned.links.values
             .compactMap(\.encoded)

@@ -61,9 +61,8 @@ package struct LearnedLink: Sendable, Hashable {
     ///
     /// - Parameter roots: All known root keys of the linked account.
     mutating func dropRetired(by roots: RootChain, at now: Date) {
-        let account = TrustedAccount(roots: roots)
-        if let list = self.revocations, account.isRetired(list.root, at: now) { self.revocations = nil }
-        if let notice = self.withdrawal, account.isRetired(notice.root, at: now) { self.withdrawal = nil }
+        if let list = self.revocations, roots.isRetired(list.root, at: now) { self.revocations = nil }
+        if let notice = self.withdrawal, roots.isRetired(notice.root, at: now) { self.withdrawal = nil }
     }
 
     // MARK: Coding
@@ -155,6 +154,46 @@ struct LearnedLinks: Sendable {
         }
     }
 
+    /// Adds what was learned of a linked account, without what a root key signed that the account has retired.
+    ///
+    /// - Parameters:
+    ///   - isNewLink: Whether the link was made just now. Withdrawals of an earlier link do not concern it.
+    ///   - own: This system's account.
+    /// - Returns: Whether anything was new.
+    /// - Throws: As ``RootChain/extended(by:)-(RootChain)``. Nothing is changed then.
+    mutating func add(
+        _ new: LearnedLink,
+        of link: AccountLink,
+        isNewLink: Bool,
+        by own: AccountID,
+        now: Date
+    ) throws(TrustError) -> Bool {
+        let before = self.links[link.account]
+        var (updated, new) = (before ?? LearnedLink(roots: link.roots, of: own), new)
+        if isNewLink { (updated.withdrawal, updated.ownWithdrawal) = (nil, nil) }
+        updated.roots = try link.roots.extended(by: updated.roots)
+        new.dropRetired(by: try updated.roots.extended(by: new.roots), at: now)
+        try updated.merge(new)
+        guard updated != before else { return false }
+        self.links[link.account] = updated
+        return true
+    }
+
+    /// Keeps the notices of links that `present` has withdrawn and `newer` still has in force, until a machine with the
+    /// root key signs one list of both.
+    ///
+    /// - Parameter own: The account of both lists.
+    /// - Returns: Whether anything was kept.
+    mutating func keepWithdrawals(of present: LinkList, lackingIn newer: LinkList, by own: AccountID) -> Bool {
+        var isChanged = false
+        for link in newer.links where link.withdrawal == nil {
+            guard let notice = present[link.account]?.withdrawal, notice.number > link.number else { continue }
+            self.links[link.account, default: LearnedLink(roots: link.roots, of: own)].ownWithdrawal = notice
+            isChanged = true
+        }
+        return isChanged
+    }
+
     func bytes() throws(IdentityError) -> [UInt8] {
         var map = ValueSet()
         for (account, link) in self.links { map["\(account)"] = .dictionary(link.value) }
@@ -170,8 +209,8 @@ extension AccountLink {
     /// Adds what was learned of the linked account. Root keys that conflict with the known ones are ignored, and so are
     /// withdrawals of an earlier link.
     ///
-    /// - Parameter own: This system's account.
-    mutating func add(_ learned: LearnedLink, of own: TrustedAccount, now: Date) {
+    /// - Parameter own: The root keys of this system's account.
+    mutating func add(_ learned: LearnedLink, of own: RootChain, now: Date) {
         guard let roots = try? self.roots.extended(by: learned.roots) else { return }
         self.roots = roots
         if let list = learned.revocations { self.revocations = self.revocations?.merging(list) ?? list }
@@ -181,7 +220,7 @@ extension AccountLink {
 
     /// Ends the link if this account's notice is later than its entry. A notice of a retired root key does not count: a
     /// thief of the key may have signed it.
-    mutating func withdraw(byLearned notice: LinkWithdrawal?, of own: TrustedAccount, now: Date) {
+    mutating func withdraw(byLearned notice: LinkWithdrawal?, of own: RootChain, now: Date) {
         guard let notice, notice.number > self.number, !own.isRetired(notice.root, at: now) else { return }
         self.withdraw(by: notice)
     }

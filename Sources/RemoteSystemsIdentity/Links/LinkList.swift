@@ -168,14 +168,7 @@ extension TrustedAccount {
     ///   the root key that signed it is retired.
     package func linkList(_ bytes: [UInt8], now: Date) throws(TrustError) -> LinkList {
         let list = try LinkList(bytes, of: self.roots)
-        guard !self.isRetired(list.root, at: now) else {
-            throw TrustError(
-                .retiredRoot,
-                """
-                A list of linked accounts was signed by a root key that the account has replaced. Nothing was changed.
-                """
-            )
-        }
+        guard !self.roots.isRetired(list.root, at: now) else { throw RootStatement.linkList.retired }
         return list
     }
 }

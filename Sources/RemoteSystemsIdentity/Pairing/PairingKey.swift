@@ -38,19 +38,11 @@ package struct PairingKey: Sendable {
     /// - Parameter roots: The root keys of its welcome.
     package func join(
         _ roots: RootChain,
-        _ accepted: PairingAccepted,
+        _ admission: AccountAdmission,
         now: Date
     ) throws(IdentityError) -> JoinedAccount {
         do throws(TrustError) {
-            return try JoinedAccount(
-                roots: roots,
-                certificate: accepted.certificate,
-                discoveryKey: accepted.discoveryKey,
-                signedDiscoveryKey: accepted.signedDiscoveryKey,
-                revocations: accepted.revocations,
-                systemKey: self.key,
-                now: now
-            )
+            return try JoinedAccount(admission, roots: roots, systemKey: self.key, now: now)
         } catch {
             throw .unusableCertificate(error)
         }
@@ -90,7 +82,7 @@ package struct PairingAdmission: Sendable {
         _ request: [UInt8],
         from peer: KeyFingerprint,
         now: Date
-    ) throws(IdentityError) -> (PairingAccepted, SystemID) {
+    ) throws(IdentityError) -> (AccountAdmission, SystemID) {
         let key = try SigningRequest.key(in: request)
         let system = SystemID(of: key)
         guard KeyFingerprint(of: key) == peer, self.revocations?.contains(system) != true else {
@@ -99,12 +91,11 @@ package struct PairingAdmission: Sendable {
                 "A system asked for a certificate for another key than that of its connection. It got none."
             )
         }
-        let accepted = PairingAccepted(
+        let admission = AccountAdmission(
             certificate: try self.authority.issueCertificate(for: key, now: now),
-            discoveryKey: self.identity.discoveryKey.bytes,
-            signedDiscoveryKey: self.identity.discoveryKey.signedBytes,
-            revocations: self.revocations?.bytes
+            by: self.identity,
+            revocations: self.revocations
         )
-        return (accepted, system)
+        return (admission, system)
     }
 }

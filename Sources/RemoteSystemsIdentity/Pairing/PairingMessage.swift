@@ -17,8 +17,8 @@ package enum PairingMessage: Hashable, Sendable {
     case welcome(roots: [UInt8])
     /// A signing request for the key of the sender's TLS certificate.
     case request([UInt8])
-    /// The joining side's certificate in the account.
-    case accepted(PairingAccepted)
+    /// The joining side's certificate, and what else it receives as a system of the account.
+    case accepted(AccountAdmission)
     /// The sender's offer of a link, as ``LinkOffer/encoded()``, and the signature of its account's newest root key.
     case offer([UInt8], signature: [UInt8])
     /// The sender has stored what it received.
@@ -42,33 +42,6 @@ extension PairingMessage: CustomStringConvertible, CustomReflectable {
         }
     }
 
-    package var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-/// What a system receives when it joins an account by pairing.
-package struct PairingAccepted: Hashable, Sendable {
-    package var certificate: [UInt8]
-    package var discoveryKey: [UInt8]
-    /// The discovery key with its signature; `nil` for the key with which the account was created.
-    package var signedDiscoveryKey: [UInt8]?
-    /// The account's revocation list; `nil` if no system was revoked.
-    package var revocations: [UInt8]?
-
-    package init(
-        certificate: [UInt8],
-        discoveryKey: [UInt8],
-        signedDiscoveryKey: [UInt8]? = nil,
-        revocations: [UInt8]? = nil
-    ) {
-        self.certificate = certificate
-        self.discoveryKey = discoveryKey
-        self.signedDiscoveryKey = signedDiscoveryKey
-        self.revocations = revocations
-    }
-}
-
-extension PairingAccepted: CustomStringConvertible, CustomReflectable {
-    package var description: String { "PairingAccepted(secret)" }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 

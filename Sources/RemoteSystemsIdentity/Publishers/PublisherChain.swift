@@ -6,8 +6,8 @@ import FoundationEssentials
 
 /// The public keys that a publisher has had, oldest first.
 ///
-/// The publisher's id is the id of the first key. Each further key is signed by its predecessor, a *link*. A value of
-/// this type holds verified links only.
+/// The publisher's id is the id of the first key. Each further key is signed by its predecessor. A value of this type
+/// holds verified keys only.
 ///
 /// Unlike the root keys of an account (``RootChain``), the keys are not certificates: no TLS library reads them, and
 /// without them a manifest stays short.
@@ -21,7 +21,7 @@ package struct PublisherChain: Sendable, Hashable {
 
     /// The keys, each in compressed form (33 bytes), followed by its predecessor's signature (64 bytes) for all but the
     /// first.
-    package private(set) var links: [[UInt8]]
+    package private(set) var entries: [[UInt8]]
     private var keys: [[UInt8]]
 
     package let id: PublisherID
@@ -29,20 +29,20 @@ package struct PublisherChain: Sendable, Hashable {
     /// Creates the chain of a publisher that has not replaced its key.
     init(first key: P256.Signing.PublicKey) {
         let bytes = Array(key.compressedRepresentation)
-        (self.links, self.keys, self.id) = ([bytes], [bytes], PublisherID(of: key))
+        (self.entries, self.keys, self.id) = ([bytes], [bytes], PublisherID(of: key))
     }
 
-    /// Verifies the links of a chain.
+    /// Verifies the ``entries`` of a chain.
     ///
     /// - Throws: ``IdentityError/Code/invalidPublisher``.
-    package init(_ links: [[UInt8]]) throws(IdentityError) {
-        guard let first = links.first, links.count <= Self.maxKeys, let key = Self.key(first) else {
+    package init(_ entries: [[UInt8]]) throws(IdentityError) {
+        guard let first = entries.first, entries.count <= Self.maxKeys, let key = Self.key(first) else {
             throw .invalidPublisher(
                 "The publisher's keys are damaged: there are 1 to \(Self.maxKeys), each a point of the curve P-256."
             )
         }
         self.init(first: key)
-        for link in links.dropFirst() { try self.append(link) }
+        for entry in entries.dropFirst() { try self.append(entry) }
     }
 
     /// The number of keys.
@@ -53,9 +53,9 @@ package struct PublisherChain: Sendable, Hashable {
         return try? P256.Signing.PublicKey(compressedRepresentation: Array(bytes))
     }
 
-    private mutating func append(_ link: [UInt8]) throws(IdentityError) {
-        let (bytes, signature) = (Array(link.prefix(Self.keyCount)), link.dropFirst(Self.keyCount))
-        guard self.count < Self.maxKeys, link.count == Self.keyCount + Self.signatureCount, Self.key(bytes) != nil,
+    private mutating func append(_ entry: [UInt8]) throws(IdentityError) {
+        let (bytes, signature) = (Array(entry.prefix(Self.keyCount)), entry.dropFirst(Self.keyCount))
+        guard self.count < Self.maxKeys, entry.count == Self.keyCount + Self.signatureCount, Self.key(bytes) != nil,
             !self.keys.contains(bytes)
         else {
             throw .invalidPublisher("The publisher's keys are damaged, too many, or one is there twice.")
@@ -66,7 +66,7 @@ package struct PublisherChain: Sendable, Hashable {
         else {
             throw .invalidPublisher("A newer key of the publisher was not signed by the one before it.")
         }
-        self.links.append(link)
+        self.entries.append(entry)
         self.keys.append(bytes)
     }
 

@@ -57,7 +57,7 @@ package struct PublisherKey: Sendable {
     ) throws(IdentityError) -> String {
         let content = Content(
             key: Data(self.key.rawRepresentation),
-            chain: self.chain.links.map { Data($0) },
+            chain: self.chain.entries.map { Data($0) },
             created: Date()
         )
         guard let plain = try? JSONEncoder().encode(content) else {
@@ -130,7 +130,7 @@ package struct PublisherKey: Sendable {
         guard let content = try? JSONDecoder().decode(Content.self, from: Data(plain)),
             let key = try? P256.Signing.PrivateKey(rawRepresentation: content.key),
             let chain = try? PublisherChain(content.chain.map { Array($0) }),
-            chain.links.last?.prefix(33) == Array(key.publicKey.compressedRepresentation)[...]
+            chain.entries.last?.prefix(33) == Array(key.publicKey.compressedRepresentation)[...]
         else { throw damaged }
         return PublisherKey(key, chain)
     }

@@ -176,7 +176,12 @@ extension AccountStore {
             }
             if present.map({ list.isNewer(than: $0) }) ?? true {
                 // Before the list that lacks them: a crash between the two files loses no withdrawal.
-                if let present { try Self.keepWithdrawals(of: present, lackingIn: list, stored.identity, in: account) }
+                if let present {
+                    var learned = try StoredAccount.learnedLinks(of: stored.identity, in: account)
+                    if learned.keepWithdrawals(of: present, lackingIn: list, by: stored.identity.accountID) {
+                        try Self.store(learned, in: account)
+                    }
+                }
                 try Self.store(list, in: account)
             }
             if let authority = try StoredAccount.authority(in: account) {
@@ -186,92 +191,35 @@ extension AccountStore {
         }
     }
 
-    /// Keeps the notices of links that `present` has withdrawn and `newer` still has in force, until a machine with the
-    /// root key signs one list of both.
-    private static func keepWithdrawals(
-        of present: LinkList,
-        lackingIn newer: LinkList,
-        _ identity: SystemIdentity,
-        in account: borrowing SecretDirectory
-    ) throws(IdentityError) {
-        var learned = try StoredAccount.learnedLinks(of: identity, in: account)
-        var isChanged = false
-        for link in newer.links where link.withdrawal == nil {
-            guard let notice = present[link.account]?.withdrawal, notice.number > link.number else { continue }
-            let known = LearnedLink(roots: link.roots, of: identity.accountID)
-            learned.links[link.account, default: known].ownWithdrawal = notice
-            isChanged = true
-        }
-        guard isChanged else { return }
-        try account.replace(StoredAccount.File.learnedLinks, StoredAccount.learnedLinksFile(learned))
-    }
-
-    /// Signs the list of links with the account's newest root key, if an older one signed it, and takes over
-    /// withdrawals that another machine with the root key made. The new key signs their notices again, since the other
-    /// accounts refuse those of a retired key.
-    ///
-    /// If the older key was stolen, the links in the list end: a thief may have made some, or widened their rights.
-    ///
-    /// - Parameters:
-    ///   - kept: The accounts whose links stay all the same.
-    ///   - wasStolen: Whether the key was replaced just now, because it was stolen.
+    /// Stores the list of links that ``AccountAuthority/renewedLinks(_:learned:keeping:isStolen:now:)`` returns.
     static func renewLinks(
         of identity: SystemIdentity,
         by authority: AccountAuthority,
         keeping kept: Set<AccountID> = [],
-        isStolen wasStolen: Bool = false,
+        isStolen: Bool = false,
         in account: borrowing SecretDirectory,
         now: Date
     ) throws(IdentityError) {
-        let (own, newest) = (TrustedAccount(roots: authority.roots), authority.roots.count)
-        guard let list = try StoredAccount.linkList(of: identity, in: account) else {
-            // Other systems may have a list that a thief of the replaced key made, although this one has none. Without
-            // a theft, an empty list would end the links that they have.
-            guard wasStolen else { return }
-            let number = try authority.nextNumber(after: nil, now: now)
-            return try Self.store(authority.linkList(of: [], number: number, droppedNumber: 0), in: account)
-        }
-        let learned = try StoredAccount.learnedLinks(of: identity, in: account)
-        var links = list.links
-        for index in links.indices {
-            links[index].withdraw(byLearned: learned.links[links[index].account]?.ownWithdrawal, of: own, now: now)
-        }
-        guard list.root < newest || links != list.links else { return }
-        let isStolen = list.root < newest && authority.roots.isStolen(list.root)
-        // Numbers of the replaced key count, unless the key is stolen, or they are so great that the next one would not
-        // be reached in ten years.
-        let clock = try authority.nextNumber(after: list, now: now)
-        let numbers = isStolen ? [] : links.map(\.number).filter { $0 < clock + Self.numbersOfTenYears }
-        let number = max(clock, (numbers.max() ?? 0) + 1)
-        for index in links.indices {
-            let isInForce = links[index].withdrawal == nil
-            links[index].number = isStolen ? (isInForce ? number : number - 1) : min(links[index].number, number)
-            guard isInForce ? isStolen && !kept.contains(links[index].account) : links[index].withdrawal?.root != newest
-            else { continue }
-            let notice = try authority.withdrawal(of: links[index].account, number: links[index].number)
-            links[index].withdraw(by: notice)
-        }
-        let droppedNumber = isStolen ? 0 : min(list.droppedNumber, number)
-        let new: LinkList
-        do throws(IdentityError) {
-            new = try authority.linkList(of: links, number: number, droppedNumber: droppedNumber)
-        } catch {
-            // A thief may have filled the list, so that there is no space for the notices.
-            guard isStolen, error.code == .tooManyLinks else { throw error }
-            new = try authority.linkList(
-                of: links.filter { $0.withdrawal == nil },
-                number: number,
-                droppedNumber: droppedNumber
-            )
-        }
-        try Self.store(new, in: account)
+        let list = try StoredAccount.linkList(of: identity, in: account)
+        let new = try authority.renewedLinks(
+            list,
+            learned: list == nil ? LearnedLinks() : StoredAccount.learnedLinks(of: identity, in: account),
+            keeping: kept,
+            isStolen: isStolen,
+            now: now
+        )
+        if let new { try Self.store(new, in: account) }
     }
-
-    /// The numbers that the clock passes in ten years (``AccountAuthority/nextNumber(after:now:)``).
-    private static let numbersOfTenYears: UInt64 = 10 * 366 * 24 * 3600 * 1000
 
     private static func store(_ list: LinkList, in account: borrowing SecretDirectory) throws(IdentityError) {
         try account.replace(StoredAccount.File.links, StoredAccount.linksFile(list))
+    }
+
+    private static func store(
+        _ learned: LearnedLinks,
+        in account: borrowing SecretDirectory
+    ) throws(IdentityError) {
+        try account.replace(StoredAccount.File.learnedLinks, StoredAccount.learnedLinksFile(learned))
     }
 
     // MARK: What linked accounts sent
@@ -313,86 +261,15 @@ extension AccountStore {
     ) throws(IdentityError) -> Bool {
         var learned = try StoredAccount.learnedLinks(of: identity, in: account)
         learned.links = learned.links.filter { isInForce($0.key) }
-        let before = learned.links[link.account]
-        var (updated, new) = (before ?? LearnedLink(roots: link.roots, of: identity.accountID), new)
-        if isNewLink { (updated.withdrawal, updated.ownWithdrawal) = (nil, nil) }
         do throws(TrustError) {
-            updated.roots = try link.roots.extended(by: updated.roots)
-            new.dropRetired(by: try updated.roots.extended(by: new.roots), at: now)
-            try updated.merge(new)
+            guard try learned.add(new, of: link, isNewLink: isNewLink, by: identity.accountID, now: now) else {
+                return false
+            }
         } catch {
             throw IdentityError(.rejectedCertificate, error.message, cause: error)
         }
-        guard updated != before else { return false }
-        learned.links[link.account] = updated
-        try account.replace(StoredAccount.File.learnedLinks, StoredAccount.learnedLinksFile(learned))
+        try Self.store(learned, in: account)
         return true
-    }
-}
-
-extension StoredAccount {
-    private static let linksType = "REMOTE SYSTEMS LINKS"
-    private static let learnedLinksType = "REMOTE SYSTEMS LINKED ACCOUNTS"
-
-    static func linksFile(_ list: LinkList) -> [UInt8] { Self.pem(Self.linksType, list.bytes) }
-
-    static func learnedLinksFile(_ links: LearnedLinks) throws(IdentityError) -> [UInt8] {
-        Self.pem(Self.learnedLinksType, try links.bytes())
-    }
-
-    static func links(
-        of identity: SystemIdentity,
-        in directory: borrowing SecretDirectory,
-        now: Date
-    ) throws(IdentityError) -> AccountLinks {
-        AccountLinks(
-            try Self.linkList(of: identity, in: directory),
-            of: TrustedAccount(roots: identity.roots),
-            learned: try Self.learnedLinks(of: identity, in: directory),
-            now: now
-        )
-    }
-
-    /// The signed list. The signature is checked on every read: a modified list must not grant anything.
-    static func linkList(
-        of identity: SystemIdentity,
-        in directory: borrowing SecretDirectory
-    ) throws(IdentityError) -> LinkList? {
-        guard try directory.contains(File.links) else { return nil }
-        let bytes = try Self.readPEM(File.links, Self.linksType, in: directory)
-        do throws(TrustError) {
-            return try LinkList(bytes, of: identity.roots)
-        } catch {
-            throw .damagedLinks(File.links, "is not a list that the account's key signed", in: directory, error)
-        }
-    }
-
-    static func learnedLinks(
-        of identity: SystemIdentity,
-        in directory: borrowing SecretDirectory
-    ) throws(IdentityError) -> LearnedLinks {
-        guard try directory.contains(File.learnedLinks) else { return LearnedLinks() }
-        let bytes = try Self.readPEM(File.learnedLinks, Self.learnedLinksType, in: directory)
-        do throws(TrustError) {
-            return try LearnedLinks(bytes, of: identity.roots)
-        } catch {
-            throw .damagedLinks(File.learnedLinks, "holds entries that are not signed", in: directory, error)
-        }
-    }
-
-    /// The files of the links, for an account that is joined again or recovered. Damaged ones, and those that its root
-    /// keys do not verify, are left out: other systems send them again.
-    static func linkFiles(
-        of identity: SystemIdentity,
-        verifiedBy roots: RootChain,
-        in directory: borrowing SecretDirectory
-    ) -> [(name: String, bytes: [UInt8])] {
-        guard let list = try? Self.linkList(of: identity, in: directory), (try? LinkList(list.bytes, of: roots)) != nil,
-            (try? Self.learnedLinks(of: identity, in: directory)) != nil
-        else { return [] }
-        return [File.links, File.learnedLinks].compactMap { name in
-            (try? directory.read(name)).flatMap { bytes in bytes.map { (name, $0) } }
-        }
     }
 }
 
@@ -401,24 +278,6 @@ extension IdentityError {
         IdentityError(
             .unknownLink,
             "This account has no link in force with account \(account.short). Nothing was changed."
-        )
-    }
-
-    fileprivate static func damagedLinks(
-        _ name: String,
-        _ what: String,
-        in directory: borrowing SecretDirectory,
-        _ cause: TrustError
-    ) -> IdentityError {
-        let path = directory.path(of: name)
-        return IdentityError(
-            .damaged,
-            """
-            \(path) \(what) (\(cause.code)). Nothing was overwritten and trying again will not help. Restore the file \
-            from a backup, or move it away: the account's other systems then send it again.
-            """,
-            path: path,
-            cause: cause
         )
     }
 }

@@ -65,7 +65,7 @@ extension AccountStore {
             guard error.code == .revocationsLost || error.code == .damaged else { throw error }
             return true
         }
-        if let retirement = identity.roots.retirement(of: identity.root), retirement <= now { return true }
+        if identity.roots.isRetired(identity.root, at: now) { return true }
         return identity.certificateValidity.upperBound <= now
     }
 
@@ -139,7 +139,7 @@ extension AccountStore {
     ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
         guard let account = try state.subdirectory(Self.accountName) else { return [] }
         var files = StoredAccount.linkFiles(of: present.identity, verifiedBy: roots, in: account)
-        for file in [AccountFile.knownEndpoints, .namedSystems] {
+        for file in StateFile.ofAccount {
             if let bytes = try? account.read(file.name) { files.append((file.name, bytes)) }
         }
         return files

@@ -168,7 +168,7 @@ public struct AccountStore: Sendable {
     package func install(renewedCertificate der: [UInt8], now: Date) throws(IdentityError) -> SystemIdentity {
         try self.withAccount { (account, stored) throws(IdentityError) in
             do throws(TrustError) {
-                _ = try stored.identity.trustStore().authorise(peerCertificate: der, now: now)
+                _ = try stored.identity.trustStore().authenticate(peerCertificate: der, now: now)
             } catch {
                 throw .rejectedRenewal("is not one of this account (\(error.code))", cause: error)
             }

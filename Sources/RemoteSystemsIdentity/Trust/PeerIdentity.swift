@@ -9,7 +9,7 @@ package struct PeerIdentity: Hashable, Sendable {
     package let systemID: SystemID
     /// The time at which the trust in the peer ends: when its certificate expires, when the root key that signed the
     /// certificate is retired, or when the grants end, whichever is first. A connection that lasts longer must be
-    /// authorised again.
+    /// authenticated again.
     package private(set) var expiry: Date
     /// The id of the root key that signed the certificate; `nil` if that is not proved. Not its number in the chain:
     /// chains that conflict have different keys with the same number.

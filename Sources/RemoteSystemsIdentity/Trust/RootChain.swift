@@ -8,8 +8,8 @@ import X509
 /// The root keys that an account has had, oldest first.
 ///
 /// The account's id is the id of the first key. Each further key has a certificate that its predecessor signed, a
-/// *link* (`Docs/wire-protocol.md`, section 2). A system that knows the first part of a chain can therefore verify the
-/// rest. A value of this type holds verified links only.
+/// *succession* (`Docs/wire-protocol.md`, section 2). A system that knows the first part of a chain can therefore
+/// verify the rest. A value of this type holds verified successions only.
 package struct RootChain: Sendable {
     /// The maximum number of root keys in an account's life.
     package static let maxRoots = 16
@@ -48,7 +48,7 @@ package struct RootChain: Sendable {
             throw TrustError(.malformed, "The account's root certificates are damaged. Trying again will not help.")
         }
         try self.init(first: first)
-        for link in certificates.dropFirst() { try self.append(link) }
+        for succession in certificates.dropFirst() { try self.append(succession) }
     }
 
     /// The account's id, which is the id of its first root key. Computed, because its alignment would make a chain
@@ -63,7 +63,7 @@ package struct RootChain: Sendable {
     package var count: Int { self.roots.count }
 
     /// The certificates of all roots but the first, newest first, which is the order of a TLS handshake.
-    package var links: [[UInt8]] { self.certificates.dropFirst().reversed() }
+    package var successions: [[UInt8]] { self.certificates.dropFirst().reversed() }
 
     var newestKey: P256.Signing.PublicKey { self.roots[self.roots.count - 1].key }
 
@@ -83,6 +83,18 @@ package struct RootChain: Sendable {
     /// for a number that the chain does not have.
     func retirement(of number: Int) -> Date? { self.hasRoot(number) ? self.roots[number - 1].retirement : nil }
 
+    /// Whether the root with this number, from 1, is retired, or is not a root of the account any more. Its signatures
+    /// are then invalid, except those of successions.
+    func isRetired(_ number: Int, at now: Date) -> Bool {
+        guard self.hasRoot(number) else { return true }
+        return self.retirement(of: number).map { $0 <= now } ?? false
+    }
+
+    /// Whether the root with this id is retired, or is not a root of the account any more.
+    func isRetired(_ id: KeyFingerprint, at now: Date) -> Bool {
+        self.number(of: id).map { self.isRetired($0, at: now) } ?? true
+    }
+
     /// Whether the key of the root with this number, from 1, or a later one was stolen: what it signed may be a
     /// thief's.
     func isStolen(_ number: Int) -> Bool { self.hasRoot(number) && self.roots[number - 1].isStolen }
@@ -101,18 +113,19 @@ package struct RootChain: Sendable {
         guard self.count < Self.maxRoots, self.certificates.reduce(der.count, { $0 + $1.count }) <= Self.maxBytes else {
             throw .malformedRoots("are more than an account can have")
         }
-        let link = try RootLink(der)
-        guard link.accountID == self.accountID else { throw .malformedRoots("name another account") }
-        guard link.number == self.count + 1 else { throw .malformedRoots("are not in order") }
-        guard link.isSigned(by: self.newestKey) else { throw .forgedRoots }
-        let id = KeyFingerprint(of: link.key)
+        let succession = try RootSuccession(der)
+        guard succession.accountID == self.accountID else { throw .malformedRoots("name another account") }
+        guard succession.number == self.count + 1 else { throw .malformedRoots("are not in order") }
+        guard succession.isSigned(by: self.newestKey) else { throw .forgedRoots }
+        let id = KeyFingerprint(of: succession.key)
         guard !self.roots.contains(where: { $0.id == id }) else { throw .malformedRoots("hold one key twice") }
         // A root is not valid for longer than a later one. So a stolen key ends what earlier ones signed, too.
         for index in self.roots.indices {
-            self.roots[index].retirement = min(self.roots[index].retirement ?? link.retirement, link.retirement)
-            self.roots[index].isStolen = self.roots[index].isStolen || link.retiresAtOnce
+            let earlier = self.roots[index].retirement ?? succession.retirement
+            self.roots[index].retirement = min(earlier, succession.retirement)
+            self.roots[index].isStolen = self.roots[index].isStolen || succession.retiresAtOnce
         }
-        self.roots.append(Root(id: id, key: link.key))
+        self.roots.append(Root(id: id, key: succession.key))
         self.certificates.append(der)
     }
 
@@ -120,27 +133,27 @@ package struct RootChain: Sendable {
     ///
     /// The known roots stay as they are. The chain is extended if the peer's chain begins with it.
     ///
-    /// - Parameter links: The certificates of all the peer's roots but the first, newest first. Empty for a peer that
-    ///   knows one root.
+    /// - Parameter successions: The certificates of all the peer's roots but the first, newest first. Empty for a peer
+    ///   that knows one root.
     /// - Throws: ``TrustError/Code/conflictingRoots`` if a known root signed two successors and the peer presents the
     ///   one that is not known here; ``TrustError/Code/malformed`` or ``TrustError/Code/badSignature``.
-    package func extended(by links: [[UInt8]]) throws(TrustError) -> RootChain {
-        guard links.count < Self.maxRoots else { throw .malformedRoots("are more than an account can have") }
+    package func extended(by successions: [[UInt8]]) throws(TrustError) -> RootChain {
+        guard successions.count < Self.maxRoots else { throw .malformedRoots("are more than an account can have") }
         var chain = self
-        for (index, der) in links.reversed().enumerated() {
+        for (index, der) in successions.reversed().enumerated() {
             let number = index + 2
             guard number <= chain.count else {
                 try chain.append(der)
                 continue
             }
             guard der != chain.certificates[number - 1] else { continue }
-            let link = try RootLink(der)
-            guard link.accountID == self.accountID, link.number == number else {
+            let succession = try RootSuccession(der)
+            guard succession.accountID == self.accountID, succession.number == number else {
                 throw .malformedRoots("are not in order, or name another account")
             }
-            guard link.isSigned(by: chain.roots[number - 2].key) else { throw .forgedRoots }
+            guard succession.isSigned(by: chain.roots[number - 2].key) else { throw .forgedRoots }
             // Another certificate of the same successor changes nothing: the first one learned stays.
-            guard chain.roots[number - 1].id == KeyFingerprint(of: link.key) else { throw .conflictingRoots }
+            guard chain.roots[number - 1].id == KeyFingerprint(of: succession.key) else { throw .conflictingRoots }
         }
         return chain
     }
@@ -150,7 +163,7 @@ package struct RootChain: Sendable {
     /// - Throws: As ``extended(by:)``; ``TrustError/Code/notOurAccount`` for the chain of another account.
     package func extended(by other: RootChain) throws(TrustError) -> RootChain {
         guard other.accountID == self.accountID else { throw .notOurAccount }
-        return try self.extended(by: other.links)
+        return try self.extended(by: other.successions)
     }
 
     /// The account that a chain names, without verifying any signature; `nil` if it is damaged.

@@ -53,6 +53,17 @@ enum RootStatement: String {
         Array(self.rawValue.utf8) + account.bytes + further + body
     }
 
+    /// The error for a statement that a retired root key signed. A thief of that key may have made it.
+    var retired: TrustError {
+        TrustError(
+            .retiredRoot,
+            """
+            \(self.name) was signed by a root key that the account has replaced. Nothing was changed. Sign it again \
+            with the newest root key.
+            """
+        )
+    }
+
     /// The error for a statement whose signature is invalid.
     var forged: TrustError {
         TrustError(

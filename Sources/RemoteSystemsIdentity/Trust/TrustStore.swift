@@ -26,11 +26,11 @@ package struct TrustStore: Sendable {
         /// The peer's own certificate, in DER.
         package var certificate: [UInt8]
         /// The certificates after it: those of its account's roots but the first, newest first.
-        package var links: [[UInt8]]
+        package var successions: [[UInt8]]
 
-        package init(_ certificate: [UInt8], links: [[UInt8]] = []) {
+        package init(_ certificate: [UInt8], successions: [[UInt8]] = []) {
             self.certificate = certificate
-            self.links = links
+            self.successions = successions
         }
     }
 
@@ -47,7 +47,7 @@ package struct TrustStore: Sendable {
     /// Decides whether to trust a peer. TLS must already have verified that the peer holds the certificate's key.
     ///
     /// - Parameters:
-    ///   - presented: Reads at most 4 KiB of certificate and 15 links of 512 bytes.
+    ///   - presented: Reads at most 4 KiB of certificate and 15 successions of 512 bytes.
     ///   - accepted: The accepted standings. Defaults to this system's own account. The certificate of an anonymous
     ///     system must satisfy every rule except the signature, which cannot be verified: the key of its account is not
     ///     known.
@@ -69,7 +69,7 @@ package struct TrustStore: Sendable {
             peer: PeerIdentity(standing, systemID: system.name.system, expiry: system.validity.to)
         )
         if let account = self.account(of: standing) {
-            let roots = try account.roots.extended(by: presented.links)
+            let roots = try account.roots.extended(by: presented.successions)
             guard let root = roots.signer(system.isSigned) else { throw .badSignature }
             verdict.peer.root = roots.id(of: root)
             if roots.count > account.roots.count { verdict.learned = roots }
@@ -87,17 +87,17 @@ package struct TrustStore: Sendable {
     /// The notice for a system of an account whose link was withdrawn; `nil` unless its certificate is of that account.
     private func withdrawal(for system: SystemCertificate, _ presented: Presented) -> TrustError? {
         guard system.hasKnownSignatureAlgorithm, let (account, notice) = self.withdrawn[system.name.account],
-            let roots = try? account.roots.extended(by: presented.links), roots.signer(system.isSigned) != nil
+            let roots = try? account.roots.extended(by: presented.successions), roots.signer(system.isSigned) != nil
         else { return nil }
         var error = TrustError.linkWithdrawn
         error.withdrawal = notice
         return error
     }
 
-    /// Decides about a certificate without links, as ``judge(_:now:accepting:)``.
+    /// Decides about a certificate without successions, as ``judge(_:now:accepting:)``.
     ///
     /// - Parameter der: The peer's own certificate.
-    package func authorise(
+    package func authenticate(
         peerCertificate der: [UInt8],
         now: Date,
         accepting accepted: Set<Standing.Kind> = [.sameAccount]
@@ -105,8 +105,8 @@ package struct TrustStore: Sendable {
         try self.judge(Presented(der), now: now, accepting: accepted).peer
     }
 
-    /// Returns the reason why a peer that this store or an older one authorised is not trusted any more; `nil` if it is
-    /// still trusted.
+    /// Returns the reason why a peer that this store or an older one authenticated is not trusted any more; `nil` if it
+    /// is still trusted.
     package func objection(to peer: PeerIdentity, now: Date) -> TrustError? {
         switch peer.standing {
         case .sameAccount(self.own.id), .anonymous:
@@ -118,14 +118,14 @@ package struct TrustStore: Sendable {
             // The grants are part of the peer's identity. If they changed, the peer has to connect again.
             guard linked.grants.inForce(at: now) == grants else { return .grantsChanged }
         }
-        if let root = peer.root, let account = self.account(of: peer.standing), account.isRetired(root, at: now) {
+        if let root = peer.root, let account = self.account(of: peer.standing), account.roots.isRetired(root, at: now) {
             return .retiredRoot
         }
         return self.isRevoked(peer) ? .revoked : nil
     }
 
-    /// Returns the time at which the root key that certified an authorised peer is retired; `nil` if no retirement is
-    /// known.
+    /// Returns the time at which the root key that certified an authenticated peer is retired; `nil` if no retirement
+    /// is known.
     package func retirement(of peer: PeerIdentity) -> Date? {
         guard let root = peer.root, let roots = self.account(of: peer.standing)?.roots else { return nil }
         return roots.number(of: root).flatMap { roots.retirement(of: $0) }

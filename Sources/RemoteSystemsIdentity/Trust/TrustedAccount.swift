@@ -51,11 +51,8 @@ package struct TrustedAccount: Sendable {
     /// - Throws: As ``revocationList(_:now:)``.
     package func discoveryKey(_ bytes: [UInt8], now: Date) throws(TrustError) -> DiscoveryKey {
         let key = try DiscoveryKey(signed: bytes, of: self.roots)
-        guard let root = key.position?.root, !self.isRetired(root, at: now) else {
-            throw TrustError(
-                .retiredRoot,
-                "A discovery key was signed by a root key that the account has replaced. Nothing was changed."
-            )
+        guard let root = key.position?.root, !self.roots.isRetired(root, at: now) else {
+            throw RootStatement.discoveryKey.retired
         }
         return key
     }
@@ -74,27 +71,8 @@ package struct TrustedAccount: Sendable {
     ///   the root key that signed it is retired.
     package func revocationList(_ bytes: [UInt8], now: Date) throws(TrustError) -> RevocationList {
         let list = try RevocationList(bytes, of: self.roots)
-        guard !self.isRetired(list.root, at: now) else {
-            throw TrustError(
-                .retiredRoot,
-                """
-                A revocation list was signed by a root key that the account has replaced. Nothing was changed. Sign it \
-                again with the newest root key.
-                """
-            )
-        }
+        guard !self.roots.isRetired(list.root, at: now) else { throw RootStatement.revocationList.retired }
         return list
-    }
-
-    /// Whether the root with this number, from 1, is retired, or is not a root of the account any more.
-    func isRetired(_ root: Int, at now: Date) -> Bool {
-        guard self.roots.hasRoot(root) else { return true }
-        return self.roots.retirement(of: root).map { $0 <= now } ?? false
-    }
-
-    /// Whether the root with this id is retired, or is not a root of the account any more.
-    func isRetired(_ root: KeyFingerprint, at now: Date) -> Bool {
-        self.roots.number(of: root).map { self.isRetired($0, at: now) } ?? true
     }
 
     func hasRevoked(_ system: SystemID) -> Bool { self.revocations?.contains(system) ?? false }

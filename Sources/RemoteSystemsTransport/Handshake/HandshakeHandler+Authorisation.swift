@@ -31,13 +31,13 @@ extension HandshakeHandler {
     }
 
     /// Decides whether the peer is trusted, once TLS has proved that it holds its certificate's private key.
-    func authorisePeer(context: ChannelHandlerContext) -> Result<PeerIdentity, TransportError> {
+    func authenticatePeer(context: ChannelHandlerContext) -> Result<PeerIdentity, TransportError> {
         do {
             let tls = try context.pipeline.syncOperations.handler(type: NIOSSLHandler.self)
             var certificates = [tls.peerCertificate].compactMap(\.self)
             certificates += (tls.peerValidatedCertificateChain?.dropFirst()).map(Array.init) ?? []
             let presented = try TrustStore.Presented(certificates)
-            return .success(try self.security.authorise(presented, accepting: self.accepted))
+            return .success(try self.security.authenticate(presented, accepting: self.accepted))
         } catch {
             return .failure(TransportError(notTrusted: error))
         }
@@ -62,8 +62,8 @@ extension TrustStore.Presented {
             )
         }
         // One more certificate than the allowed maximum is read, so that the check can detect an excess.
-        let links = certificates.dropFirst().prefix(RootChain.maxRoots)
-        self.init(try own.toDERBytes(), links: try links.map { try $0.toDERBytes() })
+        let successions = certificates.dropFirst().prefix(RootChain.maxRoots)
+        self.init(try own.toDERBytes(), successions: try successions.map { try $0.toDERBytes() })
     }
 }
 

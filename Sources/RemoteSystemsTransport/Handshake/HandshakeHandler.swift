@@ -52,7 +52,7 @@ package typealias Admit = @Sendable (Hello, PeerIdentity) async -> Admission
 /// Brings a channel from TLS to an open connection, for either side, and is then replaced by ``WireHandler`` or
 /// ``StreamHandler``.
 ///
-/// Peers are authorised here only: after every TLS handshake, including a resumed one, and before any of the peer's
+/// Peers are authenticated here only: after every TLS handshake, including a resumed one, and before any of the peer's
 /// bytes are read. (TLS's own verification callback does not run on resumption.) A caller also verifies the host before
 /// it shows its own certificate, see ``clientHandler(on:)``.
 final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
@@ -172,7 +172,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func secured(alpn: String?, context: ChannelHandlerContext) {
-        let peer = self.authorisePeer(context: context)
+        let peer = self.authenticatePeer(context: context)
         if let observer {
             var objection: TransportError?
             if case .failure(let error) = peer { objection = error }

@@ -60,14 +60,27 @@ enum IntroductionSize {
     static let revocations = RevocationList.minBytes...RevocationList.maxBytes
 }
 
-/// What every system receives with its certificate: the same in both protocols.
-extension ValueSet {
-    init(certificate: [UInt8], discoveryKey: [UInt8], signedDiscoveryKey: [UInt8]?, revocations: [UInt8]?) {
-        self = [
-            IntroductionKey.certificate: .bytes(certificate), IntroductionKey.discoveryKey: .bytes(discoveryKey),
+/// The coding of an admission, which is the same in both protocols.
+extension AccountAdmission {
+    private typealias Key = IntroductionKey
+    private typealias Size = IntroductionSize
+
+    var map: ValueSet {
+        var map: ValueSet = [
+            Key.certificate: .bytes(self.certificate), Key.discoveryKey: .bytes(self.discoveryKey),
         ]
-        if let signedDiscoveryKey { self[IntroductionKey.signedDiscoveryKey] = .bytes(signedDiscoveryKey) }
-        if let revocations { self[IntroductionKey.revocations] = .bytes(revocations) }
+        if let signedDiscoveryKey { map[Key.signedDiscoveryKey] = .bytes(signedDiscoveryKey) }
+        if let revocations { map[Key.revocations] = .bytes(revocations) }
+        return map
+    }
+
+    init(_ frame: IntroductionFrame) throws(TransportError) {
+        self.init(
+            certificate: try frame.bytes(Key.certificate, Size.certificate),
+            discoveryKey: try frame.bytes(Key.discoveryKey, Size.discoveryKey),
+            signedDiscoveryKey: try frame.optionalBytes(Key.signedDiscoveryKey, Size.signedKey),
+            revocations: try frame.optionalBytes(Key.revocations, Size.revocations)
+        )
     }
 }
 

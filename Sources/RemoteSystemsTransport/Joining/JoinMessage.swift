@@ -44,12 +44,7 @@ enum JoinMessage: IntroductionMessage, Hashable {
         case .proof(let proof):
             return (.proof, [Key.code: .bytes(proof.code)])
         case .accepted(let accepted):
-            var map = ValueSet(
-                certificate: accepted.certificate,
-                discoveryKey: accepted.discoveryKey,
-                signedDiscoveryKey: accepted.signedDiscoveryKey,
-                revocations: accepted.revocations
-            )
+            var map = accepted.admission.map
             map[Key.code] = .bytes(accepted.code)
             return (.accepted, map)
         case .refused(let refusal):
@@ -79,15 +74,7 @@ enum JoinMessage: IntroductionMessage, Hashable {
         case .proof:
             self = .proof(JoinProof(code: try frame.bytes(Key.code, Size.hash)))
         case .accepted:
-            self = .accepted(
-                JoinAccepted(
-                    code: try frame.bytes(Key.code, Size.hash),
-                    certificate: try frame.bytes(Key.certificate, Size.certificate),
-                    discoveryKey: try frame.bytes(Key.discoveryKey, Size.discoveryKey),
-                    signedDiscoveryKey: try frame.optionalBytes(Key.signedDiscoveryKey, Size.signedKey),
-                    revocations: try frame.optionalBytes(Key.revocations, Size.revocations)
-                )
-            )
+            self = .accepted(JoinAccepted(code: try frame.bytes(Key.code, Size.hash), try AccountAdmission(frame)))
         case .refused:
             self = .refused(frame.reason(otherwise: .failed))
         case nil:

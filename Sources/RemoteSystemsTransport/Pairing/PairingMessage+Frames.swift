@@ -52,16 +52,8 @@ extension PairingMessage: IntroductionMessage {
             (.welcome, [Key.roots: .bytes(roots)])
         case .request(let request):
             (.request, [Key.request: .bytes(request)])
-        case .accepted(let accepted):
-            (
-                .accepted,
-                ValueSet(
-                    certificate: accepted.certificate,
-                    discoveryKey: accepted.discoveryKey,
-                    signedDiscoveryKey: accepted.signedDiscoveryKey,
-                    revocations: accepted.revocations
-                )
-            )
+        case .accepted(let admission):
+            (.accepted, admission.map)
         case .offer(let offer, let signature):
             (.offer, [OwnKey.offer: .bytes(offer), OwnKey.signature: .bytes(signature)])
         case .done:
@@ -94,14 +86,7 @@ extension PairingMessage: IntroductionMessage {
         case .request:
             self = .request(try frame.bytes(Key.request, Size.request))
         case .accepted:
-            self = .accepted(
-                PairingAccepted(
-                    certificate: try frame.bytes(Key.certificate, Size.certificate),
-                    discoveryKey: try frame.bytes(Key.discoveryKey, Size.discoveryKey),
-                    signedDiscoveryKey: try frame.optionalBytes(Key.signedDiscoveryKey, Size.signedKey),
-                    revocations: try frame.optionalBytes(Key.revocations, Size.revocations)
-                )
-            )
+            self = .accepted(try AccountAdmission(frame))
         case .offer:
             self = .offer(
                 try frame.bytes(OwnKey.offer, OwnSize.offer),

@@ -189,7 +189,7 @@ package final class TransportSecurity: Sendable {
     /// - Parameters:
     ///   - presented: the peer's certificate and the certificates that follow it.
     ///   - accepted: the standings to accept.
-    package func authorise(
+    package func authenticate(
         _ presented: TrustStore.Presented,
         accepting accepted: Set<Standing.Kind> = [.sameAccount]
     ) throws -> PeerIdentity {
@@ -234,7 +234,7 @@ package final class TransportSecurity: Sendable {
         do {
             _ = try self.judge(presented, accepting: accepted)
         } catch  where Self.formerTrust.contains(error.code) {
-            // Authorising the host after the handshake throws it again.
+            // Authenticating the host after the handshake throws it again.
         }
     }
 
@@ -283,7 +283,7 @@ package final class TransportSecurity: Sendable {
     /// - Parameter roots: the account's root keys. All but the first are sent after the certificate, so that peers that
     ///   know only an older root key learn the newer ones.
     private static func makeContexts(_ identity: SystemIdentity, _ roots: RootChain) throws -> Contexts {
-        let certificates = try ([identity.certificate] + roots.links).map {
+        let certificates = try ([identity.certificate] + roots.successions).map {
             NIOSSLCertificateSource.certificate(try NIOSSLCertificate(bytes: $0, format: .der))
         }
         let key = try NIOSSLPrivateKey(bytes: Array(identity.privateKeyPEM.utf8), format: .pem)

@@ -36,8 +36,10 @@ import Testing
         #expect(self.hex(proof.code) == "56bc2ca51e98a0be54d9ddb5312c24389501eae8694f55dd6ccf812f203fbe39")
         let acceptance = transcript.acceptance(
             of: proof,
-            certificate: Array("new leaf".utf8),
-            discoveryKey: [UInt8](repeating: 0xCC, count: 32),
+            AccountAdmission(
+                certificate: Array("new leaf".utf8),
+                discoveryKey: [UInt8](repeating: 0xCC, count: 32)
+            ),
             secret,
             account
         )

@@ -77,8 +77,8 @@ import Testing
         #expect(!joined.isAuthority)
         #expect(joined.privateKeyPEM == connection.joiner.privateKeyPEM)
         // Each system now trusts the other.
-        _ = try joined.trustStore().authorise(peerCertificate: self.identity.certificate, now: noon)
-        _ = try self.identity.trustStore().authorise(peerCertificate: joined.certificate, now: noon)
+        _ = try joined.trustStore().authenticate(peerCertificate: self.identity.certificate, now: noon)
+        _ = try self.identity.trustStore().authenticate(peerCertificate: joined.certificate, now: noon)
     }
 
     @Test func `a system joins an account whose root key was replaced, and gets the whole chain`() throws {
@@ -95,7 +95,7 @@ import Testing
         let joined = try connection.joiner.receive(accepted, now: noon).identity
         #expect(joined.accountID == self.authority.accountID)
         #expect(joined.roots == newest.roots && joined.root == 3)
-        _ = try joined.trustStore().authorise(peerCertificate: inviting.certificate, now: noon)
+        _ = try joined.trustStore().authenticate(peerCertificate: inviting.certificate, now: noon)
         // The chain of another account is not accepted for the account in the invitation.
         var other = try Connection(self)
         let foreign = try AccountAuthority(creatingAt: noon).successor(retiring: noon, now: noon)
@@ -288,9 +288,9 @@ import Testing
         let changes: [(inout JoinAccepted) -> Void] = [
             { $0.code[0] ^= 1 },
             { $0.code = [] },
-            { $0.discoveryKey[0] ^= 1 },
-            { $0.certificate[100] ^= 1 },
-            { accepted in accepted.certificate = self.identity.certificate },
+            { $0.admission.discoveryKey[0] ^= 1 },
+            { $0.admission.certificate[100] ^= 1 },
+            { accepted in accepted.admission.certificate = self.identity.certificate },
         ]
         for change in changes {
             var open = OpenInvitation(self.invitation)
@@ -310,8 +310,7 @@ import Testing
         let proof = try connection.proof(open)
         let echo = JoinAccepted(
             code: proof.code,
-            certificate: self.identity.certificate,
-            discoveryKey: DiscoveryKey().bytes
+            AccountAdmission(certificate: self.identity.certificate, discoveryKey: DiscoveryKey().bytes)
         )
         #expect(code { () throws(IdentityError) in try connection.joiner.receive(echo, now: noon) } == .wrongSecret)
     }
@@ -347,7 +346,7 @@ import Testing
         )
 
         var joiner = try JoinJoiner(invitation: self.invitation, now: noon)
-        let accepted = JoinAccepted(code: [], certificate: [], discoveryKey: [])
+        let accepted = JoinAccepted(code: [], AccountAdmission(certificate: [], discoveryKey: []))
         #expect(code { () throws(IdentityError) in try joiner.receive(accepted, now: noon) } == .joinFailed)
         #expect(code { () throws(IdentityError) in try joiner.start() } == .joinFailed)
     }

@@ -139,14 +139,14 @@ import Testing
         #expect(asked?.systemID == first.systemID)
         let later = noon.addingTimeInterval(365 * day)
         #expect(throws: TrustError.self) {
-            try self.inviter.identity(now: later).trustStore().authorise(
+            try self.inviter.identity(now: later).trustStore().authenticate(
                 peerCertificate: first.certificate,
                 now: later
             )
         }
         let again = try self.join(at: later)
         #expect(again.systemID == first.systemID)
-        _ = try self.inviter.identity(now: later).trustStore().authorise(
+        _ = try self.inviter.identity(now: later).trustStore().authenticate(
             peerCertificate: again.certificate,
             now: later
         )
@@ -160,7 +160,8 @@ import Testing
         try self.other.store.install(roots: self.inviter.authority().roots)
         let again = try self.join(at: noon)
         #expect(again.systemID == first.systemID && again.root == 2)
-        _ = try self.inviter.identity(now: noon).trustStore().authorise(peerCertificate: again.certificate, now: noon)
+        let store = try self.inviter.identity(now: noon).trustStore()
+        _ = try store.authenticate(peerCertificate: again.certificate, now: noon)
     }
 
     @Test func `a machine that lost its revocation list joins again`() throws {

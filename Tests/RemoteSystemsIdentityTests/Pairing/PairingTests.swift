@@ -334,7 +334,7 @@ import Testing
     @Test(arguments: [
         PairingMessage.answer(nonce: [], intention: []), .reveal(nonce: [], intention: []), .confirmed(code: []),
         .welcome(roots: []), .request([]), .offer([], signature: []), .done,
-        .accepted(PairingAccepted(certificate: [], discoveryKey: [])), .commitment([1]),
+        .accepted(AccountAdmission(certificate: [], discoveryKey: [])), .commitment([1]),
     ])
     func `the connecting side accepts only a commitment first`(message: PairingMessage) throws {
         var side = try Side(.connecting, key: 1, peer: 2)
@@ -388,7 +388,7 @@ import Testing
     @Test(
         arguments: [
             PairingMessage.offer([1], signature: []), .welcome(roots: [1]), .request([1]), .done,
-            .accepted(PairingAccepted(certificate: [1], discoveryKey: [UInt8](repeating: 1, count: 32))),
+            .accepted(AccountAdmission(certificate: [1], discoveryKey: [UInt8](repeating: 1, count: 32))),
         ],
         Confirmed.allCases
     )

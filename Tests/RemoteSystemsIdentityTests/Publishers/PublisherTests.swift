@@ -26,7 +26,7 @@ import ValueSets
         let third = try second.successor()
         #expect(first.chain.id == third.chain.id && third.chain.count == 3)
         #expect("\(first.chain.id)".count == 52)
-        #expect(try PublisherChain(third.chain.links) == third.chain)
+        #expect(try PublisherChain(third.chain.entries) == third.chain)
         // The signature of any of its keys counts for a system that knows the later ones.
         let signed = try first.sign(self.content)
         _ = try PublisherSignature(signed.bytes, of: self.content, by: third.chain)
@@ -35,25 +35,25 @@ import ValueSets
         #expect(self.isInvalid { _ = try PublisherSignature(later.bytes, of: self.content, by: first.chain) })
     }
 
-    @Test func `a chain with a link that is foreign, moved, doubled or cut is refused (H-05)`() throws {
+    @Test func `a chain with an entry that is foreign, moved, doubled or cut is refused (H-05)`() throws {
         let own = try PublisherKey().successor().successor()
         let foreign = try PublisherKey().successor()
-        let links = own.chain.links
+        let entries = own.chain.entries
         #expect(self.isInvalid { _ = try PublisherChain([]) })
-        #expect(self.isInvalid { _ = try PublisherChain([links[0], foreign.chain.links[1]]) })
-        #expect(self.isInvalid { _ = try PublisherChain([links[0], links[2]]) })
-        #expect(self.isInvalid { _ = try PublisherChain([links[0], links[1], links[1]]) })
-        #expect(self.isInvalid { _ = try PublisherChain([links[0], Array(links[1].dropLast())]) })
+        #expect(self.isInvalid { _ = try PublisherChain([entries[0], foreign.chain.entries[1]]) })
+        #expect(self.isInvalid { _ = try PublisherChain([entries[0], entries[2]]) })
+        #expect(self.isInvalid { _ = try PublisherChain([entries[0], entries[1], entries[1]]) })
+        #expect(self.isInvalid { _ = try PublisherChain([entries[0], Array(entries[1].dropLast())]) })
         #expect(self.isInvalid { _ = try PublisherChain([[]]) })
         #expect(self.isInvalid { _ = try PublisherChain([Array(repeating: 0, count: 33)]) })
-        // Each bit of a link counts.
-        for index in links[1].indices {
-            var changed = links
+        // Each bit of an entry counts.
+        for index in entries[1].indices {
+            var changed = entries
             changed[1][index] ^= 1
             #expect(self.isInvalid { _ = try PublisherChain(changed) }, "byte \(index)")
         }
         // Without its newest keys, a chain is the chain of that time.
-        #expect(try PublisherChain(Array(links.prefix(2))).id == own.chain.id)
+        #expect(try PublisherChain(Array(entries.prefix(2))).id == own.chain.id)
     }
 
     @Test func `a publisher has at most 16 keys`() throws {
@@ -62,7 +62,7 @@ import ValueSets
         #expect(key.chain.count == 16)
         let last = key
         #expect(self.isInvalid { _ = try last.successor() })
-        #expect(self.isInvalid { _ = try PublisherChain(last.chain.links + [last.chain.links[1]]) })
+        #expect(self.isInvalid { _ = try PublisherChain(last.chain.entries + [last.chain.entries[1]]) })
     }
 
     @Test func `a signature covers each byte of the content, and is of one publisher (H-06, B-03)`() throws {

@@ -47,7 +47,7 @@ import Testing
         #expect(identity.systemID != lost.systemID)
         #expect(identity.discoveryKey == lost.discoveryKey)
         #expect(identity.isAuthority)
-        _ = try lost.trustStore().authorise(peerCertificate: identity.certificate, now: noon)
+        _ = try lost.trustStore().authenticate(peerCertificate: identity.certificate, now: noon)
         #expect(try fresh.store.authority().accountID == lost.accountID)
     }
 

@@ -65,7 +65,7 @@ import Testing
     }
 
     private func peer(_ identity: SystemIdentity) throws -> PeerIdentity {
-        try identity.trustStore().authorise(peerCertificate: identity.certificate, now: noon)
+        try identity.trustStore().authenticate(peerCertificate: identity.certificate, now: noon)
     }
 
     @Test func `a system without the account's key cannot renew its certificate by itself`() throws {

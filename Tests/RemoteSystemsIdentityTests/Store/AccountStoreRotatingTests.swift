@@ -269,7 +269,7 @@ import Testing
         #expect(behind.isRenewalDue(at: noon))
         let trusted = code { () throws(IdentityError) in
             do throws(TrustError) {
-                _ = try identity.trustStore().authorise(peerCertificate: behind.certificate, now: noon)
+                _ = try identity.trustStore().authenticate(peerCertificate: behind.certificate, now: noon)
             } catch {
                 throw IdentityError(.rejectedCertificate, "\(error.code)")
             }

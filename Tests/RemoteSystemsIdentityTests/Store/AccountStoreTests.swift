@@ -35,7 +35,7 @@ import Testing
 
     @Test func `the identity passes its own account's trust rules`() throws {
         let identity = try self.store.identity(now: noon)
-        let peer = try identity.trustStore().authorise(peerCertificate: identity.certificate, now: noon)
+        let peer = try identity.trustStore().authenticate(peerCertificate: identity.certificate, now: noon)
         #expect(peer.systemID == identity.systemID)
     }
 

@@ -88,7 +88,7 @@ import Testing
         #expect(try self.store.revocations()?.systems.isEmpty == true)
         #expect(identity.roots.retirement(of: 1) == now && identity.roots.retirement(of: 2) == now)
         let error = #expect(throws: TrustError.self) {
-            try identity.trustStore().authorise(peerCertificate: revoked.certificate, now: now)
+            try identity.trustStore().authenticate(peerCertificate: revoked.certificate, now: now)
         }
         #expect(error?.code == .retiredRoot)
         // A system that reads the chain comes to the same result.
@@ -173,6 +173,73 @@ import Testing
         #expect(rotated.identity.root == 2)
         #expect(try self.store.links(now: Self.later).linkedAccounts.isEmpty)
         #expect(try self.store.identity(now: Self.later).root == 2)
+    }
+
+    /// The number of a list that the thief signs.
+    private static let thiefsNumber = UInt64(noon.timeIntervalSince1970 * 1000) + 1000
+
+    /// A link that never existed, with an account of the thief.
+    private func inventedLink(
+        with roots: RootChain? = nil,
+        receiving received: Grants = Grants(),
+        isWithdrawn: Bool = true
+    ) throws -> AccountLink {
+        let roots = try roots ?? AccountAuthority(creatingAt: noon).roots
+        let own = LinkOffer(roots: self.us.roots, revocations: nil, name: "x", granted: Grants(), number: 1)
+        let other = LinkOffer(roots: roots, revocations: nil, name: "y", granted: received, number: 1)
+        var link = AccountLink(own, with: other, number: Self.thiefsNumber, now: noon)
+        if isWithdrawn {
+            link.withdraw(by: try self.stolen.withdrawal(of: roots.accountID, number: Self.thiefsNumber))
+        }
+        return link
+    }
+
+    /// Rights whose names take up the given number of bytes in a list, or at most 40 less.
+    private func rights(ofBytes bytes: Int) -> Grants {
+        let (full, rest) = (bytes - 20).quotientAndRemainder(dividingBy: 257)
+        var names = (0..<full).map { "\($0)" + String(repeating: "x", count: 255 - "\($0)".count) }
+        if rest > 40 { names.append(String(repeating: "y", count: rest - 2)) }
+        return Grants(services: Set(names.prefix(64)), topics: Set(names.dropFirst(64)))
+    }
+
+    @Test func `links that a thief invents take no place from the notice of a link that this system remembers`() throws
+    {
+        try self.link(granting: Grants(services: ["test.volume"]))
+        var real = try #require(try self.store.links().list?[self.them.accountID])
+        real.withdraw(by: try self.stolen.withdrawal(of: self.them.accountID, number: Self.thiefsNumber))
+        var links = [real]
+        for _ in 1..<LinkList.maxWithdrawn { links.append(try self.inventedLink()) }
+        for _ in 0..<LinkList.maxLinks { links.append(try self.inventedLink(isWithdrawn: false)) }
+        let forged = try self.stolen.linkList(of: links, number: Self.thiefsNumber, droppedNumber: 0)
+        _ = try self.store.install(links: forged.bytes, now: noon)
+        _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        let list = try #require(try self.store.links().list)
+        #expect(list.links.count == LinkList.maxWithdrawn && list.links.allSatisfy { $0.withdrawal?.root == 2 })
+        #expect(list[self.them.accountID] != nil)
+    }
+
+    @Test func `long entries that a thief invents take no space from the notice of a link that existed`() throws {
+        try self.link(granting: Grants())
+        var links = [try #require(try self.store.links().list?[self.them.accountID])]
+        for _ in 0..<7 { links.append(try self.inventedLink(receiving: self.rights(ofBytes: 32_500))) }
+        let roots = try AccountAuthority(creatingAt: noon).roots
+        let base = try self.stolen.linkList(
+            of: links + [self.inventedLink(with: roots)],
+            number: Self.thiefsNumber,
+            droppedNumber: 0
+        )
+        // The further notice, of 85 bytes with its key, does not fit.
+        let rights = self.rights(ofBytes: LinkList.maxBytes - base.bytes.count)
+        let forged = try self.stolen.linkList(
+            of: links + [self.inventedLink(with: roots, receiving: rights)],
+            number: Self.thiefsNumber,
+            droppedNumber: 0
+        )
+        #expect(forged.bytes.count > LinkList.maxBytes - 85)
+        _ = try self.store.install(links: forged.bytes, now: noon)
+        _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        let list = try #require(try self.store.links().list)
+        #expect(list.links.count == 8 && list[self.them.accountID]?.withdrawal?.root == 2)
     }
 
     @Test func `an ordinary replacement on a machine without links signs no empty list`() throws {

@@ -34,7 +34,7 @@ import Testing
     ) -> Result<Standing, TrustError> {
         do throws(TrustError) {
             let store = store ?? self.store
-            let peer = try store.authorise(peerCertificate: der ?? self.certificate, now: now, accepting: accepted)
+            let peer = try store.authenticate(peerCertificate: der ?? self.certificate, now: now, accepting: accepted)
             return .success(peer.standing)
         } catch {
             return .failure(error)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func `a system of a linked account has that standing and its grants until the grants end`() throws {
-        let peer = try self.store.authorise(peerCertificate: self.certificate, now: noon, accepting: [.linked])
+        let peer = try self.store.authenticate(peerCertificate: self.certificate, now: noon, accepting: [.linked])
         #expect(peer.standing == .linked(self.other.accountID, self.grants))
         #expect(peer.systemID == SystemID(of: self.key))
         #expect(peer.expiry == self.grants.end)
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func `a connection is not trusted any more when its link is withdrawn, changed or expired`() throws {
-        let peer = try self.store.authorise(peerCertificate: self.certificate, now: noon, accepting: [.linked])
+        let peer = try self.store.authenticate(peerCertificate: self.certificate, now: noon, accepting: [.linked])
         #expect(self.store.objection(to: peer, now: noon) == nil)
         #expect(self.store.objection(to: peer, now: noon.addingTimeInterval(8 * day))?.code == .grantsChanged)
         var changed = self.store
@@ -124,7 +124,7 @@ import Testing
         let successor = try self.other.successor(retiring: noon, now: noon)
         let der = try successor.issueCertificate(for: self.key, now: noon)
         let verdict = try self.store.judge(
-            TrustStore.Presented(der, links: successor.roots.links),
+            TrustStore.Presented(der, successions: successor.roots.successions),
             now: noon,
             accepting: [.linked]
         )

@@ -9,7 +9,7 @@ import X509
 
 @testable import RemoteSystemsIdentity
 
-/// An account whose root key was replaced. Tests change each link in one property.
+/// An account whose root key was replaced. Tests change each succession in one property.
 struct LinkForgery {
     var signer: P256.Signing.PrivateKey
     var key = P256.Signing.PrivateKey().publicKey
@@ -22,7 +22,7 @@ struct LinkForgery {
     var more: [Certificate.Extension] = []
     var name: DistinguishedName
 
-    /// The link that `authority` itself would have made for its successor.
+    /// The succession that `authority` itself would have made for its successor.
     init(after authority: AccountAuthority) throws {
         self.signer = authority.rootKey
         self.number = authority.roots.count + 1
@@ -93,7 +93,7 @@ struct LinkForgery {
         #expect(try RootChain(self.third.roots.bytes) == self.third.roots)
         #expect(self.first.roots.bytes == self.first.rootCertificate)
         #expect(self.first.roots.bytes == self.third.roots.certificates[0])
-        #expect(self.first.roots.links.isEmpty)
+        #expect(self.first.roots.successions.isEmpty)
         for length in 0..<self.second.roots.bytes.count where length != self.first.roots.bytes.count {
             let bytes = Array(self.second.roots.bytes.prefix(length))
             #expect(self.code { () throws(TrustError) in _ = try RootChain(bytes) } == .malformed, "\(length) bytes")
@@ -103,23 +103,24 @@ struct LinkForgery {
     @Test func `a system that knows the first root trusts one that the third certified, and learns the chain`() throws {
         let certificate = try self.third.issueCertificate(for: self.key, now: noon)
         var store = self.store(knowing: self.first)
-        #expect(throws: TrustError.self) { try store.authorise(peerCertificate: certificate, now: noon) }
-        let verdict = try store.judge(.init(certificate, links: self.third.roots.links), now: noon)
+        #expect(throws: TrustError.self) { try store.authenticate(peerCertificate: certificate, now: noon) }
+        let verdict = try store.judge(.init(certificate, successions: self.third.roots.successions), now: noon)
         #expect(verdict.peer.standing == .sameAccount(self.first.accountID))
         #expect(verdict.peer.systemID == SystemID(of: self.key))
         #expect(verdict.peer.root == self.root(3))
         #expect(verdict.learned == self.third.roots)
         #expect(try store.extend(roots: try #require(verdict.learned)))
-        // After it has learned the chain, it accepts the certificate without the links.
-        #expect(try store.authorise(peerCertificate: certificate, now: noon).root == self.root(3))
-        #expect(try store.judge(.init(certificate, links: self.third.roots.links), now: noon).learned == nil)
+        // After it has learned the chain, it accepts the certificate without the successions.
+        #expect(try store.authenticate(peerCertificate: certificate, now: noon).root == self.root(3))
+        let again = try store.judge(.init(certificate, successions: self.third.roots.successions), now: noon)
+        #expect(again.learned == nil)
         #expect(try !store.extend(roots: self.second.roots))
     }
 
     @Test func `a system that does not know a newer root presents the part that it knows`() throws {
         let certificate = try self.second.issueCertificate(for: self.key, now: noon)
         let verdict = try self.store(knowing: self.third).judge(
-            .init(certificate, links: self.second.roots.links),
+            .init(certificate, successions: self.second.roots.successions),
             now: noon
         )
         #expect(verdict.peer.root == self.root(2) && verdict.learned == nil)
@@ -163,13 +164,13 @@ struct LinkForgery {
     ]
 
     @Test(arguments: Self.forgeries.indices)
-    func `a link is accepted, or refused with a code, by its form`(index: Int) throws {
+    func `a succession is accepted, or refused with a code, by its form`(index: Int) throws {
         let (name, change, expected) = Self.forgeries[index]
         var forgery = try LinkForgery(after: self.third)
         try change(&forgery)
-        let link = try forgery.der()
+        let succession = try forgery.der()
         let certificate = try self.third.issueCertificate(for: self.key, now: noon)
-        let presented = TrustStore.Presented(certificate, links: [link] + self.third.roots.links)
+        let presented = TrustStore.Presented(certificate, successions: [succession] + self.third.roots.successions)
         for known in [self.first, self.second, self.third] {
             let store = self.store(knowing: known)
             #expect(
@@ -178,19 +179,19 @@ struct LinkForgery {
             )
         }
         #expect(
-            self.code { () throws(TrustError) in _ = try RootChain(self.third.roots.bytes + link) } == expected,
+            self.code { () throws(TrustError) in _ = try RootChain(self.third.roots.bytes + succession) } == expected,
             "\(name)"
         )
     }
 
-    @Test func `a forged link in the middle is refused, whatever the store knows`() throws {
+    @Test func `a forged succession in the middle is refused, whatever the store knows`() throws {
         var forgery = try LinkForgery(after: self.first)
         forgery.signer = P256.Signing.PrivateKey()
         forgery.key = self.second.rootKey.publicKey
         let certificate = try self.third.issueCertificate(for: self.key, now: noon)
         let presented = try TrustStore.Presented(
             certificate,
-            links: [self.third.roots.certificates[2], forgery.der()]
+            successions: [self.third.roots.certificates[2], forgery.der()]
         )
         for known in [self.first, self.second, self.third] {
             let store = self.store(knowing: known)
@@ -198,12 +199,13 @@ struct LinkForgery {
         }
     }
 
-    @Test func `links in another order, or with one missing, are refused`() throws {
+    @Test func `successions in another order, or with one missing, are refused`() throws {
         let certificate = try self.third.issueCertificate(for: self.key, now: noon)
-        let links = self.third.roots.links
+        let successions = self.third.roots.successions
         let store = self.store(knowing: self.first)
-        for links in [links.reversed(), [links[0]], [links[0], links[0]], links + [self.first.rootCertificate]] {
-            let presented = TrustStore.Presented(certificate, links: Array(links))
+        let (newest, root) = (successions[0], self.first.rootCertificate)
+        for successions in [successions.reversed(), [newest], [newest, newest], successions + [root]] {
+            let presented = TrustStore.Presented(certificate, successions: Array(successions))
             #expect(self.code { () throws(TrustError) in _ = try store.judge(presented, now: noon) } == .malformed)
         }
     }
@@ -211,23 +213,23 @@ struct LinkForgery {
     @Test func `the chain of another account is refused`() throws {
         let other = try AccountAuthority(creatingAt: noon).successor(retiring: noon, now: noon)
         let certificate = try self.first.issueCertificate(for: self.key, now: noon)
-        let presented = TrustStore.Presented(certificate, links: other.roots.links)
+        let presented = TrustStore.Presented(certificate, successions: other.roots.successions)
         var store = self.store(knowing: self.first)
         #expect(self.code { () throws(TrustError) in _ = try store.judge(presented, now: noon) } == .malformed)
         #expect(self.code { () throws(TrustError) in _ = try store.extend(roots: other.roots) } == .notOurAccount)
-        // An anonymous system's links are not checked.
+        // An anonymous system's successions are not checked.
         let foreign = try other.issueCertificate(for: self.key, now: noon)
-        let verdict = try store.judge(.init(foreign, links: [[1, 2, 3]]), now: noon, accepting: [.anonymous])
+        let verdict = try store.judge(.init(foreign, successions: [[1, 2, 3]]), now: noon, accepting: [.anonymous])
         #expect(verdict.peer.standing == .anonymous && verdict.peer.root == nil && verdict.learned == nil)
     }
 
-    @Test func `a link and a system's certificate are not accepted for each other`() throws {
+    @Test func `a succession and a system's certificate are not accepted for each other`() throws {
         let store = self.store(knowing: self.first)
         let system = try self.first.issueCertificate(for: self.key, now: noon)
-        let link = self.second.roots.links[0]
-        #expect(self.code { () throws(TrustError) in _ = try store.judge(.init(link), now: noon) } == .malformed)
+        let succession = self.second.roots.successions[0]
+        #expect(self.code { () throws(TrustError) in _ = try store.judge(.init(succession), now: noon) } == .malformed)
         #expect(
-            self.code { () throws(TrustError) in _ = try store.judge(.init(system, links: [system]), now: noon) }
+            self.code { () throws(TrustError) in _ = try store.judge(.init(system, successions: [system]), now: noon) }
                 == .malformed
         )
     }
@@ -239,21 +241,21 @@ struct LinkForgery {
         for _ in 1..<RootChain.maxRoots { newest = try newest.successor(retiring: noon, now: noon) }
         #expect(newest.roots.count == 16)
         #expect(newest.roots.bytes.count <= RootChain.maxBytes)
-        #expect(newest.roots.links.allSatisfy { $0.count <= RootLink.largestDER })
+        #expect(newest.roots.successions.allSatisfy { $0.count <= RootSuccession.largestDER })
         let certificate = try newest.issueCertificate(for: self.key, now: noon)
-        #expect(
-            try self.store(knowing: self.first).judge(.init(certificate, links: newest.roots.links), now: noon).peer
-                .root == newest.roots.id(of: 16)
-        )
+        let presented = TrustStore.Presented(certificate, successions: newest.roots.successions)
+        let verdict = try self.store(knowing: self.first).judge(presented, now: noon)
+        #expect(verdict.peer.root == newest.roots.id(of: 16))
         let error = #expect(throws: IdentityError.self) { try newest.successor(retiring: noon, now: noon) }
         #expect(error?.code == .rootKeysUsedUp)
         var forgery = try LinkForgery(after: newest)
         forgery.number = 16
-        let links = try [forgery.der()] + newest.roots.links
+        let successions = try [forgery.der()] + newest.roots.successions
         let store = self.store(knowing: self.first)
         #expect(
-            self.code { () throws(TrustError) in _ = try store.judge(.init(certificate, links: links), now: noon) }
-                == .malformed
+            self.code { () throws(TrustError) in
+                _ = try store.judge(.init(certificate, successions: successions), now: noon)
+            } == .malformed
         )
         let bytes = try newest.roots.bytes + forgery.der()
         #expect(self.code { () throws(TrustError) in _ = try RootChain(bytes) } == .malformed)
@@ -271,14 +273,14 @@ struct LinkForgery {
     @Test func `of two successors of a root, the one known first is kept`() throws {
         let rival = try self.first.successor(retiring: noon, now: noon)
         let certificate = try rival.issueCertificate(for: self.key, now: noon)
-        let presented = TrustStore.Presented(certificate, links: rival.roots.links)
+        let presented = TrustStore.Presented(certificate, successions: rival.roots.successions)
         // A system that knows neither successor accepts the first one that it sees …
         var store = self.store(knowing: self.first)
         let learned = try #require(try store.judge(presented, now: noon).learned)
         try store.extend(roots: learned)
         // … and refuses the other one from then on. So does a system that knew the other one first.
         let late = try self.third.issueCertificate(for: self.key, now: noon)
-        let other = TrustStore.Presented(late, links: self.third.roots.links)
+        let other = TrustStore.Presented(late, successions: self.third.roots.successions)
         #expect(self.code { () throws(TrustError) in _ = try store.judge(other, now: noon) } == .conflictingRoots)
         for known in [self.second, self.third] {
             var store = self.store(knowing: known)
@@ -298,13 +300,13 @@ struct LinkForgery {
         #expect(again.roots == self.second.roots && again.roots.bytes != self.second.roots.bytes)
         let known = self.store(knowing: self.second)
         let old = try self.first.issueCertificate(for: self.key, now: noon)
-        #expect(try known.judge(.init(old, links: again.roots.links), now: noon).peer.root == self.root(1))
+        #expect(try known.judge(.init(old, successions: again.roots.successions), now: noon).peer.root == self.root(1))
     }
 
     @Test func `a peer that another root of the same number certified is not trusted any more`() throws {
         let rival = try self.first.successor(key: P256.Signing.PrivateKey(), retiring: noon, now: noon)
         let certificate = try rival.issueCertificate(for: self.key, now: noon)
-        let peer = try self.store(knowing: rival).authorise(peerCertificate: certificate, now: noon)
+        let peer = try self.store(knowing: rival).authenticate(peerCertificate: certificate, now: noon)
         #expect(peer.root == rival.roots.id(of: 2))
         #expect(self.store(knowing: rival).objection(to: peer, now: noon) == nil)
         // The account's file was replaced by one that follows the other successor.
@@ -318,24 +320,24 @@ struct LinkForgery {
         let certificate = try self.first.issueCertificate(for: self.key, now: noon.addingTimeInterval(80 * day))
         let store = self.store(knowing: self.third)
         let retirement = noon.addingTimeInterval(90 * day)
-        let peer = try store.authorise(peerCertificate: certificate, now: retirement.addingTimeInterval(-1))
+        let peer = try store.authenticate(peerCertificate: certificate, now: retirement.addingTimeInterval(-1))
         #expect(peer.root == self.root(1))
         #expect(peer.expiry == retirement)
         let error = #expect(throws: TrustError.self) {
-            try store.authorise(peerCertificate: certificate, now: retirement)
+            try store.authenticate(peerCertificate: certificate, now: retirement)
         }
         #expect(error?.code == .retiredRoot)
         #expect(error?.messageToPeer.contains("Your certificate") == true)
         #expect(store.objection(to: peer, now: retirement.addingTimeInterval(-1)) == nil)
         #expect(store.objection(to: peer, now: retirement)?.code == .retiredRoot)
         // Systems that do not know the new root trust the old one until the certificate expires.
-        let old = try self.store(knowing: self.first).authorise(peerCertificate: certificate, now: retirement)
+        let old = try self.store(knowing: self.first).authenticate(peerCertificate: certificate, now: retirement)
         #expect(old.root == self.root(1))
     }
 
     @Test func `a peer is not trusted any more when its root is not a root of the account any more`() throws {
         let certificate = try self.third.issueCertificate(for: self.key, now: noon)
-        let presented = TrustStore.Presented(certificate, links: self.third.roots.links)
+        let presented = TrustStore.Presented(certificate, successions: self.third.roots.successions)
         var store = self.store(knowing: self.first)
         let verdict = try store.judge(presented, now: noon)
         #expect(verdict.peer.root == self.root(3))
@@ -352,14 +354,14 @@ struct LinkForgery {
     @Test func `a stolen root is refused at once by systems that know its successor`() throws {
         let successor = try self.first.successor(retiring: noon.addingTimeInterval(-day), now: noon)
         let certificate = try self.first.issueCertificate(for: self.key, now: noon)
-        let peer = try self.store(knowing: self.first).authorise(peerCertificate: certificate, now: noon)
+        let peer = try self.store(knowing: self.first).authenticate(peerCertificate: certificate, now: noon)
         let store = self.store(knowing: successor)
         #expect(
             self.code { () throws(TrustError) in _ = try store.judge(.init(certificate), now: noon) } == .retiredRoot
         )
         #expect(store.objection(to: peer, now: noon)?.code == .retiredRoot)
-        // Presenting the link does not help either.
-        let presented = TrustStore.Presented(certificate, links: successor.roots.links)
+        // Presenting the succession does not help either.
+        let presented = TrustStore.Presented(certificate, successions: successor.roots.successions)
         let fresh = self.store(knowing: self.first)
         #expect(self.code { () throws(TrustError) in _ = try fresh.judge(presented, now: noon) } == .retiredRoot)
     }
@@ -367,7 +369,7 @@ struct LinkForgery {
     @Test func `a certificate of a later root has the usual lifetime`() throws {
         let certificate = try self.third.issueCertificate(for: self.key, now: noon.addingTimeInterval(200 * day))
         let store = self.store(knowing: self.third)
-        let peer = try store.authorise(peerCertificate: certificate, now: noon.addingTimeInterval(201 * day))
+        let peer = try store.authenticate(peerCertificate: certificate, now: noon.addingTimeInterval(201 * day))
         #expect(peer.expiry == noon.addingTimeInterval(290 * day))
     }
 

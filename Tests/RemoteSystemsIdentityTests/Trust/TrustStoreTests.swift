@@ -23,7 +23,7 @@ import X509
 
     private func code(_ der: [UInt8], now: Date = noon, store: TrustStore? = nil) -> TrustError.Code? {
         do throws(TrustError) {
-            _ = try (store ?? self.store).authorise(peerCertificate: der, now: now)
+            _ = try (store ?? self.store).authenticate(peerCertificate: der, now: now)
             return nil
         } catch {
             return error.code
@@ -45,7 +45,7 @@ import X509
 
     @Test func `a system of the account is recognised by its id`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
-        let peer = try self.store.authorise(peerCertificate: der, now: noon)
+        let peer = try self.store.authenticate(peerCertificate: der, now: noon)
         #expect(peer.systemID == SystemID(of: self.key))
         #expect(peer.standing == .sameAccount(self.authority.accountID))
         #expect(peer.expiry == noon.addingTimeInterval(90 * day))
@@ -73,7 +73,7 @@ import X509
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         let end = noon.addingTimeInterval(90 * day)
         #expect(self.code(der, now: end.addingTimeInterval(-1)) == nil)
-        let error = #expect(throws: TrustError.self) { try self.store.authorise(peerCertificate: der, now: end) }
+        let error = #expect(throws: TrustError.self) { try self.store.authenticate(peerCertificate: der, now: end) }
         #expect(error?.code == .expired)
         #expect(error?.message.contains(end.formatted(.iso8601)) == true)
         #expect(error?.message.contains("clock") == true)
@@ -85,7 +85,7 @@ import X509
     @Test func `a certificate from the future is refused, and the error says to check the clock`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
         let early = noon.addingTimeInterval(-25 * hour)
-        let error = #expect(throws: TrustError.self) { try self.store.authorise(peerCertificate: der, now: early) }
+        let error = #expect(throws: TrustError.self) { try self.store.authenticate(peerCertificate: der, now: early) }
         #expect(error?.code == .notYetValid)
         #expect(error?.message.contains("Check the clock on both machines") == true)
     }
@@ -173,7 +173,7 @@ import X509
     private func anonymousCode(_ der: [UInt8], now: Date = noon, store: TrustStore? = nil) -> TrustError.Code? {
         do throws(TrustError) {
             let store = store ?? self.store
-            _ = try store.authorise(peerCertificate: der, now: now, accepting: [.sameAccount, .anonymous])
+            _ = try store.authenticate(peerCertificate: der, now: now, accepting: [.sameAccount, .anonymous])
             return nil
         } catch {
             return error.code
@@ -183,14 +183,14 @@ import X509
     @Test func `where anonymous systems are accepted, another account's system has an id and no account`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         let der = try other.issueCertificate(for: self.key, now: noon)
-        let peer = try self.store.authorise(peerCertificate: der, now: noon, accepting: [.sameAccount, .anonymous])
+        let peer = try self.store.authenticate(peerCertificate: der, now: noon, accepting: [.sameAccount, .anonymous])
         #expect(peer.standing == .anonymous)
         #expect(peer.systemID == SystemID(of: self.key))
     }
 
     @Test func `where anonymous systems are accepted, a system of our account keeps its standing`() throws {
         let der = try self.authority.issueCertificate(for: self.key, now: noon)
-        let peer = try self.store.authorise(peerCertificate: der, now: noon, accepting: [.sameAccount, .anonymous])
+        let peer = try self.store.authenticate(peerCertificate: der, now: noon, accepting: [.sameAccount, .anonymous])
         #expect(peer.standing == .sameAccount(self.authority.accountID))
     }
 
@@ -362,7 +362,7 @@ import X509
     @Test func `no error contains a name from the certificate`() throws {
         let other = try AccountAuthority(creatingAt: noon)
         let der = try other.issueCertificate(for: self.key, now: noon)
-        let error = #expect(throws: TrustError.self) { try self.store.authorise(peerCertificate: der, now: noon) }
+        let error = #expect(throws: TrustError.self) { try self.store.authenticate(peerCertificate: der, now: noon) }
         #expect(error?.description.contains(other.accountID.short) == false)
         #expect(error?.description.hasPrefix("TrustError(notOurAccount)") == true)
     }

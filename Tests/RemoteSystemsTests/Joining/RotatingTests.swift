@@ -258,7 +258,7 @@ import Testing
             let member = try self.store("second", of: machines).identity()
             let forged = try thief.makeSystem(beside: member, now: Date()).certificate
             #expect(throws: TrustError.self) {
-                try member.trustStore().authorise(peerCertificate: forged, now: Date())
+                try member.trustStore().authenticate(peerCertificate: forged, now: Date())
             }
         }
     }

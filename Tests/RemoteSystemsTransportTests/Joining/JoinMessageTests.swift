@@ -24,7 +24,7 @@ import ValueSets
             )
         ),
         .proof(JoinProof(code: bytes32)),
-        .accepted(JoinAccepted(code: bytes32, certificate: [6], discoveryKey: bytes32)),
+        .accepted(JoinAccepted(code: bytes32, AccountAdmission(certificate: [6], discoveryKey: bytes32))),
         .refused(.expired), .refused(.alreadyUsed), .refused(.wrongSecret), .refused(.malformed), .refused(.failed),
     ]
 

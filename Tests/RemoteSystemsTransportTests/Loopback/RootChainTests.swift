@@ -69,13 +69,13 @@ import ValueSets
         try await LoopbackHost.with(account: account.third) { host in
             let stranger = try TestAccount().system()
             let identity = try account.third.system()
-            let links = account.third.authority.roots.links
+            let links = account.third.authority.roots.successions
             let cases: [(links: [[UInt8]], code: FailureCode)] = [
                 (Array(links.reversed()), .certificateInvalid),
-                (other.third.authority.roots.links, .certificateInvalid),
+                (other.third.authority.roots.successions, .certificateInvalid),
                 ([stranger.certificate], .certificateInvalid),
                 (Array(repeating: links[0], count: 40), .certificateInvalid),
-                (rival.authority.roots.links, .certificateInvalid),
+                (rival.authority.roots.successions, .certificateInvalid),
             ]
             for (links, code) in cases {
                 var tls = try TLSConfiguration.raw(as: identity)

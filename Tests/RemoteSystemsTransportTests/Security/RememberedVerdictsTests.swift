@@ -48,7 +48,7 @@ import Testing
         var changed = presented
         changed.certificate[changed.certificate.count - 1] ^= 1
         #expect(verdicts.peer(presenting: changed, accepting: [.sameAccount], now: now) == nil)
-        let linked = TrustStore.Presented(presented.certificate, links: [presented.certificate])
+        let linked = TrustStore.Presented(presented.certificate, successions: [presented.certificate])
         #expect(verdicts.peer(presenting: linked, accepting: [.sameAccount], now: now) == nil)
     }
 
@@ -85,9 +85,9 @@ import Testing
         let peer = try account.system()
         let security = try TransportSecurity(identity: own)
         let presented = TrustStore.Presented(peer.certificate)
-        #expect(try security.authorise(presented).systemID == peer.systemID)
+        #expect(try security.authenticate(presented).systemID == peer.systemID)
         try security.update(identity: own, revocations: account.revoking(peer))
-        let error = #expect(throws: TrustError.self) { try security.authorise(presented) }
+        let error = #expect(throws: TrustError.self) { try security.authenticate(presented) }
         #expect(error?.code == .revoked)
     }
 }

@@ -188,7 +188,7 @@ private struct TrustedPeer {
 
     init(_ system: SystemIdentity, of account: TestAccount) throws {
         let security = try TransportSecurity(identity: account.system())
-        self.identity = try security.authorise(TrustStore.Presented(system.certificate))
+        self.identity = try security.authenticate(TrustStore.Presented(system.certificate))
     }
 }
 

@@ -129,8 +129,9 @@ private struct Joining {
             guard let identity = try? self.joiner.receive(accepted, now: self.now).identity else { return }
             // The further parts are not covered by the code, because the account's root key signed them.
             let isGenuine =
-                accepted.code == self.accepted?.code && accepted.certificate == self.accepted?.certificate
-                && accepted.discoveryKey == self.accepted?.discoveryKey
+                accepted.code == self.accepted?.code
+                && accepted.admission.certificate == self.accepted?.admission.certificate
+                && accepted.admission.discoveryKey == self.accepted?.admission.discoveryKey
             require(isGenuine, "a joiner accepted another acceptance than the inviter's")
             require(identity.accountID == Account.authority.accountID, "a joiner joined another account")
         case .refused(let refusal):

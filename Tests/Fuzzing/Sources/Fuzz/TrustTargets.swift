@@ -62,7 +62,7 @@ func fuzzCertificate(_ input: [UInt8]) {
         rest = rest.dropFirst(count)
     }
     guard let own = certificates.first else { return }
-    let presented = TrustStore.Presented(own, links: Array(certificates.dropFirst()))
+    let presented = TrustStore.Presented(own, successions: Array(certificates.dropFirst()))
     var store = Account.identity.trustStore()
     if let verdict = try? store.judge(presented, now: Account.now) {
         require(verdict.peer.standing == .sameAccount(store.own.id), "a stranger is a system of the account")

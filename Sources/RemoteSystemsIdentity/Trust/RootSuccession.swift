@@ -9,8 +9,8 @@ import X509
 /// old" (RFC 4210, section 4.4).
 ///
 /// It is an X.509 certificate, so that TLS carries it after a system's certificate and any library can verify it.
-struct RootLink {
-    /// The maximum size that is parsed, in bytes. Links made by this package have about 430 bytes.
+struct RootSuccession {
+    /// The maximum size that is parsed, in bytes. Successions made by this package have about 430 bytes.
     static let largestDER = 512
 
     let accountID: AccountID
@@ -18,13 +18,13 @@ struct RootLink {
     let number: Int
     /// The new root's key.
     let key: P256.Signing.PublicKey
-    /// The time from which the signatures of the signing root are invalid, except the signature of this link.
+    /// The time from which the signatures of the signing root are invalid, except the signature of this certificate.
     let retirement: Date
-    /// Whether the signing root was retired when the link was made, because its key was stolen.
+    /// Whether the signing root was retired when the certificate was made, because its key was stolen.
     let retiresAtOnce: Bool
     private let certificate: Certificate
 
-    /// Reads a link without verifying its signature.
+    /// Reads a succession without verifying its signature.
     ///
     /// - Throws: ``TrustError/Code/malformed``.
     init(_ der: [UInt8]) throws(TrustError) {
@@ -48,7 +48,7 @@ struct RootLink {
             && Certificate.PublicKey(key).isValidSignature(self.certificate.signature, for: self.certificate)
     }
 
-    /// Creates the link for the successor of the newest root, in DER. `predecessor` is the newest root's key.
+    /// Creates the certificate for the successor of the newest root, in DER. `predecessor` is the newest root's key.
     static func make(
         number: Int,
         of key: P256.Signing.PublicKey,

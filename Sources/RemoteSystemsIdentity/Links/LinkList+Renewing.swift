@@ -1,0 +1,103 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+/// The list of links after the account's root key was replaced (`Docs/wire/links.md`).
+extension AccountAuthority {
+    /// The numbers that the clock passes in ten years (``nextNumber(after:now:)``).
+    private static let numbersOfTenYears: UInt64 = 10 * 366 * 24 * 3600 * 1000
+
+    /// Signs the list of links with the account's newest root key, if an older one signed it, and takes over
+    /// withdrawals that another machine with the root key made. The new key signs their notices again, since the other
+    /// accounts refuse those of a retired key.
+    ///
+    /// If the older key was stolen, the links in the list end: a thief may have made some, or widened their rights.
+    ///
+    /// - Parameters:
+    ///   - list: The present list; `nil` if there is none.
+    ///   - learned: What was learned of the linked accounts.
+    ///   - kept: The accounts whose links stay all the same.
+    ///   - wasStolen: Whether the key was replaced just now, because it was stolen.
+    /// - Returns: The list that replaces `list`; `nil` if `list` stays.
+    func renewedLinks(
+        _ list: LinkList?,
+        learned: LearnedLinks,
+        keeping kept: Set<AccountID> = [],
+        isStolen wasStolen: Bool = false,
+        now: Date
+    ) throws(IdentityError) -> LinkList? {
+        guard let list else {
+            // Other systems may have a list that a thief of the replaced key made, although this one has none. Without
+            // a theft, an empty list would end the links that they have.
+            guard wasStolen else { return nil }
+            return try self.linkList(of: [], number: self.nextNumber(after: nil, now: now), droppedNumber: 0)
+        }
+        var links = list.links
+        for index in links.indices {
+            let notice = learned.links[links[index].account]?.ownWithdrawal
+            links[index].withdraw(byLearned: notice, of: self.roots, now: now)
+        }
+        guard list.root < self.roots.count || links != list.links else { return nil }
+        let clock = try self.nextNumber(after: list, now: now)
+        return self.roots.isStolen(list.root)
+            ? try self.listAfterTheft(of: links, learned: learned, keeping: kept, clock: clock)
+            : try self.signedAgain(links, droppedNumber: list.droppedNumber, clock: clock)
+    }
+
+    /// - Parameter clock: The smallest number that the new list can have.
+    private func signedAgain(
+        _ links: [AccountLink],
+        droppedNumber: UInt64,
+        clock: UInt64
+    ) throws(IdentityError) -> LinkList {
+        // Numbers of the replaced key count, unless they are so great that the next one would not be reached in ten
+        // years.
+        let numbers = links.map(\.number).filter { $0 < clock + Self.numbersOfTenYears }
+        let number = max(clock, (numbers.max() ?? 0) + 1)
+        var links = links
+        for index in links.indices {
+            links[index].number = min(links[index].number, number)
+            guard let notice = links[index].withdrawal, notice.root != self.roots.count else { continue }
+            links[index].withdraw(by: try self.withdrawal(of: links[index].account, number: links[index].number))
+        }
+        return try self.linkList(of: links, number: number, droppedNumber: min(droppedNumber, number))
+    }
+
+    /// Returns the list with a notice for each link that is not kept.
+    ///
+    /// A thief may have filled the list with withdrawn links or with long entries, so that there is no space for all
+    /// notices. Those of accounts that this system has learned of come first: a thief's list alone does not add any.
+    private func listAfterTheft(
+        of links: [AccountLink],
+        learned: LearnedLinks,
+        keeping kept: Set<AccountID>,
+        clock: UInt64
+    ) throws(IdentityError) -> LinkList {
+        // Numbers of a stolen key do not count.
+        let number = max(clock, 3)
+        var (inForce, withdrawn): ([AccountLink], [AccountLink]) = ([], [])
+        for var link in links {
+            let wasInForce = link.withdrawal == nil
+            guard !wasInForce || !kept.contains(link.account) else {
+                link.number = number
+                inForce.append(link)
+                continue
+            }
+            // A list drops the withdrawn links with the smallest numbers.
+            let rank: UInt64 = (learned.links[link.account] == nil ? 2 : 0) + (wasInForce ? 0 : 1)
+            link.withdraw(by: try self.withdrawal(of: link.account, number: number - rank))
+            withdrawn.append(link)
+        }
+        withdrawn.sort { $0.number > $1.number }
+        var droppedNumber: UInt64 = 0
+        while true {
+            do throws(IdentityError) {
+                return try self.linkList(of: inForce + withdrawn, number: number, droppedNumber: droppedNumber)
+            } catch {
+                guard error.code == .tooManyLinks, let last = withdrawn.popLast() else { throw error }
+                droppedNumber = last.number
+            }
+        }
+    }
+}
