@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import IntegrationSupport
 import Testing
 
@@ -10,7 +11,7 @@ extension CommandTests {
     @Suite struct AccountLife {
         private func join(_ machine: String, _ sandbox: Sandbox) async throws -> String {
             let inviting = try await Account.whileInviting(sandbox) { _, uri in
-                let joined = try await sandbox.join(uri, as: machine)
+                let joined = try await sandbox.join(uri, "--loopback", as: machine)
                 #expect(joined.status == 0)
             }
             return try #require(inviting.event("joined")?["systemID"] as? String)
@@ -33,6 +34,7 @@ extension CommandTests {
                 #expect(state(second) == false && state(third) == true)
                 let text = try await sandbox.run("account", "systems")
                 #expect(text.lines.contains { $0.hasSuffix("revoked") })
+                #expect(text.lines.contains { $0.contains("(not seen yet)") && $0.contains("joined ") })
                 #expect(text.lines.allSatisfy { $0.count <= 80 })
             }
         }
@@ -62,6 +64,60 @@ extension CommandTests {
                 #expect(after["accountID"] as? String == before["accountID"] as? String)
                 #expect(after["systemID"] as? String == before["systemID"] as? String)
                 #expect(after["isAuthority"] as? Bool == true)
+            }
+        }
+
+        @Test func `after a theft, the systems that must join again are marked until they have`() async throws {
+            try await Sandbox.with { sandbox in
+                let (second, third) = (try await self.join("second", sandbox), try await self.join("third", sandbox))
+                func marked() async throws -> Set<String> {
+                    let systems = try await sandbox.run("account", "systems", "--json").json
+                    return Set(
+                        systems.filter { $0["mustJoinAgain"] as? Bool == true }.compactMap { $0["id"] as? String }
+                    )
+                }
+                #expect(try await marked() == [])
+                #expect(try await sandbox.run("account", "rotate-root-key").status == 0)
+                #expect(try await marked() == [])
+                #expect(try await sandbox.run("account", "rotate-root-key", "--stolen").status == 0)
+                #expect(try await marked() == [second, third])
+                let text = try await sandbox.run("account", "systems")
+                #expect(text.lines.count { $0.hasSuffix("must join again") } == 2)
+                // Certificates end at whole seconds.
+                try await Task.sleep(for: .seconds(1.1))
+                #expect(try await self.join("second", sandbox) == second)
+                #expect(try await marked() == [third])
+            }
+        }
+
+        @Test func `an invitation that a new root key withdraws says so`() async throws {
+            try await Sandbox.with { sandbox in
+                let inviting = try await Account.whileInviting(sandbox) { _, _ in
+                    let rotation = try await sandbox.run("account", "rotate-root-key")
+                    #expect(rotation.status == 0)
+                }
+                #expect(inviting.status == 1)
+                let failure = try #require(inviting.event("failed"))
+                #expect(failure["reason"] as? String == "invitationUsed")
+                let message = try #require(failure["message"] as? String)
+                #expect(message.contains("root key was replaced") && message.contains("Make a new one"), "\(message)")
+            }
+        }
+
+        @Test func `Ctrl-C at the question for the invitation cancels the command`() async throws {
+            try await Sandbox.with { sandbox in
+                let terminal = try Terminal()
+                let joining = try sandbox.start(["account", "join"], as: "other", around: terminal.around)
+                do {
+                    try await terminal.wait(for: "Paste the invitation: ")
+                    joining.process.send(SIGINT)
+                    #expect(try await joining.finish().status == 2, "\(terminal.shown)")
+                    try await terminal.wait(for: "was cancelled")
+                } catch {
+                    await joining.process.stop()
+                    throw error
+                }
+                #expect(!FileManager.default.fileExists(atPath: sandbox.state("other") + "/account"))
             }
         }
 

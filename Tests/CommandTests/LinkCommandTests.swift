@@ -74,7 +74,15 @@ extension CommandTests {
             try await Self.linked { sandbox, account in
                 #expect(try await sandbox.run("account", "grant", "unknown").status == 2)
                 let id = account.description
-                #expect(try await sandbox.run("account", "grant", id, "--scheme", "1x").status == 2)
+                for (option, name) in [
+                    ("--scheme", "1x"), ("--scheme", "https:"), ("--scheme", "*"), ("--scheme", ""),
+                    ("--service", "*"), ("--service", "com.example.*"), ("--service", "a\u{1B}[31mb"),
+                    ("--service", String(repeating: "a", count: 256)), ("--topic", "a b"), ("--topic", "a\nb"),
+                ] {
+                    let refused = try await sandbox.run("account", "grant", id, option, name)
+                    #expect(refused.status == 64, "\(option) \(name)")
+                    #expect(refused.errors.contains("\(option) takes") && !refused.errors.contains("\u{1B}"))
+                }
                 #expect(try await sandbox.run("account", "grant", id, "--days", "0").status != 0)
                 let link = try #require(try await sandbox.run("account", "links", "--json").event("link"))
                 #expect((link["granted"] as? [String: Any])?["services"] as? [String] == ["test.volume"])

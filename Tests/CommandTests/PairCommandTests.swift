@@ -114,11 +114,45 @@ extension CommandTests {
             }
         }
 
+        @Test func `a machine that is admitted is listed under the name that it gave when it paired`() async throws {
+            try await Sandbox.with { sandbox in
+                var joined = ""
+                try await Self.pair(sandbox, connecting: ["--name", "Bo"]) { first, second in
+                    joined = try #require(try await first.command.event("admitted")["systemID"] as? String)
+                    #expect(try await second.command.finish().status == 0)
+                }
+                let listed = try await sandbox.run("account", "systems", "--json")
+                let system = try #require(listed.json.first { $0["id"] as? String == joined })
+                #expect(system["name"] as? String == "Bo")
+            }
+        }
+
+        @Test func `the connecting machine gets advice about what it wants, not about links`() async throws {
+            try await Sandbox.with { sandbox in
+                let waiting = try Self.start(sandbox, ["--leave-account"])
+                do {
+                    let ready = try await waiting.command.event("waiting")
+                    let address = try #require((ready["addresses"] as? [String])?.first)
+                    let connecting = try Self.start(sandbox, [address, "--leave-account"], as: "bo")
+                    let ended = try await connecting.command.finish()
+                    let failure = try #require(ended.event("failed"))
+                    #expect(failure["reason"] as? String == "pairingMismatch")
+                    let message = try #require(failure["message"] as? String)
+                    #expect(message.contains("without '--leave-account'") && !message.contains("link two accounts"))
+                } catch {
+                    await waiting.command.process.stop()
+                    throw error
+                }
+                await waiting.command.process.stop()
+            }
+        }
+
         @Test func `arguments that make no sense are refused`() async throws {
             try await Sandbox.with { sandbox in
                 for arguments in [
                     ["--service", "test.volume"], ["--link", "--leave-account"], ["127.0.0.1"], ["127.0.0.1:0"],
                     ["127.0.0.1:9", "--port", "9"], ["--port", "70000"], ["--link", "--days", "0"],
+                    ["--link", "--service", "*"], ["--link", "--scheme", "https:"],
                 ] {
                     let ended = try await sandbox.start(["pair", "--loopback"] + arguments).finish()
                     #expect(ended.status == 64, "\(arguments)")

@@ -3,6 +3,7 @@
 
 import Foundation
 import IntegrationSupport
+import RemoteSystemsIdentity
 import Testing
 
 extension CommandTests {
@@ -93,6 +94,29 @@ extension CommandTests {
                     try await connecting.terminal.wait(for: isWaiting ? there : here)
                 }
                 #expect(try await sandbox.account()["joined"] as? [String] == [])
+            }
+        }
+
+        @Test func `the links that end are named before the question, on the machine that joins only`() async throws {
+            try await Sandbox.with { sandbox in
+                let (bo, cara) = (
+                    AccountStore(directory: sandbox.state("bo")), AccountStore(directory: sandbox.state("cara"))
+                )
+                let now = Date()
+                _ = (try bo.identity(), try cara.identity())
+                let ours = try bo.linkOffer(name: "Bo", granting: Grants(), now: now)
+                let theirs = try cara.linkOffer(name: "Cara", granting: Grants(), now: now)
+                try bo.link(ours, with: theirs, now: now)
+                try await Self.with(sandbox) { waiting, connecting in
+                    _ = (try await waiting.digits(), try await connecting.digits())
+                    let shown = connecting.terminal.shown
+                    let question = try #require(shown.range(of: Machine.question))
+                    #expect(shown[..<question.lowerBound].contains("Cara"), "\(shown)")
+                    #expect(!waiting.terminal.shown.contains("Cara"))
+                    try connecting.terminal.type("n")
+                    #expect(try await connecting.command.finish().status == 1)
+                }
+                #expect(try bo.links().links.first?.state == .active)
             }
         }
 

@@ -37,7 +37,7 @@ struct KnownEndpoints: Sendable, Equatable {
 
     /// What is known of a system that was met.
     struct Meeting: Sendable, Hashable, Codable {
-        /// The name under which the system described itself.
+        /// The name under which the system described itself; empty if it joined here and was not met since.
         var name: String
         /// The end of the certificate that it presented, in seconds since 1970.
         var certificateEnd: Int
@@ -45,7 +45,17 @@ struct KnownEndpoints: Sendable, Equatable {
         var time: Int
 
         /// Whether the values are within their valid ranges.
-        var isValid: Bool { self.name.isName && self.certificateEnd >= 0 }
+        var isValid: Bool { (self.name.isEmpty || self.name.isName) && self.certificateEnd >= 0 }
+    }
+
+    /// A refusal of this system because it was revoked.
+    struct Refusal: Sendable, Hashable, Codable {
+        /// The id of the system that refused.
+        var system: String
+        /// The end of the certificate that was refused, in seconds since 1970. Another certificate may be accepted.
+        var certificateEnd: Int
+        /// In seconds since 1970.
+        var time: Int
     }
 
     /// The maximum number of systems that are remembered by name.
@@ -68,6 +78,8 @@ struct KnownEndpoints: Sendable, Equatable {
     private(set) var salt: [UInt8]
     /// The latest description of each system that was met, for a person who lists the account's systems.
     private(set) var met: [SystemID: Meeting] = [:]
+    /// The last refusal of this system as revoked.
+    private(set) var refusal: Refusal?
     /// The entries of each system, the newest first.
     private(set) var systems: [SystemID: [Entry]] = [:]
 
@@ -118,6 +130,18 @@ struct KnownEndpoints: Sendable, Equatable {
         }
         self.met[system] = meeting
         self.trimMeetings()
+        return true
+    }
+
+    /// Records that a system refused this one as revoked. Returns whether the change is worth storing.
+    @discardableResult
+    mutating func refused(_ refusal: Refusal) -> Bool {
+        if let known = self.refusal, known.certificateEnd == refusal.certificateEnd,
+            abs(refusal.time - known.time) < Self.refreshAge
+        {
+            return false
+        }
+        self.refusal = refusal
         return true
     }
 
@@ -222,6 +246,8 @@ extension KnownEndpoints {
         var systems: [String: [Entry]]
         /// `nil` in files of earlier versions.
         var met: [String: Meeting]?
+        /// `nil` in files of earlier versions.
+        var refusal: Refusal?
     }
 
     private static let version = 1
@@ -242,6 +268,19 @@ extension KnownEndpoints {
             if let system = SystemID(id) { self.met[system] = meeting }
         }
         self.trimMeetings()
+        // An id in the file may be of any length.
+        if let refusal = contents.refusal, SystemID(refusal.system) != nil { self.refusal = refusal }
+    }
+
+    /// Reads the contents of the file; an empty value if there is no file, or if it is damaged.
+    static func reading(_ file: [UInt8]?) throws(VersionedFile.Failure) -> KnownEndpoints {
+        guard let file else { return .empty() }
+        do throws(VersionedFile.Failure) {
+            return try KnownEndpoints(file: file)
+        } catch {
+            guard case .damaged = error else { throw error }
+            return .empty()
+        }
     }
 
     /// An empty value with a random salt.
@@ -256,7 +295,8 @@ extension KnownEndpoints {
                 version: Self.version,
                 salt: Data(self.salt),
                 systems: Dictionary(systems) { first, _ in first },
-                met: Dictionary(self.met.map { ("\($0.key)", $0.value) }) { first, _ in first }
+                met: Dictionary(self.met.map { ("\($0.key)", $0.value) }) { first, _ in first },
+                refusal: self.refusal
             )
         )
     }

@@ -15,6 +15,7 @@ final class KnownSystems: Sendable {
     private enum Change: Hashable {
         case met(SystemID, host: String, port: Int, network: String)
         case described(SystemID, name: String, certificateEnd: Int)
+        case refused(by: SystemID, certificateEnd: Int)
         case forgotten(SystemID)
         case endpointForgotten(SystemID, host: String, port: Int)
     }
@@ -181,6 +182,19 @@ final class KnownSystems: Sendable {
         }
     }
 
+    /// Records that a system refused this one as revoked.
+    ///
+    /// - Parameter certificateEnd: the end of the certificate that was refused.
+    /// - Returns: whether ``save()`` must be called, since no call is due.
+    func refused(by system: SystemID, certificateEnd: Date) -> Bool {
+        let end = Int(certificateEnd.timeIntervalSince1970)
+        let refusal = KnownEndpoints.Refusal(system: "\(system)", certificateEnd: end, time: Self.now)
+        return self.state.withLock { state in
+            guard state.known?.refused(refusal) ?? false else { return false }
+            return state.add(.refused(by: system, certificateEnd: end))
+        }
+    }
+
     /// Forgets systems, because they were revoked. Returns whether ``save()`` must be called.
     func forget(_ systems: [SystemID]) -> Bool {
         self.state.withLock { state in
@@ -239,12 +253,7 @@ final class KnownSystems: Sendable {
     }
 
     private static func applied(_ changes: [Change: Int], to file: [UInt8]?) throws -> KnownEndpoints {
-        var known: KnownEndpoints
-        do throws(VersionedFile.Failure) {
-            known = if let file { try KnownEndpoints(file: file) } else { .empty() }
-        } catch .damaged {
-            known = .empty()
-        }
+        var known = try KnownEndpoints.reading(file)
         known.dropOld(now: Self.now)
         for (change, time) in changes.sorted(by: { $0.value < $1.value }) {
             switch change {
@@ -252,6 +261,8 @@ final class KnownSystems: Sendable {
                 known.met(system, host: host, port: port, on: network, at: time)
             case .described(let system, let name, let end):
                 known.met(system, KnownEndpoints.Meeting(name: name, certificateEnd: end, time: time))
+            case .refused(let system, let end):
+                known.refused(KnownEndpoints.Refusal(system: "\(system)", certificateEnd: end, time: time))
             case .forgotten(let system): known.forget([system])
             case .endpointForgotten(let system, let host, let port): known.forget(system, host: host, port: port)
             }

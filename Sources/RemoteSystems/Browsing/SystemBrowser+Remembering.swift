@@ -58,6 +58,18 @@ extension SystemBrowser {
         self.add(.saveKnownSystems(knownSystems))
     }
 
+    /// Records that a system of this account, whose certificate was verified, refused this one as revoked.
+    func rememberRefusal(_ error: TransportError) {
+        guard let knownSystems, error.code == .refused, error.failureCode == FailureCode.revoked.rawValue,
+            let system = error.peer,
+            knownSystems.refused(
+                by: system,
+                certificateEnd: self.security.identity.certificateValidity.upperBound
+            )
+        else { return }
+        self.add(.saveKnownSystems(knownSystems))
+    }
+
     func rememberPresentSystems() {
         for (instance, attempt) in self.attempts {
             if let connection = attempt.connection { self.remember(instance, over: connection) }

@@ -135,7 +135,9 @@ struct DiscoveryFindings: Sendable {
             advice: self.hasOthers
                 ? nil
                 : "If one of them is your other machine, it belongs to a different account: compare 'remotesystems "
-                    + "account show' on both machines, and add it to this account with 'remotesystems account invite'."
+                    + "account show' on both machines, and add it to this account with 'remotesystems account invite'. "
+                    + "A revoked system does not recognise the others: 'remotesystems doctor ADDRESS', with the "
+                    + "address of one, shows that."
         )
     }
 

@@ -9,14 +9,16 @@ public struct AccountSystem: Sendable, Hashable {
     /// The system's id.
     public let id: SystemID
 
-    /// The name under which the system described itself last; `nil` if this machine never met it.
+    /// The name under which the system described itself last, or paired with this machine; `nil` if it is not known
+    /// here.
     public let name: String?
 
-    /// The time at which this machine last stored that it met the system, to within a day; `nil` if it never did.
+    /// The time at which this machine last stored that it met or admitted the system, to within a day; `nil` if it
+    /// never did.
     public let lastMet: Date?
 
-    /// The end of the certificate that the system presented last; `nil` if this machine never met it. The system renews
-    /// its certificate 30 days earlier, so a later certificate may exist.
+    /// The end of the certificate that the system presented last, or got here; `nil` if this machine never met it. The
+    /// system renews its certificate 30 days earlier, so a later certificate may exist.
     public let certificateEnd: Date?
 
     /// Whether the system was revoked.
@@ -24,4 +26,9 @@ public struct AccountSystem: Sendable, Hashable {
 
     /// Whether this is the system that the program runs on.
     public let isLocal: Bool
+
+    /// Whether the system must join again, because the account's root key was stolen and replaced since it got its last
+    /// certificate that is known here. Always `false` on a machine without the root key, since systems join again
+    /// elsewhere.
+    package let mustJoinAgain: Bool
 }

@@ -28,7 +28,7 @@ extension RemoteSystemsAccount {
     /// - Throws: ``RemoteSystemError``:
     ///   - ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause:
     ///     ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, or, when a system is revoked
-    ///     meanwhile, ``IdentityError/Code/invitationUsed``,
+    ///     or the root key is replaced meanwhile, ``IdentityError/Code/invitationUsed``,
     ///   - ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened,
     ///   - ``RemoteSystemError/Code/localResources`` when the permitted interfaces have no address, or the process
     ///     cannot open enough files,
@@ -50,7 +50,7 @@ extension RemoteSystemsAccount {
         do {
             let invitation = try self.invitation(into: identity.accountID, hosts: hosts, port: listener.port)
             try await show(invitation)
-            return try await self.untilRevocation(after: list) {
+            return try await self.untilRevocation(after: list, roots: identity.roots) {
                 try await self.take(listener, invitation, authority, list, store)
             }
         } catch {
@@ -86,6 +86,7 @@ extension RemoteSystemsAccount {
                 [queue = self.context.account.accountQueue] system in
                 try await queue.run {
                     try store.recordJoined(system, in: authority.accountID, invitedAt: list?.position)
+                    store.noteAdmission(of: system, named: nil, now: Date())
                 }
             }
         } catch is CancellationError {
@@ -95,11 +96,15 @@ extension RemoteSystemsAccount {
         }
     }
 
-    /// Runs an invitation until a system is revoked: the invitation may be in the hands of that system.
+    /// Runs an invitation until a system is revoked: the invitation may be in the hands of that system. A new root key
+    /// signs the revocation list again, and so ends the invitation, too.
     ///
-    /// - Parameter list: the revocation list at the start of the invitation.
+    /// - Parameters:
+    ///   - list: the revocation list at the start of the invitation.
+    ///   - roots: the root keys at the start of the invitation.
     private func untilRevocation<Result: Sendable>(
         after list: RevocationList?,
+        roots: RootChain,
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         try await withThrowingTaskGroup(of: Result?.self) { group in
@@ -111,7 +116,10 @@ extension RemoteSystemsAccount {
             }
             guard let result = try await group.next() ?? nil else {
                 try Task.checkCancellation()
-                throw RemoteSystemError(IdentityError.withdrawnInvitation)
+                let isRotated = try? await self.withStoreInBackground { store in try store.identity().roots != roots }
+                throw RemoteSystemError(
+                    isRotated == true ? IdentityError.outdatedInvitation : IdentityError.withdrawnInvitation
+                )
             }
             return result
         }
@@ -162,5 +170,18 @@ extension RemoteSystemsAccount {
         if network == .loopback { return sorted.flatMap(\.addresses).filter { $0 == "127.0.0.1" } }
         let addresses = sorted.flatMap(\.addresses)
         return addresses.filter { !$0.contains(":") } + addresses.filter { $0.contains(":") }
+    }
+}
+
+extension IdentityError {
+    /// The account's root key was replaced while an invitation was open.
+    fileprivate static var outdatedInvitation: IdentityError {
+        IdentityError(
+            .invitationUsed,
+            """
+            The invitation was withdrawn, because the account's root key was replaced while it was open. No system has \
+            joined. Make a new one ('remotesystems account invite').
+            """
+        )
     }
 }

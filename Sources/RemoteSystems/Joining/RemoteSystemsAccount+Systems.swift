@@ -27,19 +27,25 @@ extension RemoteSystemsAccount {
                 lastMet: nil,
                 certificateEnd: own.certificateValidity.upperBound,
                 isRevoked: revoked.contains(own.systemID),
-                isLocal: true
+                isLocal: true,
+                mustJoinAgain: false
             )
-            return [local]
-                + others.sorted().map { id in
-                    AccountSystem(
-                        id: id,
-                        name: met[id]?.name,
-                        lastMet: met[id].map { Date(timeIntervalSince1970: TimeInterval($0.time)) },
-                        certificateEnd: met[id].map { Date(timeIntervalSince1970: TimeInterval($0.certificateEnd)) },
-                        isRevoked: revoked.contains(id),
-                        isLocal: false
-                    )
-                }
+            // A certificate that was issued before the last theft ended at this time or earlier.
+            let invalid = own.isAuthority ? own.roots.lastTheft?.addingTimeInterval(CertificateLife.system) : nil
+            let systems = others.sorted().map { id -> AccountSystem in
+                let end = met[id].map { Date(timeIntervalSince1970: TimeInterval($0.certificateEnd)) }
+                let isRevoked = revoked.contains(id)
+                return AccountSystem(
+                    id: id,
+                    name: met[id].flatMap { $0.name.isEmpty ? nil : $0.name },
+                    lastMet: met[id].map { Date(timeIntervalSince1970: TimeInterval($0.time)) },
+                    certificateEnd: end,
+                    isRevoked: isRevoked,
+                    isLocal: false,
+                    mustJoinAgain: !isRevoked && invalid.map { (end ?? $0) <= $0 } ?? false
+                )
+            }
+            return [local] + systems
         }
     }
 

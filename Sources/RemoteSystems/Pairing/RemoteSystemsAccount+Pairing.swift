@@ -106,7 +106,7 @@ extension RemoteSystemsAccount {
                     try store.recordPairingFailure(now: Date())
                 }
             }
-            throw Self.pairingError(error)
+            throw Self.pairingError(error, wanting: intention.purpose)
         }
     }
 
@@ -239,7 +239,7 @@ extension RemoteSystemsAccount {
             }
         } catch {
             await listener.stop()
-            throw Self.pairingError(error)
+            throw Self.pairingError(error, wanting: intention.purpose)
         }
     }
 
@@ -271,10 +271,10 @@ extension RemoteSystemsAccount {
     }
 
     /// An error as callers get it.
-    private static func pairingError(_ error: any Error) -> any Error {
+    private static func pairingError(_ error: any Error, wanting purpose: PairingIntention.Purpose) -> any Error {
         switch error {
-        case let error as PairingUnfinished: Self.pairingError(error.cause)
-        case let error as PairingStop: RemoteSystemError(error)
+        case let error as PairingUnfinished: Self.pairingError(error.cause, wanting: purpose)
+        case let error as PairingStop: error.error(wanting: purpose)
         case is IdentityError, is TrustError, is TransportError: RemoteSystemError(error)
         // Those of the caller's closures, among others.
         default: error

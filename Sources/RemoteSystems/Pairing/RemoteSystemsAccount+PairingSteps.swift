@@ -4,6 +4,7 @@
 internal import FoundationEssentials
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import Synchronization
 
 extension RemoteSystemsAccount {
     /// What this side does in a pairing.
@@ -12,11 +13,14 @@ extension RemoteSystemsAccount {
         _ intention: PairingIntention,
         _ confirm: @escaping @Sendable (PairingPrompt) async throws -> Bool
     ) -> PairingSteps<PairingResult> {
-        PairingSteps { comparison in
-            try await confirm(PairingPrompt(comparison))
+        // The name of the machine whose digits were compared last. One machine at a time gets a comparison.
+        let peerName = Mutex("")
+        return PairingSteps { comparison in
+            peerName.withLock { $0 = comparison.name }
+            return try await confirm(PairingPrompt(comparison))
         } carryOut: { plan, exchange in
             switch (plan, purpose) {
-            case (.admit, _): try await self.admit(exchange)
+            case (.admit, _): try await self.admit(exchange, named: peerName.withLock { $0 })
             case (.join, .join(let leavingAccount)): try await self.join(exchange, evenIfShared: leavingAccount)
             case (.link, .link(let grants)): try await self.link(exchange, grants, name: intention.name)
             case (.join, .link), (.link, .join): throw PairingStop.broken
@@ -26,7 +30,7 @@ extension RemoteSystemsAccount {
 
     // Not inlined, like the methods below: see Docs/decisions/0008-async-frames.md.
     @inline(never)
-    private func admit(_ exchange: PairingExchange) async throws -> PairingResult {
+    private func admit(_ exchange: PairingExchange, named name: String) async throws -> PairingResult {
         let admission = try await self.withStoreInBackground { store in
             PairingAdmission(
                 identity: try store.identity(),
@@ -43,6 +47,7 @@ extension RemoteSystemsAccount {
                 in: admission.accountID,
                 invitedAt: admission.revocations?.position
             )
+            store.noteAdmission(of: system, named: name, now: Date())
         }
         do {
             try await exchange.send(.accepted(accepted))

@@ -16,7 +16,7 @@ struct AccountInviteCommand: Subcommand {
             Prints an invitation on a line of its own, then waits until a machine joins with it: run 'remotesystems \
             account join' on that machine, and paste the invitation there. An invitation is secret: the first machine \
             that uses it becomes a system of the account. It is valid once, for ten minutes, and only while this \
-            command waits. Ctrl-C withdraws it.
+            command waits. Ctrl-C withdraws it, and so does revoking a system or replacing the root key meanwhile.
 
             Exit status: 1 if no machine joined.
             """

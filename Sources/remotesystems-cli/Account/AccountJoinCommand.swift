@@ -35,6 +35,7 @@ struct AccountJoinCommand: Subcommand {
     @Flag(name: .customLong("leave-account"), help: "Leave the current account even if other systems belong to it.")
     var leavesAccount = false
 
+    @OptionGroup var network: NetworkOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
 
@@ -55,14 +56,9 @@ struct AccountJoinCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        if self.file == "-", isatty(STDIN_FILENO) == 1 { output.ask("Paste the invitation: ") }
-        let text = String(
-            decoding: try Input.firstLine(of: self.file, beginningWith: "remote-systems:", limit: 1 << 16),
-            as: UTF8.self
-        )
-        let invitation = try Invitation(uri: text)
+        let invitation = try Invitation(uri: try await self.text(output))
         let account = RemoteSystemsAccount(
-            RemoteSystemsConfiguration(state: self.state, logger: self.common.logger())
+            RemoteSystemsConfiguration("account", self.network, self.state, logger: self.common.logger())
         )
         let change = try await untilInterrupted {
             try await account.join(invitation, evenIfShared: self.leavesAccount)
@@ -70,6 +66,29 @@ struct AccountJoinCommand: Subcommand {
         guard let change else { throw CancellationError() }
         try AccountChangeOutput.report(change, event: "joined", output)
         return true
+    }
+
+    private static let maxBytes = 1 << 16
+
+    /// Reads the invitation.
+    ///
+    /// - Throws: `CancellationError` if a signal, such as Ctrl-C, came while the terminal was read.
+    private func text(_ output: Output) async throws -> String {
+        guard self.file == "-", isatty(STDIN_FILENO) == 1 else {
+            let line = try Input.firstLine(of: self.file, beginningWith: "remote-systems:", limit: Self.maxBytes)
+            return String(decoding: line, as: UTF8.self)
+        }
+        let typed: String? = try await untilInterrupted { () async throws -> String in
+            // Signals are handled from here on.
+            output.ask("Paste the invitation: ")
+            return try await TerminalAnswer.line(maxBytes: Self.maxBytes) ?? ""
+        }
+        guard let typed else {
+            // Ends the line of the question.
+            output.note("")
+            throw CancellationError()
+        }
+        return typed
     }
 }
 

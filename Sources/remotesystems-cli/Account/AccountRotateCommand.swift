@@ -18,9 +18,9 @@ struct AccountRotateCommand: Subcommand {
 
             If another person may have the old key, use --stolen. Every certificate of the old key is then invalid: \
             each other machine has to join again ('remotesystems account invite' here, 'remotesystems account join' \
-            there), and keeps its id. Links with other people's accounts end, because a thief can have made some or \
-            widened their rights. Look at them first ('remotesystems account links'), and name those that stay with \
-            --keep-link.
+            there), and keeps its id; 'remotesystems account systems' marks those that have not. Links with other \
+            people's accounts end, because a thief can have made some or widened their rights. Look at them first \
+            ('remotesystems account links'), and name those that stay with --keep-link.
 
             Recovery files of the old key are of no use afterwards: make a new one ('remotesystems account export').
             """

@@ -11,7 +11,12 @@ struct AccountShowCommand: Subcommand {
         commandName: "show",
         abstract: "Show the account and this system's role in it.",
         usage: "remotesystems account show [<options>]",
-        discussion: "Creates a personal account if there is none yet, as every other use of the account does."
+        discussion: """
+            Creates a personal account if there is none yet, as every other use of the account does.
+
+            A revoked machine knows that it was revoked only from a refusal by another system. The command prints \
+            such a refusal.
+            """
     )
 
     @OptionGroup var state: StateOptions
@@ -24,6 +29,7 @@ struct AccountShowCommand: Subcommand {
         let revoked = try account.revokedSystems()
         let directory = try account.directory
         let lacksKey = try account.lacksKey()
+        let refusal = try account.refusalAsRevoked()
         try output.json(
             AccountOutput(
                 accountID: identity.accountID,
@@ -35,6 +41,8 @@ struct AccountShowCommand: Subcommand {
                 renewal: identity.renewalDate,
                 joined: joined,
                 revoked: revoked,
+                refusedAsRevoked: refusal?.date,
+                refusedBy: refusal?.system,
                 directory: directory
             )
         )
@@ -47,6 +55,11 @@ struct AccountShowCommand: Subcommand {
                 ? "member: the account's key was here and is missing (see 'doctor')"
                 : "member: the account's root key is on another machine"
         try output.line("role         \(role)")
+        if let refusal {
+            let indent = String(repeating: " ", count: 13)
+            let lines = "\(refusal.what) \(RevokedRefusal.advice)".wrapped(indent: indent).dropFirst(indent.count)
+            try output.line("state        \(lines)")
+        }
         try output.line("certificate  \(Self.certificate(of: identity, canRenew: !lacksKey, at: .now))")
         if identity.isAuthority {
             try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count), by id:")")
@@ -81,5 +94,8 @@ private struct AccountOutput: Encodable {
     var renewal: Date
     var joined: [SystemID]
     var revoked: [SystemID]
+    /// The time at which another system refused this one as revoked.
+    var refusedAsRevoked: Date?
+    var refusedBy: SystemID?
     var directory: String
 }

@@ -14,7 +14,11 @@ struct AccountSystemsCommand: Subcommand {
         discussion: """
             Known are the systems that this machine admitted, by an invitation or by pairing, those that this user's \
             programs met, and the revoked ones, which stay in the list. 'remotesystems list' shows the systems that \
-            are reachable now.
+            are reachable now. A system whose name is not known here is '(not seen yet)'.
+
+            'must join again' marks a system whose certificate ended when the root key was replaced with 'account \
+            rotate-root-key --stolen'. Do not invite the machine from which the key was stolen. Only the machine with \
+            the root key shows the mark.
             """
     )
 
@@ -31,10 +35,11 @@ struct AccountSystemsCommand: Subcommand {
                     lastMet: system.lastMet,
                     certificateEnd: system.certificateEnd,
                     isRevoked: system.isRevoked,
-                    isLocal: system.isLocal
+                    isLocal: system.isLocal,
+                    mustJoinAgain: system.mustJoinAgain
                 )
             )
-            let name = system.name.map(\.printable) ?? "(never met)"
+            let name = system.name.map(\.printable) ?? "(not seen yet)"
             try output.line("\(system.id.short)  \(name)  \(Self.state(of: system, at: .now))")
         }
         return true
@@ -43,7 +48,9 @@ struct AccountSystemsCommand: Subcommand {
     private static func state(of system: AccountSystem, at now: Date) -> String {
         func day(_ date: Date) -> String { date.formatted(.iso8601.year().month().day()) }
         if system.isRevoked { return "revoked" }
-        let met = system.isLocal ? "this machine" : system.lastMet.map { "met \(day($0))" }
+        if system.mustJoinAgain { return "must join again" }
+        let verb = system.name == nil ? "joined" : "met"
+        let met = system.isLocal ? "this machine" : system.lastMet.map { "\(verb) \(day($0))" }
         let certificate = system.certificateEnd.map { end in
             end <= now ? "certificate ended \(day(end))" : "certificate until \(day(end))"
         }
@@ -60,4 +67,6 @@ private struct AccountSystemOutput: Encodable {
     var certificateEnd: Date?
     var isRevoked: Bool
     var isLocal: Bool
+    /// Whether the system has to join again after the root key was stolen.
+    var mustJoinAgain: Bool
 }

@@ -55,6 +55,11 @@ struct DoctorCommand: Subcommand {
         let diagnosis = RemoteSystemsDiagnosis(configuration, port: port)
         guard let own = try await untilInterrupted({ await diagnosis.run() }) else { throw CancellationError() }
         var findings = own
+        if let refusal = try? RemoteSystemsAccount(configuration).refusalAsRevoked(),
+            let index = findings.firstIndex(where: { $0.code == .systems && $0.status == .warning })
+        {
+            findings[index] = refusal.finding
+        }
         if let settings = try? HandOffSettings.read(configuration) {
             findings.append(DeveloperModeState(settings).finding)
         }

@@ -22,7 +22,9 @@ struct PairCommand: Subcommand {
 
             Without --link, one machine joins the other one's account: the machine that holds its account's root key \
             admits the other one. Of two new machines, the one that connects joins. With --link on both machines, the \
-            accounts of two persons are linked, and each grants the other one what its own options name.
+            accounts of two persons are linked, and each grants the other one what its own options name. A machine \
+            that joins another account leaves its own, and with it the links of that account: they are named before \
+            you confirm.
 
             The answer is read from the terminal; it is no unless it is yes within 30 seconds. If standard input is \
             not \
@@ -103,7 +105,7 @@ struct PairCommand: Subcommand {
         )
         let purpose: PairingPurpose =
             self.link ? .link(grants: self.rights.grants) : .join(leavingAccount: self.leavesAccount)
-        let dialogue = PairDialogue(output: output, typesDigits: self.typesDigits)
+        let dialogue = PairDialogue(output: output, account: account, typesDigits: self.typesDigits)
         let result: PairingResult?
         do {
             result = try await untilInterrupted { try await self.pair(account, purpose, dialogue, output) }

@@ -8,6 +8,7 @@ import RemoteSystems
 /// What `remotesystems pair` says and asks.
 struct PairDialogue: Sendable {
     let output: Output
+    let account: RemoteSystemsAccount
     let typesDigits: Bool
 
     /// Whether the person types the other machine's digits instead of yes or no. A program could always answer yes.
@@ -27,8 +28,14 @@ struct PairDialogue: Sendable {
     }
 
     func confirm(_ prompt: PairingPrompt) async throws -> Bool {
+        let endingLinks = prompt.effect == .joinsOther ? self.activeLinks() : []
         try self.output.json(
-            ComparisonOutput(digits: prompt.digits, name: prompt.name, effect: prompt.effect.rawValue)
+            ComparisonOutput(
+                digits: prompt.digits,
+                name: prompt.name,
+                effect: prompt.effect.rawValue,
+                endsLinks: prompt.effect == .joinsOther ? endingLinks : nil
+            )
         )
         let effect =
             switch prompt.effect {
@@ -39,6 +46,13 @@ struct PairDialogue: Sendable {
         self.output.note("\nConnected to a machine that calls itself \(prompt.name.printable). This machine shows:\n")
         try self.output.line("    \(prompt.groupedDigits)\n")
         self.output.note("If you confirm on both machines, \(effect).")
+        if !endingLinks.isEmpty {
+            self.output.note(
+                ("This machine then leaves its present account, and with it the links with other people's accounts: "
+                    + "\(endingLinks.map(\.printable).joined(separator: ", ")). Their systems and this machine can no "
+                    + "longer use each other.").wrapped()
+            )
+        }
         if self.wantsDigits {
             self.output.note("Type the six digits that the other machine shows, within 30 seconds:")
             let answer = try await TerminalAnswer.line()
@@ -53,6 +67,13 @@ struct PairDialogue: Sendable {
         let isSame = answer == "y" || answer == "yes"
         if isSame { self.noteWait() }
         return isSame
+    }
+
+    /// The names of the accounts that this machine's account is linked with. None if they cannot be read, which does
+    /// not keep the machine from joining.
+    private func activeLinks() -> [String] {
+        let links = (try? self.account.links()) ?? []
+        return links.filter { $0.state == .active }.map(\.name)
     }
 
     private func noteWait() { self.output.note("Confirmed here. Waiting for the other machine.") }
@@ -73,12 +94,12 @@ struct PairDialogue: Sendable {
 
 /// Reads an answer from standard input.
 enum TerminalAnswer {
-    private static let maxBytes = 256
-
     /// Reads a line, without its end; `nil` at the end of the input.
     ///
     /// Standard input is not read while nothing waits, so that the read can be cancelled.
-    static func line() async throws -> String? {
+    ///
+    /// - Parameter maxBytes: The length after which the line ends.
+    static func line(maxBytes: Int = 256) async throws -> String? {
         var bytes: [UInt8] = []
         while true {
             var ready = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
@@ -91,7 +112,7 @@ enum TerminalAnswer {
             var byte: UInt8 = 0
             let count = unsafe read(STDIN_FILENO, &byte, 1)
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
-            guard count == 1, bytes.count < Self.maxBytes else { break }
+            guard count == 1, bytes.count < maxBytes else { break }
             if byte == UInt8(ascii: "\n") { return String(decoding: bytes, as: UTF8.self).trimmed }
             bytes.append(byte)
         }
@@ -120,4 +141,6 @@ private struct ComparisonOutput: Encodable {
     var digits: String
     var name: String
     var effect: String
+    /// The names of the linked accounts whose links this machine loses if it joins the other account.
+    var endsLinks: [String]?
 }

@@ -10,7 +10,12 @@ struct ListCommand: Subcommand {
         commandName: "list",
         abstract: "List the systems of the account that are reachable now.",
         usage: "remotesystems list [<options>]",
-        discussion: "Exit status: 1 if there is none. The most likely reason is then printed."
+        discussion: """
+            If this machine was revoked from the account, and another system has refused it for this reason, the \
+            command says so.
+
+            Exit status: 1 if there is none. The most likely reason is then printed.
+            """
     )
 
     @OptionGroup var filters: FilterOptions
@@ -18,10 +23,8 @@ struct ListCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let watcher = self.search.watcher(
-            self.search.configuration(for: "list", self.common),
-            filters: self.filters.filters
-        )
+        let configuration = self.search.configuration(for: "list", self.common)
+        let watcher = self.search.watcher(configuration, filters: self.filters.filters)
         let events = watcher.events
         try await watcher.start()
         let isComplete = try await untilInterrupted {
@@ -44,7 +47,9 @@ struct ListCommand: Subcommand {
         let excluded = await watcher.unlisted.excluded.count
         await watcher.stop()
         guard isComplete == true else { throw CancellationError() }
-        try Self.report(systems, excluded: excluded, reason, output)
+        // The stopped watcher has stored a refusal of this run, too.
+        let refusal = try? RemoteSystemsAccount(configuration).refusalAsRevoked()
+        try Self.report(systems, excluded: excluded, refusal?.finding ?? reason, output)
         return !systems.isEmpty
     }
 
@@ -62,6 +67,7 @@ struct ListCommand: Subcommand {
         }
         try output.line(output.style(.grey, RemoteSystem.heading))
         for system in systems { try output.line(system.line(width: output.width)) }
+        if let reason { output.note(reason.whyEmpty) }
         if excluded > 0 { output.note("\(excluded) more \(excluded == 1 ? "does" : "do") not fit the filters.") }
     }
 }

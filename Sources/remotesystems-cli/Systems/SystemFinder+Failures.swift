@@ -15,6 +15,14 @@ extension SystemFinder {
     /// - Parameter search: What was found instead.
     func notFound(_ reason: DiagnosisFinding?, _ search: NameSearch?) -> Failure {
         let name = self.text.map { " called \($0)" } ?? ""
+        if !self.anyoneNearby, let refusal = try? RemoteSystemsAccount(self.configuration).refusalAsRevoked() {
+            var failure = Failure(
+                "unreachable",
+                "No system\(name) of this account was found in \(self.waited). \(refusal.what) \(RevokedRefusal.advice)"
+            )
+            failure.reason = "revoked"
+            return failure
+        }
         if let search, let id = search.remembered, let present = search.name(of: id) {
             let prefix = SystemID.distinctPrefixes(of: search.systems)[id] ?? id.short
             return Failure(

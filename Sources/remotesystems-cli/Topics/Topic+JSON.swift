@@ -44,8 +44,9 @@ extension Topic {
           account                account show   accountID systemID isAuthority lacksKey
                                                 certificateBegins certificateEnds
                                                 renewal joined revoked directory
+                                                refusedAsRevoked refusedBy
           account-system         account        id name lastMet certificateEnd isRevoked
-                                 systems        isLocal
+                                 systems        isLocal mustJoinAgain
           renamed                account rename name
           rotated                account        accountID retirement stolen
                                  rotate-root-key
@@ -55,7 +56,7 @@ extension Topic {
           joined                 account join   accountID systemID isAuthority setAside
                                  pair
           waiting                pair           addresses port
-          compare                pair           digits name effect
+          compare                pair           digits name effect endsLinks
           admitted stopped       pair           systemID
           imported               account import accountID systemID isAuthority setAside
           revoked                account revoke systemID notified

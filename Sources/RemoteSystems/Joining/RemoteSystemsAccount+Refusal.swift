@@ -1,0 +1,35 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+package import FoundationEssentials
+package import RemoteSystemsIdentity
+
+/// A refusal of this system because it was revoked from its account.
+package struct RevokedRefusal: Sendable, Hashable {
+    /// The system of the account that refused this one. Its certificate was verified.
+    package let system: SystemID
+    /// The time of the refusal, by this machine's clock.
+    package let date: Date
+}
+
+extension RemoteSystemsAccount {
+    /// Returns the refusal of this system as revoked that a ``RemoteSystemWatcher`` of this user received; `nil` if
+    /// there was none since this system got its certificate. Of several refusals by day, returns the first.
+    ///
+    /// A revoked system does not receive the revocation list, so only a refusal shows that it was revoked. Creates no
+    /// account.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
+    ///   read.
+    package func refusalAsRevoked() throws(RemoteSystemError) -> RevokedRefusal? {
+        try self.withStore { store throws(IdentityError) -> RevokedRefusal? in
+            guard let own = try store.storedIdentity(now: Date()) else { return nil }
+            let file = try? store.contents(of: .knownEndpoints)
+            let known = file.flatMap { try? KnownEndpoints(file: $0) }
+            guard let refusal = known?.refusal, let system = SystemID(refusal.system),
+                refusal.certificateEnd == Int(own.certificateValidity.upperBound.timeIntervalSince1970)
+            else { return nil }
+            return RevokedRefusal(system: system, date: Date(timeIntervalSince1970: TimeInterval(refusal.time)))
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsIdentity
+
+extension PairingStop {
+    /// The error for the person at this side, with advice that fits what this side wants.
+    ///
+    /// The waiting side knows both intentions before the connecting side knows the other one's, and refuses. So the
+    /// connecting side knows only that they do not fit its own.
+    func error(wanting purpose: PairingIntention.Purpose) -> RemoteSystemError {
+        guard self.reason == .refused(.purpose) else { return RemoteSystemError(self) }
+        let text =
+            switch purpose {
+            case .link:
+                """
+                This machine is to link two accounts, and the other one to have both machines in one account. Use \
+                '--link' on both machines or on neither.
+                """
+            case .ownAccount(admits: false, joins: false):
+                """
+                This machine shares its account with others and does not hold the account's root key, so it can \
+                neither admit the other machine nor join its account. Pair on the machine that holds the key, or \
+                leave the account here ('--leave-account').
+                """
+            case .ownAccount(admits: false, joins: true):
+                """
+                This machine is to join the other one's account, and the other one cannot admit it. Pair with the \
+                machine that holds the root key of that account, and start 'remotesystems pair' there without \
+                '--leave-account' and without '--link'.
+                """
+            case .ownAccount(admits: true, joins: false):
+                """
+                This machine can admit the other one to its account, and the other one is not to join it. If the other \
+                machine belongs to an account with others, add '--leave-account' there: its present account is set \
+                aside, not deleted. If it was started with '--link', omit that.
+                """
+            case .ownAccount(admits: true, joins: true):
+                """
+                This machine can admit the other one or join its account, and the other one can do neither. If the \
+                other machine belongs to an account with others, pair with the machine that holds the root key of that \
+                account, or add '--leave-account' there. If it was started with '--link', omit that.
+                """
+            }
+        var error = RemoteSystemError(
+            IdentityError(.pairingMismatch, "\(text) The other machine shows the details. Nothing was changed.")
+        )
+        error.side = .remote
+        return error
+    }
+}
