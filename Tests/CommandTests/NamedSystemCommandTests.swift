@@ -102,6 +102,82 @@ extension CommandTests {
             }
         }
 
+        /// Waits until this machine has stored that it met systems with these ids under a name.
+        private func meet(_ ids: [String], named name: String, _ sandbox: Sandbox) async throws {
+            _ = try await eventually("the stored names", within: .seconds(60)) { () -> Bool? in
+                _ = try await sandbox.run("list", "--loopback")
+                let known = try await sandbox.run("account", "systems", "--json").json
+                let named = known.filter { $0["name"] as? String == name }
+                return Set(ids).isSubset(of: named.compactMap { $0["id"] as? String }) ? true : nil
+            }
+        }
+
+        private func revoke(_ name: String, _ sandbox: Sandbox) async throws -> FinishedCommand {
+            try await sandbox.run("account", "revoke", name, "--loopback", "--wait", "1", "--json")
+        }
+
+        @Test func `a system that is off is revoked by the name by which this machine met it, and once only`()
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                let atlas = try await self.join("atlas", named: "Atlas", sandbox)
+                // Another system, so that the name decides.
+                let boreas = try await self.join("boreas", named: "Boreas", sandbox)
+                try await sandbox.whileServing(as: "boreas") { _, _ in
+                    try await self.meet([boreas], named: "Boreas", sandbox)
+                    try await sandbox.whileServing(as: "atlas") { _, _ in
+                        try await self.meet([atlas], named: "Atlas", sandbox)
+                    }
+                }
+                let revoked = try await self.revoke("Atlas", sandbox)
+                #expect(revoked.status == 0, "\(revoked)")
+                #expect(revoked.event("revoked")?["systemID"] as? String == atlas, "\(revoked)")
+                #expect(try await sandbox.account()["revoked"] as? [String] == [atlas])
+                let again = try await self.revoke("Atlas", sandbox)
+                let failure = try #require(again.event("failed"), "\(again)")
+                let message = try #require(failure["message"] as? String)
+                #expect(again.status == 2 && failure["systemIDs"] as? [String] == [atlas])
+                #expect(message.contains("already revoked") && message.contains(atlas.prefix(8)), "\(message)")
+                // A name that is not known at all is another case.
+                let unknown = try await self.revoke("Notus", sandbox).event("failed")
+                #expect((unknown?["message"] as? String)?.contains("No system of this account is known as") == true)
+                #expect(try await sandbox.account()["revoked"] as? [String] == [atlas])
+            }
+        }
+
+        @Test func `a name by which this machine met two systems revokes none of them, also while one is on`()
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                let atlas = try await self.join("atlas", named: "Atlas", sandbox)
+                let impostor = try await self.join("impostor", named: "Atlas", sandbox)
+                func expectRefusal() async throws {
+                    let refused = try await self.revoke("Atlas", sandbox)
+                    let failure = try #require(refused.event("failed"), "\(refused)")
+                    #expect(refused.status == 2 && failure["reason"] as? String == "ambiguousName", "\(failure)")
+                    #expect(Set(failure["systemIDs"] as? [String] ?? []) == [atlas, impostor])
+                }
+                try await sandbox.whileServing(as: "impostor") { _, _ in
+                    try await self.meet([impostor], named: "Atlas", sandbox)
+                }
+                try await sandbox.whileServing(as: "atlas") { _, _ in
+                    try await self.meet([atlas], named: "Atlas", sandbox)
+                    try await expectRefusal()
+                    // From now on the name means this system, for commands that can be repeated.
+                    let used = try await self.ping(sandbox, "Atlas")
+                    #expect(used.event("connected")?["systemID"] as? String == atlas, "\(used)")
+                    try await expectRefusal()
+                }
+                try await expectRefusal()
+                #expect(try await sandbox.account()["revoked"] as? [String] == [])
+                let byID = try await self.revoke(String(impostor.prefix(16)), sandbox)
+                #expect(byID.event("revoked")?["systemID"] as? String == impostor, "\(byID)")
+                // One system has the name now.
+                let byName = try await self.revoke("Atlas", sandbox)
+                #expect(byName.event("revoked")?["systemID"] as? String == atlas, "\(byName)")
+            }
+        }
+
         @Test func `a renamed system is reported, and a damaged file of names is not ignored`() async throws {
             try await Sandbox.with { sandbox in
                 let atlas = try await self.join("atlas", named: "Atlas", sandbox)

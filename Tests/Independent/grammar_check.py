@@ -36,6 +36,11 @@ EXAMPLES = [
     ("registry-register", {"Type": "register", "Port": 4711, "Epoch": 9, "Network": "all", "Loopback": False}),
     ("registry-registered", {"Represented": True}),
     ("trust-list", {"Bytes": bytes(72)}),
+    ("linked-account", {"roots": bytes(400)}),
+    ("linked-account", {
+        "roots": bytes(400), "revocations": bytes(104), "older-revocations": [bytes(104), bytes(136)],
+        "withdrawal": bytes(72), "own-withdrawal": bytes(72),
+    }),
     ("presence-renew", {"Type": "renew", "Request": b"0"}),
     ("diagnosis-request", {"Type": "look", "Instance": "abc"}),
     ("diagnosis-response", {"Outcome": "silent"}),

@@ -535,6 +535,155 @@ def link_withdrawals():
     ]
 
 
+def learned(account=OTHER_ACCOUNT, chain=(), **parts):
+    """What a system learned of a linked account; each part may be missing, or break a rule."""
+    values = {"roots": root_certificate(account) + b"".join(chain), **{name.replace("_", "-"): part for name, part in parts.items()}}
+    return encode({key: value for key, value in values.items() if value is not None})
+
+
+def their_list(number, systems, **changes):
+    return revocation_list(number, systems, **{"account": OTHER_ACCOUNT, **changes})
+
+
+def their_link(**changes):
+    """The certificate of the other account's second root."""
+    return link(**{"account": OTHER_ACCOUNT, "signer": OTHER_ACCOUNT, **changes})
+
+
+def linked_accounts():
+    number = NOW * 1000
+
+    def valid(name, data, roots=1, revoked=(), **more):
+        revoked = [key.id for key in sorted(revoked, key=lambda key: key.fingerprint)]
+        more = {key.replace("_", "-"): value for key, value in more.items()}
+        return {"name": name, "hex": data.hex(), "json": {"account": OTHER_ACCOUNT.id, "roots": roots, "revoked": revoked, **more}}
+
+    def refused(name, reason, data):
+        return {"name": name, "hex": data.hex(), "refused": reason}
+
+    one, theirs = their_list(number, [SYSTEM]), withdrawal(number, OTHER_ACCOUNT, ACCOUNT)
+    good = learned(revocations=one)
+    return [
+        valid("the root key alone", learned()),
+        valid("a replaced root key", learned(chain=[their_link()]), 2),
+        valid("a revocation list", good, revoked=[SYSTEM]),
+        valid("a list that the second root signed",
+              learned(chain=[their_link()], revocations=their_list(number, [SYSTEM], signer=SECOND_ROOT)), 2, [SYSTEM]),
+        valid("a list of the first root, which is replaced and not retired", learned(chain=[their_link()], revocations=one),
+              2, [SYSTEM]),
+        valid("a list and a notice of a retired root", learned(chain=[their_link(retirement=NOW)], revocations=one, withdrawal=theirs),
+              2),
+        valid("two lists that name different systems",
+              learned(revocations=their_list(number + 1, [SYSTEM]), older_revocations=[their_list(number, [OTHER_SYSTEM])]),
+              revoked=[SYSTEM, OTHER_SYSTEM]),
+        valid("four lists",
+              learned(revocations=their_list(number + 3, [SYSTEM]),
+                      older_revocations=[their_list(number + 2, [OTHER_SYSTEM]), their_list(number + 1, [THIRD_SYSTEM]),
+                                         their_list(number, [JOINER])]),
+              revoked=[SYSTEM, OTHER_SYSTEM, THIRD_SYSTEM, JOINER]),
+        valid("a notice of the linked account", learned(withdrawal=theirs), withdrawal=number),
+        valid("a notice of this account", learned(own_withdrawal=withdrawal(number + 1)), own_withdrawal=number + 1),
+        valid("everything",
+              learned(revocations=their_list(number + 1, [SYSTEM]), older_revocations=[their_list(number, [OTHER_SYSTEM])],
+                      withdrawal=theirs, own_withdrawal=withdrawal(number + 1)),
+              revoked=[SYSTEM, OTHER_SYSTEM], withdrawal=number, own_withdrawal=number + 1),
+        valid("a notice that another account signed, which counts as missing",
+              learned(revocations=one, withdrawal=withdrawal(number, OTHER_ACCOUNT, ACCOUNT, signer=ACCOUNT)), revoked=[SYSTEM]),
+        valid("a notice of another link, which counts as missing",
+              learned(revocations=one, withdrawal=withdrawal(number, OTHER_ACCOUNT, THIRD_SYSTEM)), revoked=[SYSTEM]),
+        valid("the notices exchanged, which count as missing", learned(withdrawal=withdrawal(number), own_withdrawal=theirs)),
+        valid("a notice with a number without a next one, which counts as missing",
+              learned(withdrawal=withdrawal(2**63 - 1, OTHER_ACCOUNT, ACCOUNT))),
+        valid("a notice that is text, which counts as missing", learned(withdrawal="today")),
+        valid("an unknown key", learned(revocations=one, later=1), revoked=[SYSTEM]),
+        refused("without root keys", "a key is missing", learned(roots=None)),
+        refused("root keys that are text", "data", learned(roots="key")),
+        refused("no root key", "at least one", learned(roots=b"")),
+        refused("a root certificate that is cut off", "not a certificate", learned(roots=root_certificate(OTHER_ACCOUNT)[:-1])),
+        refused("a second root that another account signed", "the signature does not hold",
+                learned(chain=[their_link(signer=ACCOUNT)])),
+        refused("a second root of another account", "another account", learned(chain=[link()])),
+        refused("a list that another account signed", "the signature does not hold",
+                learned(revocations=their_list(number, [SYSTEM], signer=ACCOUNT))),
+        refused("a list of another account", "the signature does not hold", learned(revocations=revocation_list(number, [SYSTEM]))),
+        refused("a list that the second root signed, which is missing", "the signature does not hold",
+                learned(revocations=their_list(number, [SYSTEM], signer=SECOND_ROOT))),
+        refused("a list signed without its context", "the signature does not hold",
+                learned(revocations=their_list(number, [SYSTEM], context=b""))),
+        refused("a list with a changed byte", "the signature does not hold",
+                learned(revocations=one[:7] + bytes([one[7] ^ 1]) + one[8:])),
+        refused("a list that is cut off", "another length", learned(revocations=one[:-1])),
+        refused("a list that is text", "data", learned(revocations="list")),
+        refused("an older list that another account signed", "the signature does not hold",
+                learned(revocations=one, older_revocations=[their_list(number - 1, [OTHER_SYSTEM], signer=ACCOUNT)])),
+        refused("older lists that are no array", "an array", learned(revocations=one, older_revocations=one)),
+        refused("an older list that is a number", "data", learned(revocations=one, older_revocations=[1])),
+        refused("four older lists", "at most 3",
+                learned(revocations=one, older_revocations=[their_list(number - n, [OTHER_SYSTEM]) for n in range(1, 5)])),
+        refused("an array", "not a dictionary", encode([root_certificate(OTHER_ACCOUNT)])),
+        refused("cut off", "not a dictionary", good[:-1]),
+        refused("a byte behind it", "not a dictionary", good + b"\x00"),
+        refused("no bytes", "not a dictionary", b""),
+    ]
+
+
+def linked_records():
+    """Records of the topic trust, from which a receiver joins what it reads of each linked account."""
+    number = NOW * 1000
+    one = learned(revocations=their_list(number, [SYSTEM]))
+    other = learned(THIRD_SYSTEM)
+    forged = learned(revocations=their_list(number, [SYSTEM], signer=ACCOUNT))
+
+    def records(contents):
+        return [{"key": key, "hex": encode({"Bytes": content} if isinstance(content, (bytes, str)) else content).hex()}
+                for key, content in contents.items()]
+
+    def valid(name, accounts, contents):
+        return {"name": name, "records": records(contents), "json": {"accounts": [account.id for account in accounts]}}
+
+    def refused(name, reason, contents):
+        return {"name": name, "records": records(contents), "refused": reason}
+
+    both, second = [OTHER_ACCOUNT, THIRD_SYSTEM], [THIRD_SYSTEM]
+    return [
+        valid("one account", [OTHER_ACCOUNT], {"linked/0/0": one}),
+        valid("an account in three pieces", [OTHER_ACCOUNT],
+              {"linked/0/0": one[:100], "linked/0/1": one[100:101], "linked/0/2": one[101:]}),
+        valid("two accounts", both, {"linked/0/0": one, "linked/1/0": other}),
+        valid("two accounts, the second one in two pieces", both,
+              {"linked/0/0": one, "linked/1/0": other[:50], "linked/1/1": other[50:]}),
+        valid("the greatest number of an account", both, {"linked/0/0": one, "linked/23/0": other}),
+        valid("an unknown field", [OTHER_ACCOUNT], {"linked/0/0": {"Bytes": one, "Later": 1}}),
+        valid("records under other keys", [OTHER_ACCOUNT], {"linked/0/0": one, "later/0/0": other, "linked/1/first": other}),
+        valid("the first of two does not verify", second, {"linked/0/0": forged, "linked/1/0": other}),
+        valid("the first of two is no dictionary", second, {"linked/0/0": b"\xff", "linked/1/0": other}),
+        valid("the first of two has no bytes", second, {"linked/0/0": {}, "linked/1/0": other}),
+        valid("the first of two is text", second, {"linked/0/0": "one", "linked/1/0": other}),
+        valid("the first of two lacks its first piece", second, {"linked/0/1": one, "linked/1/0": other}),
+        valid("the first of two lacks a piece", second,
+              {"linked/0/0": one[:100], "linked/0/2": one[100:], "linked/1/0": other}),
+        valid("the first of two requires a field that is not known", second,
+              {"linked/0/0": {"Bytes": one, "Later": 1, "requires": ["Later"]}, "linked/1/0": other}),
+        valid("a piece behind a missing one is ignored", both, {"linked/0/0": one, "linked/0/2": one, "linked/1/0": other}),
+        refused("the number 24 of an account", "0 to 23", {"linked/24/0": one}),
+        refused("a leading zero in the number of the account", "no leading zeros", {"linked/00/0": one}),
+        refused("a leading zero in the number of the piece", "no leading zeros", {"linked/0/00": one}),
+        refused("a sign", "decimal digits", {"linked/+0/0": one}),
+        refused("a number in hexadecimal digits", "decimal digits", {"linked/a/0": one}),
+        refused("no number of the piece", "linked/M/N", {"linked/0": one}),
+        refused("a further part of the key", "linked/M/N", {"linked/0/0/0": one}),
+        refused("a key in upper case", "linked/M/N", {"Linked/0/0": one}),
+        refused("the second piece alone", "the pieces begin with 0", {"linked/0/1": one}),
+        refused("no bytes", "Bytes is required", {"linked/0/0": {}}),
+        refused("an empty piece", "1 to 16384 bytes", {"linked/0/0": b""}),
+        refused("bytes that are text", "data", {"linked/0/0": "one"}),
+        refused("bytes that are an array", "data", {"linked/0/0": {"Bytes": [one]}}),
+        refused("a field that must be known and is not", "Later is not known",
+                {"linked/0/0": {"Bytes": one, "Later": 1, "requires": ["Later"]}}),
+        refused("required fields that are text", "an array", {"linked/0/0": {"Bytes": one, "requires": "Bytes"}}),
+    ]
+
+
 # Joining [12]
 
 SECRET = derive("invitation secret", 16)
@@ -1230,6 +1379,8 @@ def lists():
         "discovery-keys": discovery_keys(),
         "link-lists": link_lists(),
         "link-withdrawals": link_withdrawals(),
+        "linked-accounts": linked_accounts(),
+        "linked-records": linked_records(),
         "link-offers": link_offers(),
         "invitations": invitations(),
         "join-messages": join_messages(),

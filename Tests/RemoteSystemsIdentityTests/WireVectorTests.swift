@@ -203,6 +203,32 @@ import Testing
         #expect(try LinkWithdrawal(bytes, by: roots, of: other).number == vector["json"]?["number"]?.unsigned)
     }
 
+    @Test(arguments: try WireVectors.list("linked-accounts"))
+    func `what is known of a linked account is read, or refused, as its vector states`(
+        vector: WireVectors.Vector
+    ) throws {
+        let account = try TestAccount()
+        let own = try RootChain(account.root)
+        let bytes = try vector.bytes
+        guard vector.isValid else {
+            #expect(throws: TrustError.self) { try LearnedLink(encoded: bytes, of: own) }
+            return
+        }
+        var learned = try LearnedLink(encoded: bytes, of: own)
+        // The same parts give the same bytes, but for unknown keys and for notices that count as missing.
+        let isWhole = !vector.name.contains("unknown") && !vector.name.contains("missing")
+        #expect((learned.encoded == bytes) == isWhole)
+        let roots = learned.roots
+        learned.dropRetired(by: roots, at: account.now)
+        let json = try vector.required("json", \.object)
+        #expect(learned.account.description == json["account"]?.string)
+        #expect(UInt64(roots.count) == json["roots"]?.unsigned)
+        let revoked = learned.revocations?.allSystems.map(\.description) ?? []
+        #expect(revoked == json["revoked"]?.array?.compactMap(\.string))
+        #expect(learned.withdrawal?.number == json["withdrawal"]?.unsigned)
+        #expect(learned.ownWithdrawal?.number == json["own-withdrawal"]?.unsigned)
+    }
+
     @Test(arguments: try WireVectors.list("invitations"))
     func `an invitation is read, or refused, as its vector states`(vector: WireVectors.Vector) throws {
         let text = try vector.required("text", \.string)

@@ -103,8 +103,14 @@ struct AccountRevokeCommand: Subcommand {
         // Revoking cannot be undone, so a remembered name is not enough if several systems have it.
         let others = there.filter { !$0.isLocal && search.isNamed($0.id) }.map(\.id).sorted()
         guard others.count < 2 else { throw Failure.ambiguous(self.system, others, among: search) }
+        // Those that are off, as a lost machine is. Their names are known if this machine has met them.
+        let met = all.filter { $0.name == self.system && !$0.isLocal && search.name(of: $0.id) == nil }
+        let away = met.filter { !$0.isRevoked }.map(\.id)
         switch search.finalDecision {
         case .system(let id):
+            guard !search.isNamed(id) || away.isEmpty else {
+                throw Failure.ambiguous(self.system, ([id] + away).sorted(), among: search)
+            }
             return id
         case .ambiguous(let ids):
             throw Failure.ambiguous(self.system, ids, among: search)
@@ -112,11 +118,11 @@ struct AccountRevokeCommand: Subcommand {
             let isRevoked = all.contains { $0.id == id && $0.isRevoked }
             throw Failure.changed(self.system, from: id, isRevoked: isRevoked, to: others, search)
         case .undecided:
-            // It is off, as a lost machine is. Its name is known if this machine has met it.
-            let met = all.filter { $0.name == self.system && !$0.isRevoked && !$0.isLocal }.map(\.id)
-                .filter { $0 == search.remembered ?? $0 }
-            if met.count > 1 { throw Failure.ambiguous(self.system, met, among: search) }
-            if let only = met.first { return only }
+            if away.count > 1 { throw Failure.ambiguous(self.system, away, among: search) }
+            if let only = away.first, only == search.remembered ?? only { return only }
+            if let gone = met.first(where: { $0.isRevoked && $0.id == search.remembered ?? $0.id }) {
+                throw Failure.revokedAlready(self.system, gone.id)
+            }
             let meant = search.remembered.map { " This name meant the system \($0), which was not found." } ?? ""
             throw Failure(
                 "misuse",
@@ -124,6 +130,19 @@ struct AccountRevokeCommand: Subcommand {
                     + "the systems that this machine knows of. A full id is always accepted."
             )
         }
+    }
+}
+
+extension Failure {
+    /// The error when a name means a system that was revoked before.
+    fileprivate static func revokedAlready(_ text: String, _ system: SystemID) -> Failure {
+        var failure = Failure(
+            "misuse",
+            "The system \(system.short), known as \(text), was already revoked. Nothing was changed. To revoke another "
+                + "system, name it by its id: 'remotesystems account systems' lists the ids."
+        )
+        failure.systemIDs = [system]
+        return failure
     }
 }
 
