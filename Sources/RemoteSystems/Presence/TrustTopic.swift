@@ -185,7 +185,16 @@ extension AccountContext {
         switch standing {
         case .sameAccount:
             try await self.take(presented)
-            if let links = TrustTopic.links(in: records) { try await self.take(links: links) }
+            var rejection: (any Error)?
+            if let links = TrustTopic.links(in: records) {
+                do {
+                    try await self.take(links: links)
+                } catch {
+                    guard !RemoteSystemError(error).canRetry else { throw error }
+                    // The owner's list does not decide about what the linked accounts signed.
+                    rejection = error
+                }
+            }
             for linked in TrustTopic.linked(in: records) {
                 do {
                     try await self.take(linked: linked, from: system)
@@ -198,6 +207,7 @@ extension AccountContext {
                     )
                 }
             }
+            if let rejection { throw rejection }
         case .linked(let account, _):
             try await self.learn(of: account, revocations: presented.lists, roots: presented.roots)
         case .anonymous:

@@ -99,6 +99,8 @@ import ValueSets
             var unknownField = Self.record(try good.learned.encoded())
             unknownField["requires"] = ["Later"]
             let records: [StateKey: ValueSet] = [
+                // A list of links that the account's key did not sign.
+                "links/0": Self.record([0xff, 0, 1]),
                 "linked/0/0": Self.record(try forged.forged.encoded()),
                 "linked/1/0": ["Bytes": "text"],
                 "linked/2/0": Self.record(try good.learned.encoded()),
