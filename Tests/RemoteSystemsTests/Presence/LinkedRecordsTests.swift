@@ -145,7 +145,7 @@ import ValueSets
             TrustTopic.schema.name,
             version: TrustTopic.schema.version,
             priority: .trust,
-            records: [TopicSchema.Records("linked/", fields: [])]
+            records: [TopicSchema.Records("linked/", fields: []), TopicSchema.Records("links/", fields: [])]
         )
         let topic = try publisher.open(schema, for: .sameAccount)
         try topic.replace(by: records)
