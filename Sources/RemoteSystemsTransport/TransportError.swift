@@ -50,6 +50,8 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
     package var redirect: Int?
     /// The system that refused.
     package var peer: SystemID?
+    /// What the refusing system's certificate proved.
+    package var peerStanding: Standing.Kind?
     package var closeStatus: CloseStatus?
     /// The failure code that the peer sent, or that this side sends to the peer; see ``FailureCode``.
     package var failureCode: String?

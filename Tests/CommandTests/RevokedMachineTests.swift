@@ -32,7 +32,7 @@ extension CommandTests {
                 let permissions = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions]
                 #expect(permissions as? Int == 0o600)
                 let shown = try await sandbox.run("account", "show", as: "other")
-                #expect(shown.lines.contains { $0.hasPrefix("state        This system was revoked") })
+                #expect(shown.lines.contains { $0.hasPrefix("state        System ") })
                 #expect(shown.lines.allSatisfy { $0.count <= 80 || $0.hasPrefix("kept in") })
 
                 // Also while no other system is there, and while this one lists itself.

@@ -48,7 +48,7 @@ struct KnownEndpoints: Sendable, Equatable {
         var isValid: Bool { (self.name.isEmpty || self.name.isName) && self.certificateEnd >= 0 }
     }
 
-    /// A refusal of this system because it was revoked.
+    /// A refusal of this system with the statement that it was revoked.
     struct Refusal: Sendable, Hashable, Codable {
         /// The id of the system that refused.
         var system: String
@@ -58,6 +58,8 @@ struct KnownEndpoints: Sendable, Equatable {
         var time: Int
     }
 
+    /// The time for which a change may wait to be stored. In seconds.
+    private static let maxWait = 3600
     /// The maximum number of systems that are remembered by name.
     static let maxMeetings = 512
     /// The time for which a system is remembered by name, in seconds: 400 days.
@@ -78,7 +80,8 @@ struct KnownEndpoints: Sendable, Equatable {
     private(set) var salt: [UInt8]
     /// The latest description of each system that was met, for a person who lists the account's systems.
     private(set) var met: [SystemID: Meeting] = [:]
-    /// The last refusal of this system as revoked.
+    /// The refusal of this system as revoked that was received first on the last day on which one was received; `nil` if
+    /// the system that refused has accepted this one since.
     private(set) var refusal: Refusal?
     /// The entries of each system, the newest first.
     private(set) var systems: [SystemID: [Entry]] = [:]
@@ -123,11 +126,15 @@ struct KnownEndpoints: Sendable, Equatable {
     @discardableResult
     mutating func met(_ system: SystemID, _ meeting: Meeting) -> Bool {
         guard meeting.isValid else { return false }
-        if let known = self.met[system], known.name == meeting.name, known.certificateEnd == meeting.certificateEnd,
-            abs(meeting.time - known.time) < Self.refreshAge
-        {
-            return false
+        if let known = self.met[system] {
+            // A change that waited to be stored does not replace a newer one.
+            guard !(1...Self.maxWait).contains(known.time - meeting.time) else { return false }
+            let isKnown = known.name == meeting.name && known.certificateEnd == meeting.certificateEnd
+            if isKnown, abs(meeting.time - known.time) < Self.refreshAge, self.refusal?.system != "\(system)" {
+                return false
+            }
         }
+        if self.refusal?.system == "\(system)" { self.refusal = nil }
         self.met[system] = meeting
         self.trimMeetings()
         return true

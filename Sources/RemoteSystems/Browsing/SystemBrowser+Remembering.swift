@@ -58,10 +58,11 @@ extension SystemBrowser {
         self.add(.saveKnownSystems(knownSystems))
     }
 
-    /// Records that a system of this account, whose certificate was verified, refused this one as revoked.
+    /// Records that a system of this account, as its certificate proves, refused this one as revoked.
     func rememberRefusal(_ error: TransportError) {
         guard let knownSystems, error.code == .refused, error.failureCode == FailureCode.revoked.rawValue,
-            let system = error.peer,
+            // An endpoint that is configured or announced does not show the account of the system that answers there.
+            error.peerStanding == .sameAccount, let system = error.peer,
             knownSystems.refused(
                 by: system,
                 certificateEnd: self.security.identity.certificateValidity.upperBound

@@ -374,7 +374,7 @@ actor SystemBrowser {
         guard let error = error as? TransportError, standing.isAccountProved,
             error.code == .peerNotTrusted || error.openStatus == .notAuthorized
         else { return }
-        if standing == .sameAccount { self.rememberRefusal(error) }
+        self.rememberRefusal(error)
         let reported = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
         self.errors["authentication"] = reported
         self.report(reported)

@@ -17,7 +17,7 @@ public struct AccountSystem: Sendable, Hashable {
     /// never did.
     public let lastMet: Date?
 
-    /// The end of the certificate that the system presented last, or got here; `nil` if this machine never met it. The
+    /// The end of the certificate that the system presented last, or got here; `nil` if it is not known here. The
     /// system renews its certificate 30 days earlier, so a later certificate may exist.
     public let certificateEnd: Date?
 
@@ -28,7 +28,7 @@ public struct AccountSystem: Sendable, Hashable {
     public let isLocal: Bool
 
     /// Whether the system must join again, because the account's root key was stolen and replaced since it got its last
-    /// certificate that is known here. Always `false` on a machine without the root key, since systems join again
-    /// elsewhere.
+    /// certificate that is known here. Always `false` if no certificate is known, and on a machine without the root key,
+    /// since systems join again elsewhere.
     package let mustJoinAgain: Bool
 }

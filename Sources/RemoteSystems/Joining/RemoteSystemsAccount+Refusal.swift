@@ -4,7 +4,7 @@
 package import FoundationEssentials
 package import RemoteSystemsIdentity
 
-/// A refusal of this system because it was revoked from its account.
+/// A refusal of this system by another one of its account, with the statement that it was revoked.
 package struct RevokedRefusal: Sendable, Hashable {
     /// The system of the account that refused this one. Its certificate was verified.
     package let system: SystemID
@@ -14,20 +14,22 @@ package struct RevokedRefusal: Sendable, Hashable {
 
 extension RemoteSystemsAccount {
     /// Returns the refusal of this system as revoked that a ``RemoteSystemWatcher`` of this user received; `nil` if
-    /// there was none since this system got its certificate. Of several refusals by day, returns the first.
+    /// there was none since this system got its certificate, or if the system that refused was revoked or has accepted
+    /// this one since. Of several refusals by day, returns the first.
     ///
-    /// A revoked system does not receive the revocation list, so only a refusal shows that it was revoked. Creates no
-    /// account.
+    /// A revoked system does not receive the revocation list, so only a refusal shows that it was revoked. The machine
+    /// with the root key has the list, so nothing is returned there. Creates no account.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
     ///   read.
     package func refusalAsRevoked() throws(RemoteSystemError) -> RevokedRefusal? {
         try self.withStore { store throws(IdentityError) -> RevokedRefusal? in
-            guard let own = try store.storedIdentity(now: Date()) else { return nil }
+            guard let own = try store.storedIdentity(now: Date()), !own.isAuthority else { return nil }
             let file = try? store.contents(of: .knownEndpoints)
             let known = file.flatMap { try? KnownEndpoints(file: $0) }
             guard let refusal = known?.refusal, let system = SystemID(refusal.system),
-                refusal.certificateEnd == Int(own.certificateValidity.upperBound.timeIntervalSince1970)
+                refusal.certificateEnd == Int(own.certificateValidity.upperBound.timeIntervalSince1970),
+                try store.revocations()?.allSystems.contains(system) != true
             else { return nil }
             return RevokedRefusal(system: system, date: Date(timeIntervalSince1970: TimeInterval(refusal.time)))
         }

@@ -35,6 +35,7 @@ extension RemoteSystemsAccount {
             let systems = others.sorted().map { id -> AccountSystem in
                 let end = met[id].map { Date(timeIntervalSince1970: TimeInterval($0.certificateEnd)) }
                 let isRevoked = revoked.contains(id)
+                let isOutdated = if let invalid, let end { end <= invalid } else { false }
                 return AccountSystem(
                     id: id,
                     name: met[id].flatMap { $0.name.isEmpty ? nil : $0.name },
@@ -42,7 +43,7 @@ extension RemoteSystemsAccount {
                     certificateEnd: end,
                     isRevoked: isRevoked,
                     isLocal: false,
-                    mustJoinAgain: !isRevoked && invalid.map { (end ?? $0) <= $0 } ?? false
+                    mustJoinAgain: isOutdated && !isRevoked
                 )
             }
             return [local] + systems

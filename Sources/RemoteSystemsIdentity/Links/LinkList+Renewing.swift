@@ -67,7 +67,7 @@ extension AccountAuthority {
     /// Returns the list with a notice for each link that is not kept.
     ///
     /// A thief may have filled the list with withdrawn links or with long entries, so that there is no space for all
-    /// notices. Those of accounts that this system has learned of come first: a thief's list alone does not add any.
+    /// notices. Those of accounts that this system has learned of come first: a single list of a thief adds none.
     private func listAfterTheft(
         of links: [AccountLink],
         learned: LearnedLinks,

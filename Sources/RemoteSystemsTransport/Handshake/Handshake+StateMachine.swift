@@ -79,6 +79,7 @@ struct CallerHandshake {
                 peer: self.peer?.systemID,
                 failureCode: failure.code
             )
+            error.peerStanding = self.peer?.standing.kind
             if case .linked(let account, _)? = self.peer?.standing, let notice = failure.withdrawal {
                 error.withdrawal = (account, notice)
             }

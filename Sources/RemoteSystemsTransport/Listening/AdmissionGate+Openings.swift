@@ -21,15 +21,18 @@ extension AdmissionGate {
     /// Returns `admit`, preceded by a check that the caller does not open connections too often.
     ///
     /// The programs of the host's own system do not count. A stream does not count either: this host has offered the
-    /// ticket for it.
+    /// ticket for it. A stream without a valid ticket counts.
     func limiting(_ admit: @escaping Admit, from key: PeerKey, own: SystemID) -> Admit {
         { hello, peer in
             guard peer.systemID != own else { return await admit(hello, peer) }
             let opener = Opener(peer, at: key)
-            guard self.open(opener, from: key) else { return .refuse(.openedTooOften) }
+            guard hello.stream != nil else {
+                guard self.open(opener, from: key) else { return .refuse(.openedTooOften) }
+                return await admit(hello, peer)
+            }
             let admission = await admit(hello, peer)
-            if case .acceptStream = admission { self.putBack(opener, from: key) }
-            return admission
+            if case .acceptStream = admission { return admission }
+            return self.open(opener, from: key) ? admission : .refuse(.openedTooOften)
         }
     }
 }

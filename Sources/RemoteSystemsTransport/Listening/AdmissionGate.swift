@@ -108,13 +108,6 @@ final class AdmissionGate: Sendable {
         return false
     }
 
-    /// Takes back the count of an opening.
-    func putBack(_ opener: Opener, from peer: PeerKey) {
-        guard self.countsOpenings(from: peer) else { return }
-        let now = self.time.now
-        self.state.withLock { $0.openings.putBack(of: opener, at: now) }
-    }
-
     /// Only openings over the network count. The clock of a simulated network may stand still, and by it no work takes
     /// time.
     private func countsOpenings(from peer: PeerKey) -> Bool { peer.isAddress && !self.exempt.contains(peer) }

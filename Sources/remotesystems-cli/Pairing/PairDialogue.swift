@@ -98,7 +98,7 @@ enum TerminalAnswer {
     ///
     /// Standard input is not read while nothing waits, so that the read can be cancelled.
     ///
-    /// - Parameter maxBytes: The length after which the line ends.
+    /// - Parameter maxBytes: The number of bytes after which a line is cut off.
     static func line(maxBytes: Int = 256) async throws -> String? {
         var bytes: [UInt8] = []
         while true {

@@ -7,13 +7,14 @@ import RemoteSystems
 extension RevokedRefusal {
     /// What happened, in a sentence.
     var what: String {
-        "This system was revoked from its account: system \(self.system.short) refused it for this reason at "
-            + "\(self.date.formatted(.iso8601))."
+        "System \(self.system.short) of this account refused this one at \(self.date.formatted(.iso8601)), and "
+            + "stated that it was revoked from the account."
     }
 
     /// How this machine becomes a system of the account again.
     static let advice =
-        "To return, run 'remotesystems account leave' here, 'remotesystems account invite' on the machine with the "
+        "'remotesystems account systems' on the machine with the account's root key shows whether that is so. To "
+        + "return, run 'remotesystems account leave' here, 'remotesystems account invite' on the machine with the "
         + "account's root key, and 'remotesystems account join' here. This machine then gets a new id."
 
     /// The refusal as a finding, for lists of systems and for `doctor`.

@@ -26,6 +26,29 @@ import Testing
         #expect(read == known && read.refusal?.certificateEnd == now + 2 * day)
     }
 
+    @Test func `a system that accepts this one takes its refusal back, another one does not`() throws {
+        let now = KnownEndpointsTests.now
+        var known = KnownEndpointsTests.empty()
+        let meeting = KnownEndpoints.Meeting(name: "den", certificateEnd: now, time: now)
+        for number in 1...2 { known.met(try KnownEndpointsTests.system(number), meeting) }
+        known.refused(try Self.refusal(1, certificateEnd: now, at: now))
+        known.met(try KnownEndpointsTests.system(2), meeting)
+        #expect(known.refusal != nil)
+        let isWorthStoring = known.met(try KnownEndpointsTests.system(1), meeting)
+        #expect(isWorthStoring && known.refusal == nil)
+    }
+
+    @Test func `a meeting that waited to be stored does not replace a later one`() throws {
+        let (now, system) = (KnownEndpointsTests.now, try KnownEndpointsTests.system(1))
+        var known = KnownEndpointsTests.empty()
+        known.met(system, KnownEndpoints.Meeting(name: "new", certificateEnd: 2, time: now))
+        known.met(system, KnownEndpoints.Meeting(name: "old", certificateEnd: 1, time: now - 5))
+        #expect(known.met[system]?.name == "new")
+        // A clock that was wrong by more than an hour does not keep later changes out.
+        known.met(system, KnownEndpoints.Meeting(name: "after", certificateEnd: 3, time: now - 7200))
+        #expect(known.met[system]?.name == "after")
+    }
+
     @Test func `a refusal by no system's id is ignored, and a system without a name is kept`() throws {
         var known = KnownEndpointsTests.empty()
         known.refused(KnownEndpoints.Refusal(system: "none", certificateEnd: 1, time: 1))

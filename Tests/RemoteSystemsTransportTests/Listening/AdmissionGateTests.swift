@@ -176,15 +176,45 @@ import Testing
         #expect(entered > 0)
     }
 
-    @Test func `an opening that is put back, of this machine or of a network in memory does not count`() throws {
+    @Test func `an opening of this machine or of a network in memory does not count`() throws {
         let gate = AdmissionGate(time: TimeSource(manual: ManualClock()))
         let system = try Self.system(1)
         let local = PeerKey(try SocketAddress(ipAddress: "127.0.0.1", port: 1))
         let memory = PeerKey(transport: TransportKind(rawValue: "memory"), "a".utf8)
-        for _ in 0..<1000 {
-            #expect(gate.open(system, from: Self.a))
-            gate.putBack(system, from: Self.a)
-            #expect(gate.open(system, from: local) && gate.open(system, from: memory))
+        for _ in 0..<1000 { #expect(gate.open(system, from: local) && gate.open(system, from: memory)) }
+    }
+
+    @Test func `a stream with a valid ticket does not count, and opens also when the openings are used up`()
+        async throws
+    {
+        let gate = AdmissionGate(time: TimeSource(manual: ManualClock()))
+        let (account, system) = (AccountID(bytes: [UInt8](repeating: 9, count: 32)), [UInt8](repeating: 1, count: 32))
+        let peer = PeerIdentity(
+            .sameAccount(try #require(account)),
+            systemID: try #require(SystemID(bytes: system)),
+            expiry: .distantFuture
+        )
+        let (valid, invalid) = (StreamTicket.random(), StreamTicket.random())
+        let acceptance = Acceptance(application: "test", limits: StreamLimits.peerLimits)
+        let admit = gate.limiting(
+            { hello, _ in
+                guard hello.stream?.ticket == valid else { return .refuse(Refusal(.unknown, "no such ticket")) }
+                return .acceptStream(EstablishedStream(acceptance: acceptance, limits: StreamLimits()) { _ in })
+            },
+            from: Self.a,
+            own: try #require(SystemID(bytes: [UInt8](repeating: 2, count: 32)))
+        )
+        /// The text of the refusal; `nil` if the hello was accepted.
+        func refusal(of ticket: StreamTicket?) async -> String? {
+            var hello = Hello.test
+            hello.stream = ticket.map { StreamClaim(ticket: $0, purpose: "p") }
+            guard case .refuse(let refusal) = await admit(hello, peer) else { return nil }
+            return refusal.failure.text
+        }
+        for _ in 0..<Int(AdmissionGate.openings) { #expect(await refusal(of: invalid) == "no such ticket") }
+        for _ in 0..<1000 { #expect(await refusal(of: valid) == nil) }
+        for ticket in [invalid, nil] {
+            #expect(await refusal(of: ticket)?.hasPrefix("Your system opens connections here more often") == true)
         }
     }
 
