@@ -12,12 +12,15 @@
 // Words in freed memory do not count. A leaked object that only leaked objects refer to, with such a word, is not
 // reported by itself. The object at the beginning of such a chain is.
 
+#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 // Of the sanitizer's runtime, which only instrumented programs have.
 extern void __lsan_register_root_region(const void *begin, size_t size) __attribute__((weak));
@@ -90,21 +93,38 @@ static void add(uint64_t address) {
     addresses[address_count++] = address;
 }
 
-__attribute__((no_sanitize("address"))) static void search(Area area) {
-    for (uint64_t at = area.begin; at + sizeof(uint64_t) <= area.end; at += sizeof(uint64_t)) {
-        uint64_t word = *(volatile uint64_t *)at;
-        if (word < ADDRESS_END || __asan_address_is_poisoned((void *)at)) continue;
-        add(word & ADDRESS_MASK);
-        if ((word & TABLE_MARK) == TABLE_MARK) add((word & ~TABLE_MARK) << 3);
+// A part of the program's memory is copied here before it is searched.
+#define COPIED_BYTES 65536
+static uint64_t *copy;
+
+// Other threads still run, and may unmap an area meanwhile. The kernel copies what is there.
+static void search(Area area) {
+    for (uint64_t begin = area.begin; begin < area.end; begin += COPIED_BYTES) {
+        size_t size = area.end - begin < COPIED_BYTES ? area.end - begin : COPIED_BYTES;
+        struct iovec to = {copy, size}, from = {(void *)begin, size};
+        ssize_t copied = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+        for (ssize_t index = 0; index < copied / (ssize_t)sizeof(uint64_t); index++) {
+            uint64_t word = copy[index];
+            if (word < ADDRESS_END) continue;
+            if (__asan_address_is_poisoned((void *)(begin + index * sizeof(uint64_t)))) continue;
+            add(word & ADDRESS_MASK);
+            if ((word & TABLE_MARK) == TABLE_MARK) add((word & ~TABLE_MARK) << 3);
+        }
     }
 }
 
+static void *map(size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) fail("no memory");
+    return memory;
+}
+
 static void check(void) {
-    size_t size = MAX_ADDRESSES * sizeof(uint64_t);
     read_areas();
-    addresses = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (addresses == MAP_FAILED) fail("no memory");
+    addresses = map(MAX_ADDRESSES * sizeof(uint64_t));
+    copy = map(COPIED_BYTES);
     for (size_t index = 0; index < area_count; index++) search(areas[index]);
+    munmap(copy, COPIED_BYTES);
     __lsan_register_root_region(addresses, address_count * sizeof(uint64_t));
     __lsan_do_leak_check();
 }

@@ -87,6 +87,11 @@ extension CommandTests {
                 try await Task.sleep(for: .seconds(1.1))
                 #expect(try await self.join("second", sandbox) == second)
                 #expect(try await marked() == [third])
+                // The new list of revoked systems is empty, so the command names those that had been revoked.
+                let revoked = try await sandbox.run("account", "revoke", third, "--loopback", "--wait", "1")
+                #expect(revoked.status == 0)
+                let rotated = try await sandbox.run("account", "rotate-root-key", "--stolen", "--json")
+                #expect(rotated.event("rotated")?["formerlyRevoked"] as? [String] == [third])
             }
         }
 

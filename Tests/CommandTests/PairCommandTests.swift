@@ -153,6 +153,7 @@ extension CommandTests {
                     ["--service", "test.volume"], ["--link", "--leave-account"], ["127.0.0.1"], ["127.0.0.1:0"],
                     ["127.0.0.1:9", "--port", "9"], ["--port", "70000"], ["--link", "--days", "0"],
                     ["--link", "--service", "*"], ["--link", "--scheme", "https:"],
+                    ["--link", "--days", "5"],
                 ] {
                     let ended = try await sandbox.start(["pair", "--loopback"] + arguments).finish()
                     #expect(ended.status == 64, "\(arguments)")

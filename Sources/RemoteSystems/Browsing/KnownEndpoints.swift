@@ -80,8 +80,8 @@ struct KnownEndpoints: Sendable, Equatable {
     private(set) var salt: [UInt8]
     /// The latest description of each system that was met, for a person who lists the account's systems.
     private(set) var met: [SystemID: Meeting] = [:]
-    /// The refusal of this system as revoked that was received first on the last day on which one was received; `nil` if
-    /// the system that refused has accepted this one since.
+    /// The refusal of this system as revoked: the first one of the last day with any. `nil` if the system that refused
+    /// has accepted this one since.
     private(set) var refusal: Refusal?
     /// The entries of each system, the newest first.
     private(set) var systems: [SystemID: [Entry]] = [:]

@@ -28,7 +28,7 @@ public struct AccountSystem: Sendable, Hashable {
     public let isLocal: Bool
 
     /// Whether the system must join again, because the account's root key was stolen and replaced since it got its last
-    /// certificate that is known here. Always `false` if no certificate is known, and on a machine without the root key,
-    /// since systems join again elsewhere.
+    /// certificate that is known here. `false` if none is known, and on machines without the root key, because systems
+    /// join again elsewhere.
     package let mustJoinAgain: Bool
 }

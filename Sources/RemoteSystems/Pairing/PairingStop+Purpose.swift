@@ -31,9 +31,10 @@ extension PairingStop {
                 """
             case .ownAccount(admits: true, joins: false):
                 """
-                This machine can admit the other one to its account, and the other one is not to join it. If the other \
-                machine belongs to an account with others, add '--leave-account' there: its present account is set \
-                aside, not deleted. If it was started with '--link', omit that.
+                This machine can admit the other one to its account, and the other one is not to join it. If the \
+                accounts of two persons are to be linked, use '--link' on both machines. If the other machine is to \
+                join and belongs to an account with others, add '--leave-account' there: its present account is set \
+                aside, not deleted.
                 """
             case .ownAccount(admits: true, joins: true):
                 """

@@ -211,7 +211,7 @@ extension TrustError {
             .linkWithdrawn,
             """
             The link with the other system's account was withdrawn on this side. Link the accounts again if that was \
-            wrong ('remotesystems pair').
+            wrong ('remotesystems pair --link').
             """,
             toPeer: """
                 The other account has withdrawn its link with yours. Trying again will not help; link the accounts \

@@ -27,7 +27,7 @@ struct AccountLinksCommand: Subcommand {
             if index > 0 { try output.line("") }
             for line in link.lines { try output.line(line) }
         }
-        if links.isEmpty { try output.line("No account is linked. 'remotesystems pair' links one.") }
+        if links.isEmpty { try output.line("No account is linked. 'remotesystems pair --link' links one.") }
         return true
     }
 }

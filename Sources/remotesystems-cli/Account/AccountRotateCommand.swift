@@ -49,8 +49,16 @@ struct AccountRotateCommand: Subcommand {
         let identity = try account.identity()
         let kept = try self.keptLinks.map { try account.link(named: $0) }
         let links = try account.links().filter { $0.state != .withdrawn }
+        let revoked = self.stolen ? try account.revokedSystems() : []
         let retirement = try account.rotateRootKey(isStolen: self.stolen, keepingLinks: Set(kept.map(\.account)))
-        try output.json(RotatedOutput(accountID: identity.accountID, retirement: retirement, stolen: self.stolen))
+        try output.json(
+            RotatedOutput(
+                accountID: identity.accountID,
+                retirement: retirement,
+                stolen: self.stolen,
+                formerlyRevoked: self.stolen ? revoked : nil
+            )
+        )
         try output.line("Account \(identity.accountID.short) has a new root key.")
         try output.line(
             self.stolen
@@ -58,6 +66,11 @@ struct AccountRotateCommand: Subcommand {
                     + "'remotesystems account join' there). Their certificates, also of revoked ones, are invalid."
                 : "Certificates of the old key are valid until \(retirement.formatted(.iso8601))."
         )
+        if !revoked.isEmpty {
+            // The new list of revoked systems is empty.
+            let ids = revoked.map(\.short).joined(separator: ", ")
+            try output.line("These systems had been revoked. Invite them only if you mean to readmit them: \(ids).")
+        }
         for link in links where self.stolen && !kept.contains(link) {
             try output.line("The link with \(link.name.printable) (\(link.account.short)) has ended.")
         }
@@ -74,4 +87,6 @@ private struct RotatedOutput: Encodable {
     /// The time at which certificates of the old key become invalid.
     var retirement: Date
     var stolen: Bool
+    /// With a stolen key: the systems that had been revoked. The new list of revoked systems is empty.
+    var formerlyRevoked: [SystemID]?
 }

@@ -14,7 +14,7 @@ struct AccountUnlinkCommand: Subcommand {
             Only the machine that holds the account's root key can withdraw a link. Connections with systems of the \
             other account end within two seconds on this machine, and on other systems of this account when they \
             receive the change from this one. The other account's systems show the link as withdrawn once they try \
-            to connect. To link the accounts again, use 'remotesystems pair'.
+            to connect. To link the accounts again, use 'remotesystems pair --link'.
             """
     )
 

@@ -31,6 +31,9 @@ struct GrantOptions: ParsableArguments {
         if let mistake = self.schemes.lazy.compactMap(Self.mistake(inScheme:)).first {
             throw ValidationError(mistake)
         }
+        guard self.days == nil || !(self.services + self.schemes + self.topics).isEmpty else {
+            throw ValidationError("--days limits rights, and none is named: add --service, --scheme or --topic.")
+        }
         if let days, !(1...36_500).contains(days) { throw ValidationError("--days takes a number from 1 to 36500.") }
     }
 

@@ -56,7 +56,7 @@ struct DoctorCommand: Subcommand {
         guard let own = try await untilInterrupted({ await diagnosis.run() }) else { throw CancellationError() }
         var findings = own
         if let refusal = try? RemoteSystemsAccount(configuration).refusalAsRevoked(),
-            let index = findings.firstIndex(where: { $0.code == .systems && $0.status == .warning })
+            let index = findings.firstIndex(where: { $0.code == .systems && $0.status != .ok })
         {
             findings[index] = refusal.finding
         }

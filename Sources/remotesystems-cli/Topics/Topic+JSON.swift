@@ -48,7 +48,7 @@ extension Topic {
           account-system         account        id name lastMet certificateEnd isRevoked
                                  systems        isLocal mustJoinAgain
           renamed                account rename name
-          rotated                account        accountID retirement stolen
+          rotated                account        accountID retirement stolen formerlyRevoked
                                  rotate-root-key
           invitation             account invite uri accountID addresses expires
           joined                 account invite systemID
