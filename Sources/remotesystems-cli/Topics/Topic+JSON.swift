@@ -48,8 +48,9 @@ extension Topic {
           account-system         account        id name lastMet certificateEnd isRevoked
                                  systems        isLocal mustJoinAgain
           renamed                account rename name
-          rotated                account        accountID retirement stolen formerlyRevoked
-                                 rotate-root-key
+          rotated                account        accountID retirement stolen
+                                 rotate-root-   formerlyRevoked
+                                 key
           invitation             account invite uri accountID addresses expires
           joined                 account invite systemID
           withdrawn              account invite
