@@ -30,7 +30,7 @@ extension RemoteSystemsAccount {
                 isLocal: true,
                 mustJoinAgain: false
             )
-            // A certificate that was issued before the last theft ended at this time or earlier.
+            // A certificate that was issued before the last stolen key was retired ends at this time or earlier.
             let invalid = own.isAuthority ? own.roots.lastTheft?.addingTimeInterval(CertificateLife.system) : nil
             let systems = others.sorted().map { id -> AccountSystem in
                 let end = met[id].map { Date(timeIntervalSince1970: TimeInterval($0.certificateEnd)) }
