@@ -15,11 +15,7 @@ extension CommandTests {
 
             static func start(_ sandbox: Sandbox, _ arguments: [String], as machine: String) throws -> Machine {
                 let terminal = try Terminal()
-                let command = try sandbox.start(
-                    ["pair", "--loopback"] + arguments,
-                    as: machine,
-                    around: terminal.around
-                )
+                let command = try sandbox.start(arguments, as: machine, around: terminal.around)
                 return Machine(terminal: terminal, command: command)
             }
 
@@ -39,12 +35,13 @@ extension CommandTests {
             typedBefore early: String? = nil,
             _ body: (_ waiting: Machine, _ connecting: Machine) async throws -> Void
         ) async throws {
-            let waiting = try Machine.start(sandbox, [], as: "own")
+            let waiting = try Machine.start(sandbox, ["pair", "--loopback"], as: "own")
             do {
                 let shown = try await waiting.terminal.wait(for: "Ctrl-C stops.")
-                let address = try #require(shown.firstMatch(of: /remotesystems pair (127\.0\.0\.1:\d+)\n/)?.1)
+                // As a person copies it.
+                let line = try #require(shown.firstMatch(of: /remotesystems (pair 127\.0\.0\.1:\d+ --loopback)\n/)?.1)
                 if let early { try waiting.terminal.type(early) }
-                let connecting = try Machine.start(sandbox, [String(address)], as: "bo")
+                let connecting = try Machine.start(sandbox, line.split(separator: " ").map(String.init), as: "bo")
                 do {
                     try await body(waiting, connecting)
                 } catch {

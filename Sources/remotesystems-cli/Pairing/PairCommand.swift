@@ -123,6 +123,11 @@ struct PairCommand: Subcommand {
         return true
     }
 
+    /// The options that the command on the other machine needs, too, each with a space before it.
+    private var optionsOfOther: String {
+        (self.link ? " --link" : "") + (self.network.loopback ? " --loopback" : "")
+    }
+
     private static let refusals: Set<IdentityError.Code> = [.pairingDenied, .pairingRefused, .pairingTimedOut]
 
     private func pair(
@@ -148,7 +153,7 @@ struct PairCommand: Subcommand {
             hosts: self.hosts.isEmpty ? nil : self.hosts,
             port: self.port
         ) { place in
-            try dialogue.showWaiting(at: place, isLinking: self.link)
+            try dialogue.showWaiting(at: place, options: self.optionsOfOther)
         } attemptFailed: { error in
             try? Failure(error).report(output)
             output.note("Still waiting. Ctrl-C stops.")

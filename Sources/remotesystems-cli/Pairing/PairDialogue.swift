@@ -14,16 +14,18 @@ struct PairDialogue: Sendable {
     /// Whether the person types the other machine's digits instead of yes or no. A program could always answer yes.
     private var wantsDigits: Bool { self.typesDigits || isatty(STDIN_FILENO) != 1 }
 
-    func showWaiting(at place: PairingPlace, isLinking: Bool) throws {
+    /// Shows what to run on the other machine.
+    ///
+    /// - Parameter options: What the command there needs besides an address, with a space before each.
+    func showWaiting(at place: PairingPlace, options: String) throws {
         try self.output.json(WaitingOutput(addresses: place.addresses, port: place.port))
-        let option = isLinking ? " --link" : ""
         self.output.note(
             place.addresses.count == 1
                 ? "Run this on the other machine:\n"
                 : "Run this on the other machine (if one address does not work, try the next):\n"
         )
-        for address in place.addresses { try self.output.line("    remotesystems pair \(address)\(option)") }
-        self.output.note("\nOn the same network, 'remotesystems pair --find\(option)' does the same.")
+        for address in place.addresses { try self.output.line("    remotesystems pair \(address)\(options)") }
+        self.output.note("\nOn the same network, 'remotesystems pair --find\(options)' does the same.")
         self.output.note("Waiting for the other machine, for ten minutes. Ctrl-C stops.")
     }
 
