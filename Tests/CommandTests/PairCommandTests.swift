@@ -147,6 +147,23 @@ extension CommandTests {
             }
         }
 
+        @Test func `a machine that can neither admit nor join fails at once, and says where to pair`() async throws {
+            try await Sandbox.with { sandbox in
+                try await Self.pair(sandbox) { first, second in
+                    let ended = (try await first.command.finish(), try await second.command.finish())
+                    #expect(ended.0.status == 0 && ended.1.status == 0)
+                }
+                for arguments in [[], ["127.0.0.1:9"]] as [[String]] {
+                    let ended = try await sandbox.start(["pair", "--loopback", "--json"] + arguments, as: "bo").finish()
+                    let failure = try #require(ended.event("failed"))
+                    #expect(ended.status == 2 && ended.event("waiting") == nil)
+                    #expect(failure["reason"] as? String == "notAuthority")
+                    let message = try #require(failure["message"] as? String)
+                    #expect(message.contains("machine with the root key") && message.contains("'--leave-account'"))
+                }
+            }
+        }
+
         @Test func `arguments that make no sense are refused`() async throws {
             try await Sandbox.with { sandbox in
                 for arguments in [

@@ -117,6 +117,20 @@ extension CommandTests {
             }
         }
 
+        @Test func `a machine that leaves its account says before it waits that it admits none`() async throws {
+            try await Sandbox.with { sandbox in
+                let waiting = try Machine.start(sandbox, ["pair", "--loopback", "--leave-account"], as: "own")
+                do {
+                    let shown = try await waiting.terminal.wait(for: "Ctrl-C stops.")
+                    #expect(shown.contains("joins the other one's account") && shown.contains("It admits no machine."))
+                } catch {
+                    await waiting.command.process.stop()
+                    throw error
+                }
+                await waiting.command.process.stop()
+            }
+        }
+
         @Test func `a yes that was typed before the question is no answer to it`() async throws {
             try await Sandbox.with { sandbox in
                 try await Self.with(sandbox, typedBefore: "y") { waiting, connecting in

@@ -9,7 +9,8 @@ public enum PairingPurpose: Sendable, Hashable {
     ///
     /// The machine that holds its account's root key admits the other one. If both hold a root key and neither shares
     /// its account with other systems, the waiting machine admits. With `leavingAccount`, this machine joins even if it
-    /// shares its present account with other systems, and never admits.
+    /// shares its present account with other systems, and never admits. Without it, a machine of an account whose
+    /// root key is on another machine cannot pair (``IdentityError/Code/notAuthority``).
     case join(leavingAccount: Bool)
     /// The two accounts are linked. For machines of two persons, which must hold the root keys of their accounts. The
     /// systems of the other account get the `grants`, and this account's systems get what the other person grants.

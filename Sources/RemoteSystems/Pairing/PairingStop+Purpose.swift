@@ -17,13 +17,7 @@ extension PairingStop {
                 This machine is to link two accounts, and the other one to have both machines in one account. Use \
                 '--link' on both machines or on neither.
                 """
-            case .ownAccount(admits: false, joins: false):
-                """
-                This machine shares its account with others and does not hold the account's root key, so it can \
-                neither admit the other machine nor join its account. Pair on the machine that holds the key, or \
-                leave the account here ('--leave-account').
-                """
-            case .ownAccount(admits: false, joins: true):
+            case .ownAccount(admits: false, joins: _):
                 """
                 This machine is to join the other one's account, and the other one cannot admit it. Pair with the \
                 machine that holds the root key of that account, and start 'remotesystems pair' there without \

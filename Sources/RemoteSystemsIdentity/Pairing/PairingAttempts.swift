@@ -102,11 +102,27 @@ extension AccountStore {
     /// What this system can do when it pairs with another one of the same person.
     ///
     /// - Parameter evenIfShared: Whether to leave the present account even if other systems belong to it.
+    /// - Throws: ``IdentityError/Code/notAuthority`` if the system can do nothing: it can neither admit another system
+    ///   nor leave its account.
     package func pairingPurpose(evenIfShared: Bool, now: Date) throws(IdentityError) -> PairingIntention.Purpose {
         let identity = try self.identity(now: now)
         guard !evenIfShared else { return .ownAccount(admits: false, joins: true) }
-        guard identity.isAuthority else { return .ownAccount(admits: false, joins: false) }
+        guard identity.isAuthority else { throw .cannotPair(identity.accountID) }
         let isPersonal = try self.joinedSystems().isEmpty
         return .ownAccount(admits: true, joins: isPersonal)
+    }
+}
+
+extension IdentityError {
+    fileprivate static func cannotPair(_ account: AccountID) -> IdentityError {
+        IdentityError(
+            .notAuthority,
+            """
+            This machine belongs to account \(account.short), whose root key is on another machine. So it can neither \
+            admit a machine to the account nor join another account. To add a machine, run 'remotesystems pair' on the \
+            machine with the root key ('remotesystems account show' prints 'authority' there). To move this machine to \
+            another account, add '--leave-account'. 'remotesystems account systems' lists the account's machines.
+            """
+        )
     }
 }

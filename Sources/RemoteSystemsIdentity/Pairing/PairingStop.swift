@@ -173,11 +173,6 @@ package struct PairingStop: Error, Hashable, Sendable {
                 This machine is to have both machines in one account, and the other one to link two accounts. Use \
                 '--link' on both machines or on neither.
                 """
-            case (.ownAccount(admits: false, joins: false), _):
-                """
-                This machine shares its account with others and does not hold the account's root key. Pair on the \
-                machine that holds the key, or leave the account here ('--leave-account').
-                """
             case (.ownAccount(admits: false, joins: true), .ownAccount(admits: false, joins: true)):
                 """
                 Each machine is to leave its account and join the other one's, so neither can admit the other. Use \

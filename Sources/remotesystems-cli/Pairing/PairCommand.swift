@@ -23,6 +23,8 @@ struct PairCommand: Subcommand {
             Without --link, one machine joins the other one's account: the machine that holds its account's root key \
             admits the other one. Of two new machines, the one that connects joins. With --link on both machines, the \
             accounts of two persons are linked, and each grants the other one what its own options name. A machine \
+            that belongs to an account whose root key is elsewhere can do nothing of this: run the command on the \
+            machine with the root key, or, to move this machine to another account, add --leave-account. A machine \
             that joins another account leaves its own, and with it the links of that account: they are named before \
             you confirm.
 
@@ -153,7 +155,7 @@ struct PairCommand: Subcommand {
             hosts: self.hosts.isEmpty ? nil : self.hosts,
             port: self.port
         ) { place in
-            try dialogue.showWaiting(at: place, options: self.optionsOfOther)
+            try dialogue.showWaiting(at: place, options: self.optionsOfOther, leavesAccount: self.leavesAccount)
         } attemptFailed: { error in
             try? Failure(error).report(output)
             output.note("Still waiting. Ctrl-C stops.")

@@ -16,8 +16,10 @@ struct PairDialogue: Sendable {
 
     /// Shows what to run on the other machine.
     ///
-    /// - Parameter options: What the command there needs besides an address, with a space before each.
-    func showWaiting(at place: PairingPlace, options: String) throws {
+    /// - Parameters:
+    ///   - options: What the command there needs besides an address, with a space before each.
+    ///   - leavesAccount: Whether this machine can only join the other one's account.
+    func showWaiting(at place: PairingPlace, options: String, leavesAccount: Bool) throws {
         try self.output.json(WaitingOutput(addresses: place.addresses, port: place.port))
         self.output.note(
             place.addresses.count == 1
@@ -26,6 +28,9 @@ struct PairDialogue: Sendable {
         )
         for address in place.addresses { try self.output.line("    remotesystems pair \(address)\(options)") }
         self.output.note("\nOn the same network, 'remotesystems pair --find\(options)' does the same.")
+        if leavesAccount {
+            self.output.note("This machine joins the other one's account and leaves its own. It admits no machine.")
+        }
         self.output.note("Waiting for the other machine, for ten minutes. Ctrl-C stops.")
     }
 

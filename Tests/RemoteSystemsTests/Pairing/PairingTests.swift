@@ -348,6 +348,23 @@ import Testing
         }
     }
 
+    @Test func `a machine that can neither admit nor join fails before it waits or connects`() async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            let waiting = await identityCode {
+                _ = try await machines.account("second").waitForPairing { _ in
+                    Issue.record("it waits")
+                } confirm: { _ in
+                    true
+                }
+            }
+            let connecting = await identityCode {
+                _ = try await machines.account("second").pair(host: "127.0.0.1", port: 9) { _ in true }
+            }
+            #expect(waiting == .notAuthority && connecting == .notAuthority)
+        }
+    }
+
     @Test func `where no machine waits, the error says so`() async throws {
         try await TwoMachines.with { machines in
             await #expect {
