@@ -119,7 +119,8 @@ extension IdentityError {
         public static let joinFailed = Code(kind: .joinFailed)
         /// The digits of a pairing were not confirmed on this machine. A new attempt may succeed.
         public static let pairingDenied = Code(kind: .pairingDenied)
-        /// The digits of a pairing were not confirmed on the other machine. A new attempt may succeed.
+        /// The digits of a pairing were not confirmed on the other machine, or the pairing was stopped there. A new
+        /// attempt may succeed.
         public static let pairingRefused = Code(kind: .pairingRefused)
         /// The digits of a pairing were not confirmed within 30 seconds. A new attempt may succeed.
         public static let pairingTimedOut = Code(kind: .pairingTimedOut)

@@ -94,6 +94,30 @@ extension CommandTests {
             }
         }
 
+        @Test(arguments: [true, false])
+        func `Ctrl-C at the digits is reported as such on the other machine`(isWaiting: Bool) async throws {
+            try await Sandbox.with { sandbox in
+                try await Self.with(sandbox) { waiting, connecting in
+                    _ = (try await waiting.digits(), try await connecting.digits())
+                    (isWaiting ? waiting : connecting).command.process.send(SIGINT)
+                    let stopped = try await (isWaiting ? waiting : connecting).command.finish()
+                    #expect(stopped.status == 1)
+                    let other = isWaiting ? connecting : waiting
+                    try await other.terminal.wait(for: "was stopped on the other machine")
+                    if isWaiting {
+                        let ended = try await other.command.finish()
+                        #expect(ended.status == 1)
+                    } else {
+                        try await other.terminal.wait(for: "Still waiting. Ctrl-C stops.")
+                        #expect(other.command.process.exitCode == nil)
+                    }
+                    #expect(!other.terminal.shown.contains("not confirmed on"))
+                }
+                // A stop is no failed comparison.
+                #expect(!FileManager.default.fileExists(atPath: "\(sandbox.state("bo"))/pairing-failures"))
+            }
+        }
+
         @Test func `the links that end are named before the question, on the machine that joins only`() async throws {
             try await Sandbox.with { sandbox in
                 let (bo, cara) = (

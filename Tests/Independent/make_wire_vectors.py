@@ -907,7 +907,7 @@ def pair_messages():
         valid("reveal", 2, nonce=nonce, intention=intention),
         valid("confirmed", 3, code=code),
         *(valid(f"refused: {reason}", 4, reason=reason)
-          for reason in ("denied", "timed-out", "busy", "purpose", "malformed", "failed")),
+          for reason in ("denied", "cancelled", "timed-out", "busy", "purpose", "malformed", "failed")),
         valid("welcome", 5, root_certificate=b"root"),
         valid("request", 6, request=b"request"),
         valid("accepted", 7, certificate=b"certificate", discovery_key=DISCOVERY_KEY),

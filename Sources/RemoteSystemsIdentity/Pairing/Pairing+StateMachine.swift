@@ -49,6 +49,8 @@ package struct Pairing: Sendable {
     private let purpose: PairingIntention.Purpose
     private let peerKey: KeyFingerprint
     private var state = State.ready
+    /// The name that the other side gave itself.
+    private var peerName: String?
 
     /// The time within which both persons must confirm the digits. In seconds: 30.
     package static let comparisonTime = Duration.seconds(30)
@@ -164,6 +166,7 @@ package struct Pairing: Sendable {
         guard nonce.count == PairingTranscript.nonceBytes, let peer = PairingIntention(bytes: intention) else {
             throw self.stop(.malformed)
         }
+        self.peerName = peer.name
         guard let plan = PairingPlan(self.role, own: self.purpose, peer: peer.purpose) else {
             throw self.stop(.purposes(own: self.purpose, peer: peer.purpose))
         }
@@ -188,6 +191,8 @@ package struct Pairing: Sendable {
 
     private mutating func stop(_ stop: PairingStop) -> PairingStop {
         self.state = .finished
+        var stop = stop
+        stop.peerName = self.peerName
         return stop
     }
 }

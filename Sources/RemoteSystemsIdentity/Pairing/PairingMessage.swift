@@ -49,6 +49,9 @@ extension PairingMessage: CustomStringConvertible, CustomReflectable {
 package enum PairingRefusal: String, Hashable, Sendable, CaseIterable {
     /// The person at the sending side did not confirm the digits.
     case denied
+    /// The program at the sending side was stopped before both persons had confirmed. Its person has not denied
+    /// anything.
+    case cancelled
     /// The digits were not confirmed in time.
     case timedOut = "timed-out"
     /// The sending side is in another attempt.

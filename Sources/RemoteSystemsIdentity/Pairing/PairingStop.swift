@@ -22,6 +22,8 @@ package struct PairingStop: Error, Hashable, Sendable {
     }
 
     package let reason: Reason
+    /// The name that the other side gave itself; `nil` if this side has not received it. It proves nothing.
+    var peerName: String?
 
     static let denied = PairingStop(reason: .denied)
     static let unansweredHere = PairingStop(reason: .unansweredHere)
@@ -95,8 +97,8 @@ package struct PairingStop: Error, Hashable, Sendable {
                 again.
                 """
             )
-        case .refused(let refusal): Self.error(for: refusal)
-        case .busy: Self.error(for: .busy)
+        case .refused(let refusal): Self.error(for: refusal, by: self.peerName)
+        case .busy: Self.error(for: .busy, by: self.peerName)
         case .tooManyAttempts:
             IdentityError(
                 .pairingFailed,
@@ -117,7 +119,7 @@ package struct PairingStop: Error, Hashable, Sendable {
         }
     }
 
-    private static func error(for refusal: PairingRefusal) -> IdentityError {
+    private static func error(for refusal: PairingRefusal, by peerName: String?) -> IdentityError {
         switch refusal {
         case .denied:
             IdentityError(
@@ -125,6 +127,15 @@ package struct PairingStop: Error, Hashable, Sendable {
                 """
                 The digits were not confirmed on the other machine, so nothing was changed. If both machines showed \
                 the same digits, try again.
+                """
+            )
+        case .cancelled:
+            IdentityError(
+                .pairingRefused,
+                """
+                The pairing was stopped on the other machine\(peerName.map { ", which calls itself '\($0)'," } ?? "") \
+                before the digits were confirmed on both. The digits were not denied there, and nothing was changed. \
+                To pair, start it again there.
                 """
             )
         case .timedOut: PairingStop.unansweredThere.error

@@ -48,7 +48,8 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
                     throw unfinished
                 } catch {
                     // The application failed or was cancelled. Its person has not denied anything.
-                    try? await connection.send(.refused(.failed))
+                    let isCancelled = Task.isCancelled || error is CancellationError
+                    try? await connection.send(.refused(isCancelled ? .cancelled : .failed))
                     throw error
                 }
             }
@@ -59,12 +60,15 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
         _ messages: AsyncThrowingStream<PairingMessage, any Error>,
         to feed: AsyncStream<PairingEvent>.Continuation
     ) async {
+        let end: any Error
         do {
             for try await message in messages { feed.yield(.message(message)) }
-            feed.yield(.closed(TransportError.brokenOff))
+            end = TransportError.brokenOff
         } catch {
-            feed.yield(.closed(error))
+            end = error
         }
+        // A task that was cancelled stops reading, but the connection has not ended.
+        if !Task.isCancelled { feed.yield(.closed(end)) }
     }
 
     // Not inlined: see Docs/decisions/0008-async-frames.md.

@@ -306,6 +306,21 @@ import Testing
         #expect(Self.stop { try second.answer(true) } != nil && second.plan == nil)
     }
 
+    @Test func `the other side's stop is reported with its name, and counts at neither side`() throws {
+        var (first, second) = try Self.compared()
+        let stopped = try #require(Self.stop { try first.receive(.refused(.cancelled)) })
+        #expect(stopped.error.code == .pairingRefused && !stopped.isFailedComparison && stopped.refusal == nil)
+        #expect(stopped.error.message.contains("was stopped on the other machine, which calls itself 'second', before"))
+        try second.answer(true)
+        let there = try #require(Self.stop { try second.receive(.refused(.cancelled)) })
+        #expect(there.error.message.contains("which calls itself 'first'") && !there.isFailedComparison)
+        // A side that stops before it has sent a name.
+        var early = try Side(.waiting, key: 2, peer: 1)
+        try early.start()
+        let unnamed = try #require(Self.stop { try early.receive(.refused(.cancelled)) })
+        #expect(unnamed.error.message.contains("was stopped on the other machine before"))
+    }
+
     @Test func `an answer after thirty seconds is too late`() throws {
         var (first, _) = try Self.compared()
         try first.pairing.expire(at: Self.start + .milliseconds(29_999))

@@ -65,6 +65,10 @@ struct WaitingMachine {
 
     /// The attempts that were reported as failed.
     var failed: Int { self.failures.all.withLock { $0.count } }
+    /// The messages of their errors.
+    var failureMessages: [String] {
+        self.failures.all.withLock { errors in errors.map { ($0 as? IdentityError)?.message ?? "\($0)" } }
+    }
     /// The codes of their errors.
     var failureCodes: [IdentityError.Code?] {
         self.failures.all.withLock { errors in errors.map { ($0 as? IdentityError)?.code } }
