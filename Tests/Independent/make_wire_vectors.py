@@ -833,6 +833,8 @@ def joining():
 
 def pairing():
     """The values of pairing, from what both sides send."""
+    account = HKDF(hashes.SHA256(), length=32, salt=None, info=b"remote-systems/1 pair account").derive(DISCOVERY_KEY)
+
     def vector(name, connecting, waiting):
         parts = []
         for side, key, intention in (("connecting", INVITER, connecting), ("waiting", JOINER, waiting)):
@@ -853,6 +855,7 @@ def pairing():
             "connecting-code": hmac.digest(key(b"connecting confirms", 32), t, "sha256").hex(),
             "waiting-code": hmac.digest(key(b"waiting confirms", 32), t, "sha256").hex(),
             "binding": key(b"binding", 32).hex(),
+            "account": hmac.digest(account, parts[0]["fields"][0] + parts[1]["fields"][0], "sha256").hex(),
         }
 
     def own(name, admits, joins):
@@ -904,10 +907,11 @@ def pair_messages():
     return [
         valid("commitment", 0, commitment=code),
         valid("answer", 1, nonce=nonce, intention=intention),
+        valid("answer of a system with an account", 1, nonce=nonce, intention=intention, account=code),
         valid("reveal", 2, nonce=nonce, intention=intention),
         valid("confirmed", 3, code=code),
         *(valid(f"refused: {reason}", 4, reason=reason)
-          for reason in ("denied", "cancelled", "timed-out", "busy", "purpose", "malformed", "failed")),
+          for reason in ("denied", "cancelled", "timed-out", "busy", "purpose", "same-account", "malformed", "failed")),
         valid("welcome", 5, root_certificate=b"root"),
         valid("request", 6, request=b"request"),
         valid("accepted", 7, certificate=b"certificate", discovery_key=DISCOVERY_KEY),
@@ -917,6 +921,8 @@ def pair_messages():
         valid("done", 9),
         refused("a commitment of 31 bytes", "a commitment has 32 bytes", 0, commitment=code[1:]),
         refused("an answer without an intention", "the intention is missing", 1, nonce=nonce),
+        refused("an answer with a proof of 31 bytes", "a proof has 32 bytes", 1, nonce=nonce, intention=intention,
+                account=code[1:]),
         refused("a reveal with a long intention", "an intention has at most 512 bytes", 2, nonce=nonce, intention=bytes(513)),
         refused("a code of 33 bytes", "a code has 32 bytes", 3, code=code + b"0"),
         refused("an offer without a signature", "the signature is missing", 8, offer=b"offer"),

@@ -72,7 +72,8 @@ import Testing
 
     @Test(arguments: try WireVectors.list("pairing"))
     func `both sides of a pairing compute the values of its vector`(vector: WireVectors.Vector) throws {
-        let keys = try TestAccount().keys
+        let account = try TestAccount()
+        let keys = account.keys
         func part(_ side: String) throws -> PairingTranscript.Part {
             let key = try #require(vector[side]?["key"]?.string.flatMap { keys[$0] })
             let intention = try #require(vector[side]?["intention"]?.bytes)
@@ -91,6 +92,8 @@ import Testing
         #expect(transcript.confirmation(by: .connecting) == vector["connecting-code"]?.bytes)
         #expect(transcript.confirmation(by: .waiting) == vector["waiting-code"]?.bytes)
         #expect(transcript.binding == vector["binding"]?.bytes)
+        let proving = PairingAccount(account.id, try #require(DiscoveryKey(bytes: account.discoveryKey)))
+        #expect(proving.proof(connecting: connecting.key, waiting: waiting.key) == vector["account"]?.bytes)
     }
 
     @Test(arguments: try WireVectors.list("link-offers"))

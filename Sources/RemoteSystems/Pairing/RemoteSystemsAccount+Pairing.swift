@@ -94,8 +94,9 @@ extension RemoteSystemsAccount {
         defer { self.context.account.isPairing.withLock { $0 = false } }
         try await self.withStoreInBackground { store in try store.checkPairing(now: Date()) }
         let intention = try await self.intention(purpose, name: name)
+        let present = try await self.withStoreInBackground { store in try store.pairingAccount(now: Date()) }
         try FileDescriptorBudget.check()
-        let steps = self.steps(purpose, intention, confirm)
+        let steps = self.steps(purpose, intention, present, confirm)
         do {
             let result = try await self.pair(hosts, port, intention, steps)
             await self.changeFailures { store throws(IdentityError) in try store.forgetPairingFailures() }
@@ -182,7 +183,8 @@ extension RemoteSystemsAccount {
     ///     range: 0–65535.
     ///   - ready: receives the addresses as soon as the other machine can connect. Runs in the calling task.
     ///   - attemptFailed: called when an attempt failed after the digits were shown, or because the other machine wants
-    ///     something else; in this case at most ten times. Defaults to doing nothing.
+    ///     something else or belongs to this machine's account; in these cases at most ten times. Defaults to doing
+    ///     nothing.
     ///   - confirm: as in ``pair(_:host:port:name:confirm:)``.
     /// - Returns: what has changed.
     /// - Throws: ``RemoteSystemError``: the errors of ``pair(_:host:port:name:confirm:)`` that occur on this machine;
@@ -203,6 +205,7 @@ extension RemoteSystemsAccount {
         try self.beginPairing()
         defer { self.context.account.isPairing.withLock { $0 = false } }
         let intention = try await self.intention(purpose, name: name)
+        let present = try await self.withStoreInBackground { store in try store.pairingAccount(now: Date()) }
         let hosts = hosts ?? Self.ownAddresses(InterfaceFacts.current(), self.context.configuration.network)
         guard !hosts.isEmpty else { throw RemoteSystemError.noAddress }
         try FileDescriptorBudget.check()
@@ -224,7 +227,7 @@ extension RemoteSystemsAccount {
         }
         do {
             let isCarriedOut = Mutex(false)
-            var steps = self.steps(purpose, intention, confirm)
+            var steps = self.steps(purpose, intention, present, confirm)
             steps.carryOut = { [carryOut = steps.carryOut] plan, exchange in
                 isCarriedOut.withLock { $0 = true }
                 defer { isCarriedOut.withLock { $0 = false } }

@@ -11,11 +11,12 @@ extension RemoteSystemsAccount {
     func steps(
         _ purpose: PairingPurpose,
         _ intention: PairingIntention,
+        _ account: PairingAccount?,
         _ confirm: @escaping @Sendable (PairingPrompt) async throws -> Bool
     ) -> PairingSteps<PairingResult> {
         // The name of the machine whose digits were compared last. One machine at a time gets a comparison.
         let peerName = Mutex("")
-        return PairingSteps { comparison in
+        return PairingSteps(account: account) { comparison in
             peerName.withLock { $0 = comparison.name }
             return try await confirm(PairingPrompt(comparison))
         } carryOut: { plan, exchange in

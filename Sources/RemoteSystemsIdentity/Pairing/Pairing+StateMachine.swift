@@ -47,6 +47,7 @@ package struct Pairing: Sendable {
     private let role: Role
     private let own: PairingTranscript.Part
     private let purpose: PairingIntention.Purpose
+    private let account: PairingAccount?
     private let peerKey: KeyFingerprint
     private var state = State.ready
     /// The name that the other side gave itself.
@@ -58,18 +59,21 @@ package struct Pairing: Sendable {
     /// Creates one side.
     ///
     /// - Parameters:
+    ///   - account: This side's account; `nil` if this side may join its account again.
     ///   - ownKey: The key of this side's TLS certificate.
     ///   - peerKey: The key of the certificate that the other side presented in the TLS handshake.
     ///   - nonce: 32 random bytes. Only tests pass one.
     package init(
         _ role: Role,
         _ intention: PairingIntention,
+        account: PairingAccount? = nil,
         ownKey: KeyFingerprint,
         peerKey: KeyFingerprint,
         nonce: [UInt8]? = nil
     ) {
         self.role = role
         self.purpose = intention.purpose
+        self.account = account
         self.own = PairingTranscript.Part(
             key: ownKey,
             nonce: nonce ?? JoinLimit.randomNonce(),
@@ -101,8 +105,12 @@ package struct Pairing: Sendable {
                 throw self.stop(.malformed)
             }
             self.state = .waitingForReveal(commitment: commitment)
-            return [.send(.answer(nonce: self.own.nonce, intention: self.own.intention))]
-        case (.waitingForAnswer, .answer(let nonce, let intention)):
+            let proof = self.account?.proof(connecting: self.own.key, waiting: self.peerKey)
+            return [.send(.answer(nonce: self.own.nonce, intention: self.own.intention, account: proof))]
+        case (.waitingForAnswer, .answer(let nonce, let intention, let proof)):
+            if let account, let proof, account.isProof(proof, connecting: self.peerKey, waiting: self.own.key) {
+                throw self.stop(.sameAccount(account.id))
+            }
             let (comparison, action) = try self.compare(nonce, intention, at: now)
             self.state = .comparing(comparison)
             // The other side must not know the digits before the person here sees them.

@@ -5,8 +5,9 @@
 package enum PairingMessage: Hashable, Sendable {
     /// The waiting side's commitment to its nonce, its key and its intention.
     case commitment([UInt8])
-    /// The connecting side's nonce and intention.
-    case answer(nonce: [UInt8], intention: [UInt8])
+    /// The connecting side's nonce and intention, and the proof of its account (``PairingAccount``); `nil` for a system
+    /// that may join its account again, and of earlier versions.
+    case answer(nonce: [UInt8], intention: [UInt8], account: [UInt8]? = nil)
     /// The waiting side's nonce and intention, to which it has committed.
     case reveal(nonce: [UInt8], intention: [UInt8])
     /// A person has confirmed the digits on the sending side. The code proves that it has the same transcript.
@@ -58,6 +59,8 @@ package enum PairingRefusal: String, Hashable, Sendable, CaseIterable {
     case busy
     /// The purposes of the two sides do not fit each other.
     case purpose
+    /// Both sides are systems of one account.
+    case sameAccount = "same-account"
     /// The receiver broke the protocol.
     case malformed
     /// The sending side could not store or make something.

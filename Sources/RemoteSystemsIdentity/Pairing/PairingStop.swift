@@ -19,6 +19,8 @@ package struct PairingStop: Error, Hashable, Sendable {
         /// The other side sent a message that was not due, or a wrong one.
         case outOfTurn, malformed
         case purposes(own: PairingIntention.Purpose, peer: PairingIntention.Purpose)
+        /// The other side is a system of this side's account: it knows the account's discovery key.
+        case sameAccount(AccountID)
     }
 
     package let reason: Reason
@@ -40,6 +42,8 @@ package struct PairingStop: Error, Hashable, Sendable {
         PairingStop(reason: .purposes(own: own, peer: peer))
     }
 
+    static func sameAccount(_ account: AccountID) -> PairingStop { PairingStop(reason: .sameAccount(account)) }
+
     /// Creates the end of a pairing in which the other side broke the protocol.
     package static let broken = PairingStop(reason: .outOfTurn)
 
@@ -52,6 +56,7 @@ package struct PairingStop: Error, Hashable, Sendable {
         case .busy, .tooManyAttempts: .busy
         case .outOfTurn, .malformed: .malformed
         case .purposes: .purpose
+        case .sameAccount: .sameAccount
         }
     }
 
@@ -68,7 +73,7 @@ package struct PairingStop: Error, Hashable, Sendable {
     /// Whether the other side, or the person there, is the cause.
     package var isCausedByPeer: Bool {
         switch self.reason {
-        case .denied, .unansweredHere, .busy, .tooManyAttempts, .purposes: false
+        case .denied, .unansweredHere, .busy, .tooManyAttempts, .purposes, .sameAccount: false
         case .unansweredThere, .refused, .outOfTurn, .malformed: true
         }
     }
@@ -116,8 +121,22 @@ package struct PairingStop: Error, Hashable, Sendable {
                 """
             )
         case .purposes(let own, let peer): Self.error(for: own, peer)
+        case .sameAccount(let account):
+            IdentityError(
+                .accountInUse,
+                """
+                Both machines belong to account \(account.short) already, so there is nothing to pair. Nothing was \
+                changed. \(Self.oneAccountAdvice)
+                """
+            )
         }
     }
+
+    /// What to do when both machines belong to one account.
+    private static let oneAccountAdvice = """
+        'remotesystems account systems' lists the account's machines. To join another account, or to link this one \
+        with another person's, pair with a machine of that account.
+        """
 
     private static func error(for refusal: PairingRefusal, by peerName: String?) -> IdentityError {
         switch refusal {
@@ -153,6 +172,15 @@ package struct PairingStop: Error, Hashable, Sendable {
                 """
                 The two machines want different things, so nothing was changed. Use '--link' on both machines to link \
                 two accounts, or on neither to have both in one account; the other machine shows the details.
+                """
+            )
+        case .sameAccount:
+            // The other side has not been authenticated.
+            IdentityError(
+                .accountInUse,
+                """
+                The other machine reports that both machines belong to one account already, so there is nothing to \
+                pair. Nothing was changed. \(Self.oneAccountAdvice)
                 """
             )
         case .malformed:

@@ -52,6 +52,20 @@ extension AccountStore {
         }
     }
 
+    /// The account by which another system of it recognises that there is nothing to pair with this one.
+    ///
+    /// - Returns: `nil` if this system has no account, or may join its account again
+    ///   (``checkAdoption(of:evenIfShared:evenIfMember:now:)``).
+    package func pairingAccount(now: Date) throws(IdentityError) -> PairingAccount? {
+        let state = try SecretDirectory.make(path: self.directory)
+        return try state.withLock { () throws(IdentityError) in
+            guard let present = try Self.loadSettled(from: state) else { return nil }
+            let identity = present.identity
+            if !identity.isAuthority, try Self.mustRejoin(present, in: state, now: now) { return nil }
+            return PairingAccount(identity.accountID, identity.discoveryKey)
+        }
+    }
+
     /// Whether a system cannot use its membership any more.
     private static func mustRejoin(
         _ present: StoredAccount,

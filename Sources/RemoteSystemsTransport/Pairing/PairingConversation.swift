@@ -82,7 +82,13 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
         _ turn: PairingTurn?,
         _ answered: @Sendable () -> Void
     ) async throws -> Agreed {
-        var pairing = Pairing(self.role, self.intention, ownKey: self.key.fingerprint, peerKey: peer)
+        var pairing = Pairing(
+            self.role,
+            self.intention,
+            account: self.steps.account,
+            ownKey: self.key.fingerprint,
+            peerKey: peer
+        )
         var actions: [Pairing.Action] = []
         if self.role == .waiting { actions = try pairing.start() }
         while true {
@@ -165,17 +171,21 @@ struct PairingConversation<Outcome: Sendable>: Sendable {
     }
 }
 
-/// What the layer above does for a pairing.
+/// What the layer above knows and does for a pairing.
 package struct PairingSteps<Outcome: Sendable>: Sendable {
+    /// This side's account; `nil` if this side may join its account again.
+    package var account: PairingAccount?
     /// Shows the digits and asks the person. It is cancelled when the pairing ends, and must then return.
     package var compare: @Sendable (PairingComparison) async throws -> Bool
     /// Exchanges and stores what the plan needs, after both persons have confirmed.
     package var carryOut: @Sendable (PairingPlan, PairingExchange) async throws -> Outcome
 
     package init(
+        account: PairingAccount? = nil,
         compare: @escaping @Sendable (PairingComparison) async throws -> Bool,
         carryOut: @escaping @Sendable (PairingPlan, PairingExchange) async throws -> Outcome
     ) {
+        self.account = account
         self.compare = compare
         self.carryOut = carryOut
     }

@@ -28,6 +28,7 @@ extension PairingMessage: IntroductionMessage {
         static let intention = "intention"
         static let offer = "offer"
         static let signature = "signature"
+        static let account = "account"
     }
 
     private enum OwnSize {
@@ -40,8 +41,8 @@ extension PairingMessage: IntroductionMessage {
         switch self {
         case .commitment(let commitment):
             (.commitment, [OwnKey.commitment: .bytes(commitment)])
-        case .answer(let nonce, let intention):
-            (.answer, [Key.nonce: .bytes(nonce), OwnKey.intention: .bytes(intention)])
+        case .answer(let nonce, let intention, let account):
+            (.answer, Self.answerMap(nonce, intention, account))
         case .reveal(let nonce, let intention):
             (.reveal, [Key.nonce: .bytes(nonce), OwnKey.intention: .bytes(intention)])
         case .confirmed(let code):
@@ -61,6 +62,12 @@ extension PairingMessage: IntroductionMessage {
         }
     }
 
+    private static func answerMap(_ nonce: [UInt8], _ intention: [UInt8], _ account: [UInt8]?) -> ValueSet {
+        var map: ValueSet = [Key.nonce: .bytes(nonce), OwnKey.intention: .bytes(intention)]
+        if let account { map[OwnKey.account] = .bytes(account) }
+        return map
+    }
+
     /// Reads a frame, without its length field. Unknown elements and keys are ignored.
     init(_ frame: ByteBuffer) throws(TransportError) {
         let frame = try IntroductionFrame(frame)
@@ -70,7 +77,8 @@ extension PairingMessage: IntroductionMessage {
         case .answer:
             self = .answer(
                 nonce: try frame.bytes(Key.nonce, Size.hash),
-                intention: try frame.bytes(OwnKey.intention, OwnSize.intention)
+                intention: try frame.bytes(OwnKey.intention, OwnSize.intention),
+                account: try frame.optionalBytes(OwnKey.account, Size.hash)
             )
         case .reveal:
             self = .reveal(

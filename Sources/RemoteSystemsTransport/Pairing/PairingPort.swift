@@ -96,7 +96,8 @@ package struct PairingPort: Sendable {
         _ failed: @escaping @Sendable (any Error) async -> Void
     ) async {
         let turns = SharedPairingTurns(time: self.time)
-        // The reports about purposes that do not fit: as few as prompts, because any machine can cause them.
+        // The reports about pairings that are refused before the digits: as few as prompts, because any machine can
+        // cause them.
         let reports = SharedPairingTurns(time: self.time)
         await withDiscardingTaskGroup { group in
             for await connection in self.accepting.conversations {
@@ -123,11 +124,15 @@ package struct PairingPort: Sendable {
 
 extension SharedPairingTurns {
     /// Takes a turn for a report, if the error is one that the person must see although no digits were shown: the two
-    /// machines have purposes that do not fit, and only this one can show the details.
+    /// machines have purposes that do not fit, or belong to one account, and only this one can show the details.
     ///
     /// Not during a comparison: its person must not read about another machine.
     fileprivate func mayReport(_ error: any Error, beside turns: SharedPairingTurns) -> Bool {
-        guard case .purposes? = (error as? PairingStop)?.reason, turns.areFree else { return false }
+        switch (error as? PairingStop)?.reason {
+        case .purposes?, .sameAccount?: break
+        default: return false
+        }
+        guard turns.areFree else { return false }
         let report = self.turn()
         defer { report.end() }
         return report.take()

@@ -326,11 +326,26 @@ import Testing
         }
     }
 
-    @Test func `machines of one account have nothing to pair`() async throws {
+    @Test func `machines of one account have nothing to pair, which both report before the digits`() async throws {
         try await TwoMachines.with { machines in
             try await machines.join()
-            let (_, connecting) = try await Self.pair(machines, connecting: .join(leavingAccount: true))
-            #expect(Self.code(connecting) == .accountInUse)
+            // More often than the lock allows failed comparisons.
+            for _ in 1...4 {
+                let (prompts, failures) = (Prompts(), Failures())
+                let (waiting, connecting) = try await Self.pair(
+                    machines,
+                    connecting: .join(leavingAccount: true),
+                    prompts: prompts,
+                    failures: failures
+                )
+                #expect(Self.code(connecting) == .accountInUse && prompts.all.isEmpty)
+                let reported = try #require(failures.all.withLock { $0.first })
+                let account = try machines.account("first").identity().accountID
+                #expect((reported.cause as? IdentityError)?.code == .accountInUse)
+                #expect(reported.message.contains("account \(account.short) already"))
+                // It waited on.
+                #expect(throws: CancellationError.self) { try waiting.get() }
+            }
         }
     }
 

@@ -6,7 +6,7 @@ import Testing
 @testable import RemoteSystemsIdentity
 @testable import RemoteSystemsTransport
 
-/// Machines whose program is stopped, or whose connection breaks, while the digits are compared.
+/// Machines that end a pairing with a reason that is no comparison, or without one.
 @Suite(.timeLimit(.minutes(2))) struct StoppedPairingTests {
     private static func until(_ condition: () -> Bool) async throws {
         while !condition() { try await Task.sleep(for: .milliseconds(5)) }
@@ -44,6 +44,35 @@ import Testing
             let stop = #expect(throws: PairingStop.self) { try ended.get() }
             #expect(stop?.reason == .refused(.cancelled) && stop?.isFailedComparison == false)
             #expect(stop?.error.message.contains("which calls itself 'machine'") == true)
+        }
+    }
+
+    @Test func `a machine that only reports one account ends its own attempt, and locks nothing`() async throws {
+        try await WaitingMachine.with { machine in
+            let hostile = try await RawWaiting.listen()
+            let commitment = try hostile.part(nonce: JoinLimit.randomNonce()).commitment
+            let person = PairingPerson(answering: true)
+            let port = hostile.port
+            let connecting = Task { try await machine.pair(person, port: port) }
+            for await conversation in hostile.listener.conversations {
+                try await conversation.run { _, messages in
+                    try await conversation.send(.commitment(commitment))
+                    _ = try await messages.next(isolation: #isolation)
+                    try await conversation.send(.refused(.sameAccount))
+                }
+                break
+            }
+            let ended = await connecting.result
+            let stop = #expect(throws: PairingStop.self) { try ended.get() }
+            #expect(stop?.reason == .refused(.sameAccount) && stop?.isFailedComparison == false)
+            #expect(person.digits.isEmpty)
+            await hostile.listener.bound.close()
+            // A waiting machine does not believe it at all.
+            let stranger = try await RawPairing.connect(port: machine.port)
+            try await stranger.connection.run { _, _ in try await stranger.connection.send(.refused(.sameAccount)) }
+            machine.person.answer(true)
+            let plan = try await machine.pair(PairingPerson(answering: true))
+            #expect(plan == .join && machine.failed == 0)
         }
     }
 
