@@ -6,7 +6,7 @@ import IntegrationSupport
 import Testing
 
 extension CommandTests {
-    /// What a machine that was revoked prints about it. Real processes on the loopback interface.
+    /// What a machine prints that was revoked, or must join again. Real processes on the loopback interface.
     @Suite struct RevokedMachine {
         @Test func `a refusal is remembered by list, info and account show until the machine leaves`() async throws {
             try await Sandbox.with { sandbox in
@@ -49,6 +49,57 @@ extension CommandTests {
 
                 #expect(try await sandbox.run("account", "leave", as: "other").status == 0)
                 #expect(try await sandbox.account("other")["refusedBy"] == nil)
+            }
+        }
+
+        @Test
+        func `a new root key after a theft is stated by list, info, doctor and account show until it joins again`()
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                _ = try await Account.whileInviting(sandbox) { _, uri in
+                    let joined = try await sandbox.join(uri, as: "other")
+                    #expect(joined.status == 0)
+                }
+                let before = try await sandbox.account("other")
+                #expect(before["rootKeyReplaced"] == nil)
+                try await sandbox.whileServing { _, _ in
+                    // A system whose certificate ended reaches only those that it has met.
+                    _ = try await sandbox.list(as: "other")
+                    let rotated = try await sandbox.run("account", "rotate-root-key", "--stolen")
+                    #expect(rotated.status == 0)
+                    // The running service reloads the account in the background, and a command tries it once.
+                    _ = try await eventually("the new root key", within: .seconds(90)) {
+                        _ = try await sandbox.run("list", "--loopback", "--wait", "3", as: "other")
+                        return try await sandbox.account("other")["rootKeyReplaced"] is String ? true : nil
+                    }
+                }
+                let shown = try await sandbox.run("account", "show", as: "other")
+                #expect(shown.lines.contains { $0.hasPrefix("state        The account's root key was replaced") })
+                #expect(shown.lines.contains { $0.hasPrefix("certificate  invalid since ") })
+                #expect(shown.lines.allSatisfy { $0.count <= 80 || $0.hasPrefix("kept in") })
+
+                let options = ["--loopback", "--wait", "1", "--json"]
+                let list = try await sandbox.start(["list"] + options, as: "other").finish()
+                let listed = try #require(list.event("finding"), "\(list)")
+                #expect(list.status == 1 && listed["code"] as? String == "certificate")
+                let info = try await sandbox.start(["info", "missing"] + options, as: "other").finish()
+                let failure = try #require(info.event("failed"))
+                #expect(info.status == 2 && failure["reason"] as? String == "retiredRoot")
+                #expect((failure["message"] as? String)?.contains("remotesystems account join") == true)
+                let doctor = try await sandbox.run("doctor", "--loopback", "--port", "0", "--json", as: "other")
+                let found = try #require(doctor.json.first { $0["code"] as? String == "certificate" })
+                #expect(found["status"] as? String == "problem")
+                #expect((found["advice"] as? String)?.contains("remotesystems account join") == true)
+
+                // The advice is the way back, and the system keeps its id.
+                _ = try await Account.whileInviting(sandbox) { _, uri in
+                    let joined = try await sandbox.join(uri, as: "other")
+                    #expect(joined.status == 0)
+                }
+                let after = try await sandbox.account("other")
+                #expect(after["rootKeyReplaced"] == nil)
+                #expect(after["systemID"] as? String == before["systemID"] as? String)
             }
         }
     }

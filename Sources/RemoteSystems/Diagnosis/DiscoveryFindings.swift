@@ -136,8 +136,8 @@ struct DiscoveryFindings: Sendable {
                 ? nil
                 : "If one of them is your other machine, it belongs to a different account: compare 'remotesystems "
                     + "account show' on both machines, and add it to this account with 'remotesystems account invite'. "
-                    + "A revoked system does not recognise the others: 'remotesystems doctor ADDRESS', with the "
-                    + "address of one, shows that."
+                    + "A system that was revoked, or that missed a new root key of its account, does not recognise "
+                    + "the others: 'remotesystems doctor ADDRESS', with the address of one, shows that."
         )
     }
 

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+package import FoundationEssentials
 internal import RemoteSystemsIdentity
 
 /// The known facts about the account. Reading them does not create an account.
@@ -113,6 +113,7 @@ struct IdentityFindings {
 
     private var certificate: DiagnosisFinding? {
         guard case .usable(let identity, _, _) = self.facts else { return nil }
+        if !identity.isAuthority, let end = identity.rootRetirement(at: self.now) { return .rootKeyReplaced(at: end) }
         let why = "Other systems refuse a system whose certificate has expired."
         let (beginning, end) = (identity.certificateValidity.lowerBound, identity.certificateValidity.upperBound)
         if self.now < beginning {
@@ -152,5 +153,21 @@ struct IdentityFindings {
             )
         }
         return DiagnosisFinding(.certificate, .ok, "This system's certificate is valid for \(days) days.", why: why)
+    }
+}
+
+extension DiagnosisFinding {
+    /// This system's certificate became invalid at a time, because the account's root key was replaced.
+    package static func rootKeyReplaced(at end: Date) -> DiagnosisFinding {
+        DiagnosisFinding(
+            .certificate,
+            .problem,
+            "The account's root key was replaced, so this system's certificate became invalid at "
+                + "\(end.formatted(.iso8601)).",
+            why: "Other systems of the account refuse certificates of the old root key.",
+            advice: "Join the account again: run 'remotesystems account invite' on the machine with the account's root "
+                + "key, and 'remotesystems account join' here. This machine keeps its id. Use only an invitation that "
+                + "you made yourself: a thief of the old key can have replaced it."
+        )
     }
 }

@@ -13,6 +13,22 @@ package struct RevokedRefusal: Sendable, Hashable {
 }
 
 extension RemoteSystemsAccount {
+    /// Returns the time at which this system's certificate became invalid because the account's root key was replaced,
+    /// at once or while this system was away; `nil` if it did not. This system has to join the account again.
+    ///
+    /// The old root key signed its successor, so no statement of another system has to be believed. A system learns the
+    /// new key from the first system of the account that it reaches; before, nothing is returned. Creates no account.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
+    ///   read.
+    package func rootKeyReplacement() throws(RemoteSystemError) -> Date? {
+        try self.withStore { store throws(IdentityError) -> Date? in
+            let now = Date()
+            guard let own = try store.storedIdentity(now: now), !own.isAuthority else { return nil }
+            return own.rootRetirement(at: now)
+        }
+    }
+
     /// Returns the refusal of this system as revoked that a ``RemoteSystemWatcher`` of this user received; `nil` if
     /// there was none since this system got its certificate, or if the system that refused was revoked or has accepted
     /// this one since. Of several refusals by day, returns the first.

@@ -15,7 +15,8 @@ struct AccountShowCommand: Subcommand {
             Creates a personal account if there is none yet, as every other use of the account does.
 
             A revoked machine knows that it was revoked only from a refusal by another system. The command prints \
-            such a refusal.
+            such a refusal. A machine that must join again, because the root key was replaced, knows so from the first \
+            system of the account that it reaches.
             """
     )
 
@@ -30,6 +31,7 @@ struct AccountShowCommand: Subcommand {
         let directory = try account.directory
         let lacksKey = try account.lacksKey()
         let refusal = try account.refusalAsRevoked()
+        let replaced = try account.rootKeyReplacement()
         try output.json(
             AccountOutput(
                 accountID: identity.accountID,
@@ -43,6 +45,7 @@ struct AccountShowCommand: Subcommand {
                 revoked: revoked,
                 refusedAsRevoked: refusal?.date,
                 refusedBy: refusal?.system,
+                rootKeyReplaced: replaced,
                 directory: directory
             )
         )
@@ -55,12 +58,14 @@ struct AccountShowCommand: Subcommand {
                 ? "member: the account's key was here and is missing (see 'doctor')"
                 : "member: the account's root key is on another machine"
         try output.line("role         \(role)")
-        if let refusal {
+        if let loss = LostMembership(of: account) {
             let indent = String(repeating: " ", count: 13)
-            let lines = "\(refusal.what) \(RevokedRefusal.advice)".wrapped(indent: indent).dropFirst(indent.count)
-            try output.line("state        \(lines)")
+            try output.line("state        \(loss.text.wrapped(indent: indent).dropFirst(indent.count))")
         }
-        try output.line("certificate  \(Self.certificate(of: identity, canRenew: !lacksKey, at: .now))")
+        let certificate =
+            replaced.map { "invalid since \($0.formatted(.iso8601))" }
+            ?? Self.certificate(of: identity, canRenew: !lacksKey, at: .now)
+        try output.line("certificate  \(certificate)")
         if identity.isAuthority {
             try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count), by id:")")
             for system in joined { try output.line("             \(system)") }
@@ -97,5 +102,7 @@ private struct AccountOutput: Encodable {
     /// The time at which another system refused this one as revoked.
     var refusedAsRevoked: Date?
     var refusedBy: SystemID?
+    /// The time at which this system's certificate became invalid, because the root key was replaced.
+    var rootKeyReplaced: Date?
     var directory: String
 }

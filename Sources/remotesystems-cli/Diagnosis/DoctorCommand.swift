@@ -55,10 +55,11 @@ struct DoctorCommand: Subcommand {
         let diagnosis = RemoteSystemsDiagnosis(configuration, port: port)
         guard let own = try await untilInterrupted({ await diagnosis.run() }) else { throw CancellationError() }
         var findings = own
-        if let refusal = try? RemoteSystemsAccount(configuration).refusalAsRevoked(),
+        // The finding about the certificate contains the other reason.
+        if let loss = LostMembership(of: RemoteSystemsAccount(configuration)), loss.finding.code == .systems,
             let index = findings.firstIndex(where: { $0.code == .systems && $0.status != .ok })
         {
-            findings[index] = refusal.finding
+            findings[index] = loss.finding
         }
         if let settings = try? HandOffSettings.read(configuration) {
             findings.append(DeveloperModeState(settings).finding)

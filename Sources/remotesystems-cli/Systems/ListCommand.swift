@@ -12,7 +12,7 @@ struct ListCommand: Subcommand {
         usage: "remotesystems list [<options>]",
         discussion: """
             If this machine was revoked from the account, and another system has refused it for this reason, the \
-            command says so.
+            command says so. It also says if this machine must join again because the root key was replaced.
 
             Exit status: 1 if there is none. The most likely reason is then printed.
             """
@@ -48,8 +48,8 @@ struct ListCommand: Subcommand {
         await watcher.stop()
         guard isComplete == true else { throw CancellationError() }
         // The stopped watcher has stored a refusal of this run, too.
-        let refusal = try? RemoteSystemsAccount(configuration).refusalAsRevoked()
-        try Self.report(systems, excluded: excluded, refusal?.finding ?? reason, output)
+        let loss = LostMembership(of: RemoteSystemsAccount(configuration))
+        try Self.report(systems, excluded: excluded, loss?.finding ?? reason, output)
         return !systems.isEmpty
     }
 

@@ -15,12 +15,12 @@ extension SystemFinder {
     /// - Parameter search: What was found instead.
     func notFound(_ reason: DiagnosisFinding?, _ search: NameSearch?) -> Failure {
         let name = self.text.map { " called \($0)" } ?? ""
-        if !self.anyoneNearby, let refusal = try? RemoteSystemsAccount(self.configuration).refusalAsRevoked() {
+        if !self.anyoneNearby, let loss = LostMembership(of: RemoteSystemsAccount(self.configuration)) {
             var failure = Failure(
                 "unreachable",
-                "No system\(name) of this account was found in \(self.waited). \(refusal.what) \(RevokedRefusal.advice)"
+                "No system\(name) of this account was found in \(self.waited). \(loss.text)"
             )
-            failure.reason = "revoked"
+            failure.reason = loss.reason
             return failure
         }
         if let search, let id = search.remembered, let present = search.name(of: id) {

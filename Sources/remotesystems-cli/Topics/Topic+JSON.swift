@@ -45,6 +45,7 @@ extension Topic {
                                                 certificateBegins certificateEnds
                                                 renewal joined revoked directory
                                                 refusedAsRevoked refusedBy
+                                                rootKeyReplaced
           account-system         account        id name lastMet certificateEnd isRevoked
                                  systems        isLocal mustJoinAgain
           renamed                account rename name

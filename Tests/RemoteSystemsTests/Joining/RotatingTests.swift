@@ -248,7 +248,17 @@ import Testing
                 try await self.withWatcher(on: "second", of: machines) { _, _ in
                     try await until { (try? self.store("second", of: machines).identity().roots.count) == 2 }
                 }
+                #expect(try machines.account("second").rootKeyReplacement() != nil)
+                #expect(try machines.account("first").rootKeyReplacement() == nil)
+                let facts = IdentityFacts.usable(
+                    try self.store("second", of: machines).identity(),
+                    directory: machines.directory
+                )
+                let findings = IdentityFindings(now: Date(), facts: facts).all
+                let certificate = try #require(findings.first { $0.code == .certificate })
+                #expect(certificate.status == .problem && certificate.what.contains("root key was replaced"))
                 try await machines.join("second")
+                #expect(try machines.account("second").rootKeyReplacement() == nil)
                 #expect(try machines.account("second").identity().systemID == second)
                 try await self.withWatcher(on: "second", of: machines) { _, watcher in
                     try await until { !watcher.systems.isEmpty }

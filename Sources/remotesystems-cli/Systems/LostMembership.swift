@@ -1,0 +1,48 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import RemoteSystems
+
+/// The reason why the other systems of the account do not accept this one any more.
+struct LostMembership {
+    /// What happened, and how this machine becomes a system of the account again.
+    let finding: DiagnosisFinding
+    /// The name of the reason, for scripts.
+    let reason: String
+
+    /// Returns nil if this machine knows of no such reason, or cannot read the account's files.
+    init?(of account: RemoteSystemsAccount) {
+        // Proved by the root keys, and a list of revoked systems that was made before does not count any more.
+        if let end = try? account.rootKeyReplacement() {
+            self.finding = .rootKeyReplaced(at: end)
+            self.reason = "retiredRoot"
+        } else if let refusal = try? account.refusalAsRevoked() {
+            self.finding = refusal.finding
+            self.reason = "revoked"
+        } else {
+            return nil
+        }
+    }
+
+    /// What happened and what to do, in sentences.
+    var text: String { [self.finding.what, self.finding.advice].compactMap(\.self).joined(separator: " ") }
+}
+
+extension RevokedRefusal {
+    /// The refusal as a finding, for lists of systems and for `doctor`.
+    fileprivate var finding: DiagnosisFinding {
+        DiagnosisFinding(
+            .systems,
+            .problem,
+            "System \(self.system.short) of this account refused this one at \(self.date.formatted(.iso8601)), and "
+                + "stated that it was revoked from the account.",
+            why: "Other systems accept no connection of a revoked system, and it no longer recognises their "
+                + "announcements.",
+            advice: "'remotesystems account systems' on the machine with the account's root key shows whether that is "
+                + "so. To return, run 'remotesystems account leave' here, 'remotesystems account invite' on the "
+                + "machine with the account's root key, and 'remotesystems account join' here. This machine then gets "
+                + "a new id."
+        )
+    }
+}
