@@ -34,6 +34,11 @@ extension CommandTests {
                 #expect(state(second) == false && state(third) == true)
                 let text = try await sandbox.run("account", "systems")
                 #expect(text.lines.contains { $0.hasSuffix("revoked") })
+                // A revoked system does not count as joined.
+                let account = try await sandbox.account()
+                #expect(account["joined"] as? [String] == [second] && account["revoked"] as? [String] == [third])
+                let shown = try await sandbox.run("account", "show")
+                #expect(shown.lines.contains("joined       1, by id:") && shown.lines.contains("revoked      1, by id:"))
                 #expect(text.lines.contains { $0.contains("(not seen yet)") && $0.contains("joined ") })
                 #expect(text.lines.allSatisfy { $0.count <= 80 })
             }

@@ -26,8 +26,8 @@ struct AccountShowCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         let identity = try account.identity()
-        let joined = try account.systemsThatJoined()
         let revoked = try account.revokedSystems()
+        let joined = try account.systemsThatJoined().filter { !revoked.contains($0) }
         let directory = try account.directory
         let lacksKey = try account.lacksKey()
         let refusal = try account.refusalAsRevoked()
