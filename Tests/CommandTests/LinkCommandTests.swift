@@ -33,6 +33,26 @@ extension CommandTests {
             }
         }
 
+        @Test func `a machine without the root key says where links are changed`() async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await Account.whileInviting(sandbox) { _, uri in
+                    let joined = try await sandbox.join(uri, as: "other")
+                    #expect(joined.status == 0)
+                }
+                let member = try await sandbox.run("account", "links", as: "other")
+                #expect(member.status == 0 && member.errors.contains("'authority'"))
+                let holder = try await sandbox.run("account", "links")
+                #expect(holder.status == 0 && holder.errors.isEmpty)
+                for command in [["grant", "Bo", "--service", "test.volume"], ["unlink", "Bo"]] {
+                    let refused = try await sandbox.start(["account"] + command + ["--json"], as: "other").finish()
+                    #expect(refused.status == 2)
+                    let failure = try #require(refused.event("failed"))
+                    #expect(failure["reason"] as? String == "notAuthority")
+                    #expect((failure["message"] as? String)?.contains("the machine that holds the key") == true)
+                }
+            }
+        }
+
         @Test func `links are listed, granted and withdrawn, by name or by the start of the id`() async throws {
             try await Self.linked { sandbox, account in
                 let link = try #require(try await sandbox.run("account", "links", "--json").event("link"))

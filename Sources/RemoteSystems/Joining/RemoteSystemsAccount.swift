@@ -50,6 +50,13 @@ public struct RemoteSystemsAccount: Sendable {
         try self.withStore { store throws(IdentityError) in try store.joinedSystems() }
     }
 
+    /// Whether this system belongs to an account whose root key is not on this machine. Creates no account.
+    package func isMember() throws(RemoteSystemError) -> Bool {
+        try self.withStore { store throws(IdentityError) in
+            try store.storedIdentity(now: Date()).map { !$0.isAuthority } ?? false
+        }
+    }
+
     /// Whether the account's root key was stored on this machine and is now missing.
     package func lacksKey() throws(RemoteSystemError) -> Bool {
         try self.withStore { store throws(IdentityError) in try store.lacksRootKey() }

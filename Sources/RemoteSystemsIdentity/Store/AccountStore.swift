@@ -396,8 +396,9 @@ extension IdentityError {
         IdentityError(
             .notAuthority,
             """
-            This needs the account's root key, which is not on this machine. Do it on the machine where the account \
-            was made, or import the account's recovery file here (`remotesystems account import`).
+            This needs the account's root key, which is not on this machine. Do it on the machine that holds the key: \
+            'remotesystems account show' there prints the role 'authority'. If that machine is lost, import the \
+            account's recovery file here ('remotesystems account import').
             """
         )
     }

@@ -13,6 +13,9 @@ struct AccountLinksCommand: Subcommand {
         discussion: """
             'granted' is what the systems of the other account may use here. 'received' is what the other account \
             stated to grant when the accounts were linked; it may have changed since.
+
+            All systems of the account know the links. Only the machine that holds the account's root key makes, \
+            changes and withdraws them.
             """
     )
 
@@ -28,6 +31,12 @@ struct AccountLinksCommand: Subcommand {
             for line in link.lines { try output.line(line) }
         }
         if links.isEmpty { try output.line("No account is linked. 'remotesystems pair --link' links one.") }
+        if try account.isMember() {
+            let text =
+                "Only the machine with the account's root key makes, changes and withdraws links. This is not the one: "
+                + "'remotesystems account show' there prints the role 'authority'."
+            output.note(text.wrapped())
+        }
         return true
     }
 }

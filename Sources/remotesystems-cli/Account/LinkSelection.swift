@@ -10,11 +10,13 @@ struct LinkSelection: ParsableArguments {
     @Argument(help: "The linked account: its id, at least the first four characters of it, or its name.")
     var account: String
 
-    /// Returns the one link in force that the argument identifies.
+    /// Returns the one link in force that the argument identifies, to change it.
     ///
-    /// - Throws: ``Failure`` if no link or more than one fits.
+    /// - Throws: ``Failure`` if no link or more than one fits; ``IdentityError/Code/notAuthority`` on a machine that
+    ///   cannot change links, which may not have received the newest ones either.
     func choose(from account: RemoteSystemsAccount) throws -> AccountLink {
-        try account.link(named: self.account)
+        guard try !account.isMember() else { throw IdentityError.notAuthority }
+        return try account.link(named: self.account)
     }
 }
 
