@@ -258,7 +258,10 @@ extension CommandTests {
             try await Sandbox.with { sandbox in
                 let finished = try await sandbox.run("account", "join", "--json", input: Array(text.utf8))
                 #expect(finished.status == 2)
-                #expect(finished.event("failed")?["reason"] as? String == reason)
+                let failure = try #require(finished.event("failed"))
+                #expect(failure["reason"] as? String == reason)
+                let saysWhatToEnter = (failure["message"] as? String)?.contains("begins with 'remote-systems:'")
+                #expect(saysWhatToEnter == (reason == "invitationMalformed"))
             }
         }
 

@@ -258,7 +258,10 @@ extension IdentityError {
     fileprivate static func malformedInvitation(_ what: String) -> IdentityError {
         IdentityError(
             .invitationMalformed,
-            "This is not a usable invitation: \(what). Copy the whole second line of 'remotesystems account invite'."
+            """
+            This is not a usable invitation: \(what). Enter the whole line that begins with 'remote-systems:', as \
+            'remotesystems account invite' prints it on the other machine.
+            """
         )
     }
 }

@@ -14,8 +14,8 @@ struct AccountJoinCommand: Subcommand {
         usage: "remotesystems account join [<options>]",
         discussion: """
             Reads the invitation from standard input: paste the line that 'remotesystems account invite' printed on \
-            the other machine. An invitation is never an argument, because every user of this machine can read \
-            arguments in the process list.
+            the other machine. It begins with 'remote-systems:'. An invitation is never an argument, because every \
+            user of this machine can read arguments in the process list.
 
             The user's previous account on this machine is set aside, not deleted. Running programs continue under it \
             until they are restarted.
