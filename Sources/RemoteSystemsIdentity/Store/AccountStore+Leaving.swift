@@ -29,7 +29,10 @@ extension AccountStore {
         return try self.withAccount { (account, stored) throws(IdentityError) in
             let hasRootKey = try account.contains(StoredAccount.File.rootKey)
             guard !hasRootKey || evenWithRootKey else {
-                throw .rootKeyWouldBeLost(joined: try Self.joinedSystems(in: account).count)
+                // A revoked system does not work already. The list may be lost, which is no reason to stay.
+                let revoked = (try? StoredAccount.revocations(from: stored.identity, in: account))?.allSystems ?? []
+                let joined = Set(try Self.joinedSystems(in: account)).subtracting(revoked)
+                throw .rootKeyWouldBeLost(joined: joined.count)
             }
             guard let state = try SecretDirectory.open(path: self.directory) else {
                 throw .noAccount(in: self.directory)
@@ -114,9 +117,9 @@ extension IdentityError {
     fileprivate static func rootKeyWouldBeLost(joined count: Int) -> IdentityError {
         let others =
             switch count {
-            case 0: "No other system was admitted here."
-            case 1: "1 other system was admitted here; it stops working within 90 days."
-            default: "\(count) other systems were admitted here; they stop working within 90 days."
+            case 0: "No other system that is still a member was admitted here."
+            case 1: "1 other system was admitted here and not revoked; it stops working within 90 days."
+            default: "\(count) other systems were admitted here and not revoked; they stop working within 90 days."
             }
         return IdentityError(
             .rootKeyWouldBeLost,

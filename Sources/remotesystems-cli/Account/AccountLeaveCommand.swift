@@ -39,10 +39,14 @@ struct AccountLeaveCommand: Subcommand {
             )
         )
         try output.line(
-            "This machine, system \(departure.system), has left account \(departure.account.short). "
-                + "Its keys were deleted."
+            "This machine, system \(departure.system), has left account \(departure.account.short)."
         )
-        if departure.heldRootKey { try output.line("The account's root key was among them.") }
+        let deleted =
+            "Deleted on this machine: its keys and certificates"
+            + (departure.heldRootKey ? " with the account's root key" : "")
+            + ", the links with other accounts, and what it remembered of the account's other systems. Its settings "
+            + "stay."
+        try output.line(deleted.wrapped())
         for directory in departure.setAside {
             try output.line("An account that was set aside earlier is still stored in \(directory.printable)")
         }

@@ -70,6 +70,10 @@ import Testing
             #expect(try self.temporary.snapshot() == before)
             try self.store.recordJoined(SystemID(of: P256.Signing.PrivateKey().publicKey))
         }
+        // A revoked system has nothing more to lose.
+        _ = try self.store.revoke(try #require(try self.store.joinedSystems().first), now: noon)
+        let error = #expect(throws: IdentityError.self) { try self.store.leave(evenWithRootKey: false) }
+        #expect(error?.message.contains("2 other systems") == true)
         let departure = try self.store.leave(evenWithRootKey: true)
         #expect(departure.system == founded.systemID)
         #expect(departure.heldRootKey)
