@@ -103,10 +103,13 @@ struct DiscoveryFindings: Sendable {
             return DiagnosisFinding(
                 .systems,
                 .warning,
-                "No other system of this account announces itself on the loopback interface.",
+                self.listed == 0
+                    ? "No program of this account announces itself on the loopback interface."
+                    : "No other system of this account announces itself on the loopback interface.",
                 why: "On the loopback interface only programs on this machine are found, and those of this account "
-                    + "belong to this system: 'remotesystems list --loopback' shows them.",
-                advice: "Use the network, or run two systems on one machine with separate state directories."
+                    + "belong to this system.",
+                advice: "To find other machines, omit '--loopback'. To be found with it, a program must run on this "
+                    + "machine: 'remotesystems serve --loopback'."
             )
         }
         return DiagnosisFinding(

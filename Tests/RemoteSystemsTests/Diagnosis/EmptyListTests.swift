@@ -25,7 +25,11 @@ import Testing
     @Test func `that there is no other system is the last of the reasons`() {
         #expect(Self.reason().code == .systems)
         #expect(Self.reason().what.contains("No other system"))
-        #expect(Self.reason(.loopback, interfaces: [Self.loopback]).what.contains("loopback"))
+        let loopback = Self.reason(.loopback, interfaces: [Self.loopback])
+        #expect(loopback.what.contains("loopback"))
+        // The reason for an empty list does not advise to make the same list.
+        #expect("\(loopback.why) \(loopback.advice ?? "")".contains("remotesystems list") == false)
+        #expect(loopback.advice?.contains("remotesystems serve --loopback") == true)
     }
 
     @Test func `a missing interface, or the loopback interface alone, is named`() {
