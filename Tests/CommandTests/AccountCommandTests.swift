@@ -419,7 +419,13 @@ extension CommandTests {
         @Test func `an unknown system and the own system are not revoked`() async throws {
             try await Sandbox.with { sandbox in
                 let own = try #require(try await sandbox.account()["systemID"] as? String)
-                for (system, reason) in [("missing", nil), (own, "accountInUse")] {
+                let renamed = try await sandbox.run("account", "rename", "Atlas")
+                #expect(renamed.status == 0)
+                let arguments: [(String, String?)] = [
+                    ("missing", nil), (own, "accountInUse"), (String(own.prefix(8)), "accountInUse"),
+                    ("Atlas", "accountInUse"),
+                ]
+                for (system, reason) in arguments {
                     let finished = try await sandbox.run(
                         "account",
                         "revoke",
@@ -430,7 +436,37 @@ extension CommandTests {
                         "--json"
                     )
                     #expect(finished.status == 2)
-                    #expect(finished.event("failed")?["reason"] as? String == reason)
+                    let failure = try #require(finished.event("failed"))
+                    #expect(failure["reason"] as? String == reason, "\(system)")
+                    let advisesToLeave = (failure["message"] as? String)?.contains("remotesystems account leave")
+                    #expect(advisesToLeave == (reason != nil))
+                }
+                #expect(try await sandbox.account()["revoked"] as? [String] == [])
+            }
+        }
+
+        @Test func `a machine without the root key that would revoke itself is advised to leave`() async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await Self.whileInviting(sandbox) { _, uri in
+                    let joined = try await sandbox.join(uri, as: "other")
+                    #expect(joined.status == 0)
+                }
+                let renamed = try await sandbox.run("account", "rename", "Atlas", as: "other")
+                #expect(renamed.status == 0)
+                let other = try #require(try await sandbox.account("other")["systemID"] as? String)
+                for (system, reason) in [
+                    ("Atlas", "accountInUse"), (other, "accountInUse"), ("missing", "notAuthority"),
+                ] {
+                    let refused = try await sandbox.run(
+                        "account",
+                        "revoke",
+                        system,
+                        "--loopback",
+                        "--json",
+                        as: "other"
+                    )
+                    #expect(refused.status == 2)
+                    #expect(refused.event("failed")?["reason"] as? String == reason, "\(system)")
                 }
             }
         }

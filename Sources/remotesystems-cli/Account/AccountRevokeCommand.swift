@@ -44,7 +44,13 @@ struct AccountRevokeCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let configuration = self.search.configuration(for: "revoke", self.common)
         let account = RemoteSystemsAccount(configuration)
-        guard try account.identity().isAuthority else { throw IdentityError.notAuthority }
+        let identity = try account.identity()
+        if SystemID(self.system) == identity.systemID { throw Failure.ownSystem(self.system, identity) }
+        guard identity.isAuthority else {
+            let systems = try account.systems()
+            if Self.isOnly(systems.filter(self.fits)) { throw Failure.ownSystem(self.system, identity) }
+            throw IdentityError.notAuthority
+        }
         // Without the list, no program of this machine runs under the account, so nothing can be searched either.
         if self.listIsLost, let id = SystemID(self.system) { return try self.revoke(id, with: account, output) }
         let watcher = self.search.watcher(configuration)
@@ -73,6 +79,17 @@ struct AccountRevokeCommand: Subcommand {
         return true
     }
 
+    /// Whether the argument may mean a system by its name or the beginning of its id.
+    private func fits(_ system: AccountSystem) -> Bool {
+        system.name == self.system
+            || self.system.count >= NameSearch.minPrefix && system.id.description.hasPrefix(self.system)
+    }
+
+    /// Whether the only one of the systems is this machine.
+    private static func isOnly(_ systems: [AccountSystem]) -> Bool {
+        systems.count == 1 && systems.first?.isLocal == true
+    }
+
     private func revoke(_ system: SystemID, with account: RemoteSystemsAccount, _ output: Output) throws -> Bool {
         try account.revoke(system, evenIfListIsLost: true)
         try output.json(RevokedOutput(systemID: system, notified: 0))
@@ -91,12 +108,12 @@ struct AccountRevokeCommand: Subcommand {
     /// - Throws: ``Failure`` if no system or more than one fits.
     private func choose(from there: [RemoteSystem], _ account: RemoteSystemsAccount) throws -> SystemID {
         if let id = SystemID(self.system) { return id }
-        let own = try account.identity().systemID
+        let identity = try account.identity()
         let all = try account.systems()
         var search = NameSearch(
             self.system,
             remembered: self.names.acceptsName ? nil : try account.system(named: self.system),
-            known: Set(try account.systemsThatJoined() + there.map(\.id)).subtracting([own])
+            known: Set(try account.systemsThatJoined() + there.map(\.id)).subtracting([identity.systemID])
         )
         for system in there where !system.isLocal { search.saw(system.id, named: system.displayName) }
         search.enumerationCompleted()
@@ -123,6 +140,9 @@ struct AccountRevokeCommand: Subcommand {
             if let gone = met.first(where: { $0.isRevoked && $0.id == search.remembered ?? $0.id }) {
                 throw Failure.revokedAlready(self.system, gone.id)
             }
+            if search.remembered == nil, Self.isOnly(all.filter(self.fits)) {
+                throw Failure.ownSystem(self.system, identity)
+            }
             let meant = search.remembered.map { " This name meant the system \($0), which was not found." } ?? ""
             throw Failure(
                 "misuse",
@@ -134,6 +154,22 @@ struct AccountRevokeCommand: Subcommand {
 }
 
 extension Failure {
+    /// The error when the argument means this machine.
+    fileprivate static func ownSystem(_ text: String, _ identity: SystemIdentity) -> Failure {
+        let another =
+            identity.isAuthority
+            ? "To revoke it from another machine, move the root key there first ('remotesystems account export' here, "
+                + "'remotesystems account import' there)."
+            : "To revoke it, run this command on the machine with the account's root key."
+        var failure = Failure(
+            "misuse",
+            "\(text.printable) is this machine itself, which cannot revoke itself. Nothing was changed. To take it out "
+                + "of the account, run 'remotesystems account leave' here. \(another)"
+        )
+        failure.reason = "\(IdentityError.Code.accountInUse)"
+        return failure
+    }
+
     /// The error when a name means a system that was revoked before.
     fileprivate static func revokedAlready(_ text: String, _ system: SystemID) -> Failure {
         var failure = Failure(
