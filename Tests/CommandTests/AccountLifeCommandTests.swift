@@ -38,9 +38,39 @@ extension CommandTests {
                 let account = try await sandbox.account()
                 #expect(account["joined"] as? [String] == [second] && account["revoked"] as? [String] == [third])
                 let shown = try await sandbox.run("account", "show")
-                #expect(shown.lines.contains("joined       1, by id:") && shown.lines.contains("revoked      1, by id:"))
+                #expect(
+                    shown.lines.contains("joined       1, by id:") && shown.lines.contains("revoked      1, by id:")
+                )
                 #expect(text.lines.contains { $0.contains("(not seen yet)") && $0.contains("joined ") })
                 #expect(text.lines.allSatisfy { $0.count <= 80 })
+            }
+        }
+
+        @Test(arguments: ["info", "ping"], [true, false])
+        func `a system that a command has used is listed, and a machine alone says how others get into the list`(
+            command: String,
+            byName: Bool
+        ) async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await self.join("other", sandbox)
+                #expect(try await sandbox.run("account", "rename", "Atlas").status == 0)
+                let own = try #require(try await sandbox.account()["systemID"] as? String)
+                let alone = try await sandbox.run("account", "systems", as: "other")
+                #expect(alone.lines.count == 1 && alone.errors.contains("'remotesystems"))
+                try await sandbox.whileServing { _, port in
+                    let named = byName ? "Atlas" : "127.0.0.1:\(port)"
+                    // It ends as soon as the system is found, or has responded.
+                    let options = ["--loopback", "--wait", "60"] + (command == "ping" ? ["--count", "1"] : [])
+                    let used = try await sandbox.start([command, named] + options, as: "other").finish(
+                        within: .seconds(90)
+                    )
+                    #expect(used.status == 0, "\(used)")
+                }
+                let systems = try await sandbox.run("account", "systems", "--json", as: "other").json
+                let met = try #require(systems.first { $0["id"] as? String == own }, "\(systems)")
+                #expect(met["name"] as? String == "Atlas" && met["lastMet"] is String)
+                let text = try await sandbox.run("account", "systems", as: "other")
+                #expect(text.lines.count == 2 && text.errors.isEmpty)
             }
         }
 

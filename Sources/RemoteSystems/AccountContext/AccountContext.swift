@@ -122,6 +122,16 @@ final class AccountContext: Sendable {
         )
     }
 
+    /// Notes that a system of the account was met by its address, for lists of the account's systems.
+    func noteMeeting(with system: SystemID, named name: String, certificateEnd: Date) async {
+        guard self.remembersSystems, let store = try? self.store(), let own = try? self.security().systemID,
+            own != system
+        else { return }
+        try? await self.accountQueue.run {
+            store.noteMeeting(with: system, named: name, certificateEnd: certificateEnd, now: Date())
+        }
+    }
+
     /// Returns the identity, prepared for TLS. Reads a few small files on first use, and creates a personal account if
     /// there is none.
     func security() throws(RemoteSystemError) -> TransportSecurity {

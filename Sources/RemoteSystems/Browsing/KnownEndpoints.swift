@@ -233,6 +233,17 @@ struct KnownEndpoints: Sendable, Equatable {
     }
 }
 
+extension KnownEndpoints.Meeting {
+    /// Creates a meeting with a system whose certificate was verified.
+    init(name: String, certificateEnd: Date, time: Int) {
+        self.init(
+            name: name,
+            certificateEnd: Int(min(max(certificateEnd.timeIntervalSince1970, 0), 1e11)),
+            time: time
+        )
+    }
+}
+
 /// A process of a known system, at the endpoints where it was met on a present network.
 struct KnownProcess: Sendable, Hashable {
     var system: SystemID

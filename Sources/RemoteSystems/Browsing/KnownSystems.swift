@@ -174,11 +174,11 @@ final class KnownSystems: Sendable {
     /// - Returns: whether ``save()`` must be called, since no call is due.
     func met(_ system: SystemID, named name: String, certificateEnd: Date) -> Bool {
         guard system != self.ownSystem else { return false }
-        let end = Int(min(max(certificateEnd.timeIntervalSince1970, 0), 1e11))
-        let meeting = KnownEndpoints.Meeting(name: name, certificateEnd: end, time: Self.now)
+        let meeting = KnownEndpoints.Meeting(name: name, certificateEnd: certificateEnd, time: Self.now)
         return self.state.withLock { state in
-            guard state.known?.met(system, meeting) ?? false else { return false }
-            return state.add(.described(system, name: name, certificateEnd: end))
+            // A program that needs one system may end before the file was read.
+            guard state.known?.met(system, meeting) ?? true else { return false }
+            return state.add(.described(system, name: name, certificateEnd: meeting.certificateEnd))
         }
     }
 
@@ -232,10 +232,11 @@ final class KnownSystems: Sendable {
             var failure: (any Error)?
             try self.store.update(.knownEndpoints, of: self.ownSystem) { file in
                 do {
-                    let known = try Self.applied(changes, to: file)
+                    let before = try KnownEndpoints.reading(file)
+                    let known = Self.applied(changes, to: before)
                     // Only the salt decides whether the networks in memory and in the file are comparable.
                     self.state.withLock { $0.known = known }
-                    return try known.file()
+                    return try known == before ? nil : known.file()
                 } catch {
                     failure = error
                     return nil
@@ -252,8 +253,8 @@ final class KnownSystems: Sendable {
         self.logger.info("The endpoints of known systems were not stored", metadata: ["reason": "\(error)"])
     }
 
-    private static func applied(_ changes: [Change: Int], to file: [UInt8]?) throws -> KnownEndpoints {
-        var known = try KnownEndpoints.reading(file)
+    private static func applied(_ changes: [Change: Int], to known: KnownEndpoints) -> KnownEndpoints {
+        var known = known
         known.dropOld(now: Self.now)
         for (change, time) in changes.sorted(by: { $0.value < $1.value }) {
             switch change {

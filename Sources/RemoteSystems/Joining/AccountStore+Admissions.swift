@@ -11,15 +11,41 @@ extension AccountStore {
     ///
     /// - Parameter name: the name that the system gave itself; `nil` if it gave none. The name noted before stays then.
     func noteAdmission(of system: SystemID, named name: String?, now: Date) {
-        try? self.update(.knownEndpoints) { file in
-            guard var known = try? KnownEndpoints.reading(file) else { return nil }
+        self.note { known in
             let seconds = Int(now.timeIntervalSince1970)
             let meeting = KnownEndpoints.Meeting(
                 name: name ?? known.met[system]?.name ?? "",
                 certificateEnd: seconds + Int(CertificateLife.system),
                 time: seconds
             )
-            guard known.met(system, meeting) else { return nil }
+            return known.met(system, meeting)
+        }
+    }
+
+    /// Notes the name and the certificate of a system that this machine has met without a watcher.
+    ///
+    /// Only lists of the account's systems use the note, so a failure is ignored.
+    ///
+    /// - Parameter certificateEnd: the end of the certificate, which was verified.
+    func noteMeeting(with system: SystemID, named name: String, certificateEnd: Date, now: Date) {
+        let meeting = KnownEndpoints.Meeting(
+            name: name,
+            certificateEnd: certificateEnd,
+            time: Int(now.timeIntervalSince1970)
+        )
+        // Most meetings change nothing, and need no lock.
+        if let file = try? self.contents(of: .knownEndpoints), var known = try? KnownEndpoints(file: file),
+            !known.met(system, meeting)
+        {
+            return
+        }
+        self.note { $0.met(system, meeting) }
+    }
+
+    /// Changes what is known of the account's systems, if `change` returns that this is worth it.
+    private func note(_ change: (inout KnownEndpoints) -> Bool) {
+        try? self.update(.knownEndpoints) { file in
+            guard var known = try? KnownEndpoints.reading(file), change(&known) else { return nil }
             return try? known.file()
         }
     }

@@ -7,9 +7,9 @@ internal import RemoteSystemsIdentity
 extension RemoteSystemsAccount {
     /// Returns the systems of the account that this machine knows of: its own system first, then the others by id.
     ///
-    /// Known are the systems that this machine admitted, by an invitation or by pairing, those that a
-    /// ``RemoteSystemWatcher`` of this user met in the last 400 days, and the revoked ones. Revoked systems stay in the
-    /// list. Other systems of the account may exist.
+    /// Known are the systems that this machine admitted, by an invitation or by pairing, those that this user's
+    /// programs met in the last 400 days, with a ``RemoteSystemWatcher`` or by their address, and the revoked ones.
+    /// Revoked systems stay in the list. Other systems of the account may exist.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
     ///   read. Its cause is an ``IdentityError``.

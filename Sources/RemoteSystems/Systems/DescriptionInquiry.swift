@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
@@ -22,6 +23,8 @@ struct DescriptionInquiry: Sendable {
     struct Result: Sendable {
         var description: SystemDescription
         var systemID: SystemID
+        /// The end of the certificate that the system presented.
+        var certificateEnd: Date
         var isProximal: Bool
     }
 
@@ -71,7 +74,12 @@ struct DescriptionInquiry: Sendable {
         do {
             let description = try await reported.value
             await connection.close()
-            return Result(description: description, systemID: connection.peer.systemID, isProximal: isProximal)
+            return Result(
+                description: description,
+                systemID: connection.peer.systemID,
+                certificateEnd: connection.peer.expiry,
+                isProximal: isProximal
+            )
         } catch {
             await connection.abortAndWait()
             throw error

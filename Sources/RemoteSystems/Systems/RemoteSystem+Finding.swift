@@ -19,6 +19,9 @@ extension RemoteSystem {
     /// ``discoveryType`` is ``RemoteSystemDiscoveryType/proximal`` when the address is loopback, link-local or private,
     /// else ``RemoteSystemDiscoveryType/cloud``.
     ///
+    /// ``RemoteSystemsAccount/systems()`` lists the system afterwards, unless
+    /// ``RemoteSystemsConfiguration/Discovery/remembersSystems`` is `false`.
+    ///
     /// Three timeouts apply: the configuration's ``RemoteSystemsConfiguration/Transport/connectTimeout`` to reach the
     /// host, its ``RemoteSystemsConfiguration/Transport/startTimeout`` for the host to accept the connection after it
     /// was authenticated, and 5 s for the description.
@@ -45,6 +48,11 @@ extension RemoteSystem {
         let origin = ApplicationContext(configuration)
         let endpoint = origin.account.network.endpoint(host: host, port: port)
         let (response, running) = try await DescriptionInquiry(origin: origin, endpoint: endpoint).askAll()
+        await origin.account.noteMeeting(
+            with: response.systemID,
+            named: response.description.displayName,
+            certificateEnd: response.certificateEnd
+        )
         return try RemoteSystem(response, running: running, endpoint: endpoint, origin: origin)
     }
 

@@ -13,8 +13,9 @@ struct AccountSystemsCommand: Subcommand {
         usage: "remotesystems account systems [<options>]",
         discussion: """
             Known are the systems that this machine admitted, by an invitation or by pairing, those that this user's \
-            programs met, and the revoked ones, which stay in the list. 'remotesystems list' shows the systems that \
-            are reachable now. A system whose name is not known here is '(not seen yet)'.
+            programs met, and the revoked ones, which stay in the list. 'remotesystems list' meets the systems that \
+            are reachable now; 'info', 'ping' and 'call' meet the one that they name. A system whose name is not known \
+            here is '(not seen yet)'.
 
             'must join again' marks a system whose certificate ended when the root key was replaced with 'account \
             rotate-root-key --stolen'. Do not invite the machine from which the key was stolen. Only the machine with \
@@ -27,7 +28,8 @@ struct AccountSystemsCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
-        for system in try account.systems() {
+        let systems = try account.systems()
+        for system in systems {
             try output.json(
                 AccountSystemOutput(
                     id: system.id,
@@ -41,6 +43,12 @@ struct AccountSystemsCommand: Subcommand {
             )
             let name = system.name.map(\.printable) ?? "(not seen yet)"
             try output.line("\(system.id.short)  \(name)  \(Self.state(of: system, at: .now))")
+        }
+        if systems.count == 1 {
+            let text =
+                "Other systems of the account are listed here after this machine has met them. 'remotesystems list' "
+                + "meets those that are reachable."
+            output.note(text.wrapped())
         }
         return true
     }

@@ -231,7 +231,10 @@ struct SystemFinder: Sendable {
         }
         defer { stop.cancel() }
         for await event in events {
-            if let picked = pick(event) { return (picked, nil) }
+            guard let picked = pick(event) else { continue }
+            // The stopped watcher has stored that this machine met the system.
+            await watcher.stop()
+            return (picked, nil)
         }
         try Task.checkCancellation()
         return (nil, try await stop.value)

@@ -121,6 +121,51 @@ import Testing
         }
     }
 
+    @Test func `a system that is met before the file was read is stored, and the same facts are not stored again`()
+        async throws
+    {
+        try await Self.with { store, own in
+            let system = try KnownEndpointsTests.system(1)
+            let end = Date(timeIntervalSince1970: 2_000_000_000)
+            // Each change replaces the file by another one.
+            func fileNumber() throws -> String {
+                let path = store.path(of: .knownEndpoints)
+                let number = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber]
+                return "\(try #require(number))"
+            }
+            let first = Self.memory(store, own)
+            #expect(first.met(system, named: "den", certificateEnd: end))
+            await first.save()
+            let file = try #require(try store.contents(of: .knownEndpoints))
+            let meeting = try #require(try KnownEndpoints(file: file).met[system])
+            #expect(meeting.name == "den" && meeting.certificateEnd == 2_000_000_000)
+            let number = try fileNumber()
+            let second = Self.memory(store, own)
+            #expect(second.met(system, named: "den", certificateEnd: end))
+            await second.save()
+            #expect(try fileNumber() == number)
+            #expect(second.met(system, named: "attic", certificateEnd: end))
+            await second.save()
+            #expect(try fileNumber() != number)
+        }
+    }
+
+    @Test func `a system that is met by its address is noted once`() async throws {
+        try await Self.with { store, _ in
+            let (system, now) = (try KnownEndpointsTests.system(1), Date())
+            func note(_ name: String) throws -> [UInt8]? {
+                store.noteMeeting(with: system, named: name, certificateEnd: now, now: now)
+                return try store.contents(of: .knownEndpoints)
+            }
+            let first = try note("den")
+            #expect(try KnownEndpoints.reading(first).met[system]?.name == "den")
+            #expect(try note("den") == first)
+            #expect(try KnownEndpoints.reading(note("attic")).met[system]?.name == "attic")
+            // No system can describe itself with such a name.
+            #expect(try KnownEndpoints.reading(note("a\nb")).met[system]?.name == "attic")
+        }
+    }
+
     @Test func `programs of one account add to the same file`() async throws {
         try await Self.with { store, own in
             let memories = [Self.memory(store, own), Self.memory(store, own)]
