@@ -4,6 +4,7 @@
 internal import Crypto
 internal import FoundationEssentials
 internal import Glibc
+internal import RemoteSystemsDiscovery
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
@@ -127,7 +128,7 @@ struct ApplicationLocks: ApplicationClaims {
         // The file can be locked, so the process that recorded the claim has ended.
         guard flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK else { return false }
         guard let number = FileStatus(descriptor: descriptor)?.number,
-            let table = try? String(contentsOfFile: "/proc/locks", encoding: .utf8)
+            let table = SystemFile.text(of: "/proc/locks")
         else { return true }
         // `1: FLOCK  ADVISORY  WRITE 4711 fd:00:131 0 EOF` (proc_locks(5)).
         let holders = table.split(separator: "\n").compactMap { line -> Int32? in

@@ -1,8 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
 internal import Glibc
+internal import RemoteSystemsDiscovery
 
 /// The properties of this machine, read from Linux's own files.
 package struct MachineFacts: Sendable, Hashable {
@@ -77,8 +77,8 @@ package struct MachineFacts: Sendable, Hashable {
     }
 
     private static func contents(_ path: String) -> String? {
-        guard let data = try? Data(contentsOf: URL(filePath: path)) else { return nil }
-        let text = String(decoding: data.prefix(4096), as: UTF8.self).trimmed(where: \.isWhitespace)
+        guard let bytes = SystemFile.bytes(of: path) else { return nil }
+        let text = String(decoding: bytes.prefix(4096), as: UTF8.self).trimmed(where: \.isWhitespace)
         return text.isEmpty ? nil : text
     }
 }

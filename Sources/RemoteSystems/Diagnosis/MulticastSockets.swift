@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import RemoteSystemsDiscovery
 
 /// The programs on this machine that use the UDP port of mDNS, 5353 (RFC 6762, section 5).
 struct MulticastSockets: Sendable, Hashable {
@@ -10,9 +11,7 @@ struct MulticastSockets: Sendable, Hashable {
 
     /// Reads the programs from `/proc`. Sockets of this process are ignored.
     static func current() -> MulticastSockets {
-        let tables = ["/proc/net/udp", "/proc/net/udp6"].map { path in
-            (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
-        }
+        let tables = ["/proc/net/udp", "/proc/net/udp6"].map { SystemFile.text(of: $0) ?? "" }
         let sockets = tables.flatMap(Self.sockets(in:))
         guard !sockets.isEmpty else { return MulticastSockets(owners: []) }
         let names = Self.programs(holding: Set(sockets.map(\.inode)))
@@ -53,7 +52,7 @@ struct MulticastSockets: Sendable, Hashable {
                     target.hasPrefix("socket:["), let inode = UInt64(target.dropFirst(8).dropLast()),
                     inodes.contains(inode)
                 else { continue }
-                let name = (try? String(contentsOfFile: "/proc/\(id)/comm", encoding: .utf8)) ?? "process \(id)"
+                let name = SystemFile.text(of: "/proc/\(id)/comm") ?? "process \(id)"
                 found[inode] = (id, String(name.prefix { $0 != "\n" }))
             }
         }

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+internal import RemoteSystemsDiscovery
 package import RemoteSystemsIdentity
 
 /// What the host daemon knows about the publishers of its machine's applications. The daemon's
@@ -36,7 +36,7 @@ package struct ProgramProcess: Sendable, Hashable {
     }
 
     private static func start(of pid: Int32, root: String) -> UInt64? {
-        guard let text = try? String(contentsOfFile: "\(root)/\(pid)/stat", encoding: .utf8),
+        guard let text = SystemFile.text(of: "\(root)/\(pid)/stat"),
             // The second field is the program's name in parentheses, which may contain spaces and parentheses.
             let end = text.lastIndex(of: ")")
         else { return nil }

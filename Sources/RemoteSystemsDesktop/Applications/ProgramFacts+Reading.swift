@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 package import RemoteSystems
+internal import RemoteSystemsDiscovery
 
 #if canImport(Glibc)
     internal import Glibc
@@ -17,7 +18,7 @@ extension ProgramFacts {
         self.init()
         let directory = "/proc/\(process.pid)"
         self.flatpak = SandboxedProgram.application(ofProcess: process.pid)
-        self.unit = (try? String(contentsOfFile: "\(directory)/cgroup", encoding: .utf8)).flatMap(Self.unit)
+        self.unit = SystemFile.text(of: "\(directory)/cgroup").flatMap(Self.unit)
         if let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/exe") {
             self.executable = path
             self.isProtected = Self.isProtected("\(directory)/exe", isAt: path)

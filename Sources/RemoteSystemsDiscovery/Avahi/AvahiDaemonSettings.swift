@@ -1,8 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-
 /// The settings in avahi-daemon.conf(5) that limit what the daemon browses and publishes for us.
 package struct AvahiDaemonSettings: Sendable, Hashable {
     package var usesIPv4 = true
@@ -60,8 +58,7 @@ package struct AvahiDaemonSettings: Sendable, Hashable {
 
     /// Reads the file. Returns nil if it is missing, unreadable or larger than 1 MiB.
     package static func read(path: String = Self.path) -> AvahiDaemonSettings? {
-        guard let data = try? Data(contentsOf: URL(filePath: path)), data.count <= 1 << 20 else { return nil }
-        return AvahiDaemonSettings(String(decoding: data, as: UTF8.self))
+        SystemFile.text(of: path, limit: 1 << 20).map { AvahiDaemonSettings($0) }
     }
 
     var families: Set<ServiceInstance.Family> { Set((usesIPv4 ? [.ipv4] : []) + (usesIPv6 ? [.ipv6] : [])) }

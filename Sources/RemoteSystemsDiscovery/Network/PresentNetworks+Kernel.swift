@@ -2,18 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import FoundationEssentials
 import Glibc
 
 extension PresentNetworks {
     /// Returns the networks that this machine is attached to at this moment. Sends nothing.
     package static func current() -> PresentNetworks {
-        func text(_ path: String) -> String {
-            (try? Data(contentsOf: URL(filePath: path))).map { String(decoding: $0, as: UTF8.self) } ?? ""
-        }
-        return PresentNetworks(
+        PresentNetworks(
             Self.attachments(),
-            gateways: Self.gateways(routes: text("/proc/net/route"), neighbours: text("/proc/net/arp"))
+            gateways: Self.gateways(
+                routes: SystemFile.text(of: "/proc/net/route") ?? "",
+                neighbours: SystemFile.text(of: "/proc/net/arp") ?? ""
+            )
         )
     }
 

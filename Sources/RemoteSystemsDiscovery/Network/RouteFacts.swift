@@ -30,12 +30,9 @@ package struct RouteFacts: Sendable, Hashable {
 
     private static func isTunnel(_ interface: String) -> Bool {
         let directory = "/sys/class/net/\(interface)/"
-        let type = (try? Data(contentsOf: URL(filePath: directory + "type"))).map {
-            String(decoding: $0, as: UTF8.self)
-        }
         return Self.isTunnel(
             interface,
-            hardwareType: type.flatMap { Int($0.filter(\.isNumber)) },
+            hardwareType: SystemFile.text(of: directory + "type").flatMap { Int($0.filter(\.isNumber)) },
             hasTunnelFlags: FileManager.default.fileExists(atPath: directory + "tun_flags")
         )
     }
