@@ -31,17 +31,19 @@ struct OneDesktop {
     }
 
     /// - Parameters:
-    ///   - kind: the kind of server of `notification_server.py`. It needs no screen.
+    ///   - kind: the kind of server. It needs no screen.
+    ///   - script: the program that is the server. Defaults to `notification_server.py`.
     ///   - lock: the kind of screen lock of `screen_lock.py`. Defaults to `nil`: there is none.
     static func with(
         server kind: String,
+        script: String = "notification_server",
         lock: String? = nil,
         _ body: (OneDesktop) async throws -> Void
     ) async throws {
         try await Desktop.with { desktop in
             try await desktop.withBus { bus in
                 let environment = desktop.environment.merging(bus) { $1 }
-                try await Self.withScript("notification_server", [kind], environment) { server in
+                try await Self.withScript(script, [kind], environment) { server in
                     guard let lock else { return try await Self.run(desktop, environment, server, body) }
                     try await Self.withScript("screen_lock", [lock], environment) { lock in
                         try await Self.run(desktop, environment, server, lock: lock, body)

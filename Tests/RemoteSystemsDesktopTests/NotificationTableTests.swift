@@ -107,6 +107,11 @@ import Testing
         table.refused(Self.notification("c"))
         _ = Self.steps(&table)
         #expect(table.nextStep == nil)
+        table.retry(Self.notification("c", "another"))
+        #expect(table.nextStep == nil)
+        table.retry(Self.notification("c"))
+        #expect(table.nextStep == .notify(Self.notification("c"), replaces: 0))
+        table.refused(Self.notification("c"))
         table.retry()
         #expect(table.nextStep == .notify(Self.notification("c"), replaces: 0))
     }

@@ -16,6 +16,11 @@ extension NotificationSession {
     /// The time in which a server responds, and the time for which one is left alone that did not.
     private static let (callTime, pauseTime) = (Duration.seconds(5), Duration.seconds(30))
 
+    /// The error with which Plasma refuses for a second what equals its last notification, and the time after which
+    /// that is tried again.
+    private static let (repetition, repetitionTime) =
+        ("org.freedesktop.Notifications.Error.ExcessNotificationGeneration", Duration.milliseconds(1200))
+
     private enum Errand {
         case askSoftware, askCapabilities
         case step(NotificationTable.Step)
@@ -106,9 +111,17 @@ extension NotificationSession {
             reason = "The server gives no number of its own to it"
         case .failure(let failure):
             self.state.withLock { $0.table.refused(notification) }
+            guard failure.name != Self.repetition else { return self.retry(notification) }
             reason = failure.message
         }
         self.notShown(notification, reason)
+    }
+
+    private func retry(_ notification: DesktopNotification) {
+        BlockingCalls.after(Self.repetitionTime) { [weak self] in
+            self?.state.withLock { $0.table.retry(notification) }
+            self?.loop.wakeUp()
+        }
     }
 
     private func notShown(_ notification: DesktopNotification, _ reason: String) {

@@ -94,6 +94,12 @@ struct NotificationTable {
     /// The server, or what it allows, has changed. What was refused is tried again.
     mutating func retry() { self.refused = [:] }
 
+    /// The server may show now what it has refused.
+    mutating func retry(_ notification: DesktopNotification) {
+        guard self.refused[notification.key] == notification else { return }
+        self.refused[notification.key] = nil
+    }
+
     /// The server has closed a notification, whether it confirms that or not.
     mutating func closed(_ id: UInt32) {
         self.used.removeAll { $0 == id }
