@@ -53,6 +53,9 @@ public struct PresentedNotification: Sendable, Hashable {
     public var systemID: String?
     /// Whether no sound may be made, because another system of the user makes it. Defaults to `false`.
     public var isSilenced: Bool
+    /// The absolute path of a verified local sound file, in place of the sound of the content; `nil` for none. Defaults
+    /// to `nil`.
+    public var soundPath: String?
     /// The absolute paths of verified local image files. Defaults to empty.
     public var imagePaths: [String]
 
@@ -79,6 +82,7 @@ public struct PresentedNotification: Sendable, Hashable {
         self.systemName = systemName
         self.systemID = nil
         self.isSilenced = false
+        self.soundPath = nil
         self.imagePaths = []
     }
 }

@@ -141,6 +141,7 @@ extension DesktopTests {
                 _ = try await desktop.system.command("notifications", "schedule", "--in", "0.2", "--title", "Tea")
                 try await desktop.eventually("it is shown") { try await desktop.titles() == ["Tea"] }
                 desktop.daemon.send(SIGKILL)
+                _ = try await desktop.daemon.exit()
                 let daemon = try await desktop.system.startDaemon()
                 try await desktop.eventually("the user dismisses that of the next daemon") {
                     let calls = desktop.server.lines.count { $0.contains(#""notify": "Tea""#) }
@@ -167,6 +168,37 @@ extension DesktopTests {
                 let silent = try desktop.ask(["--title", "Silent"])
                 #expect(try await silent.exit(within: .seconds(60)) == 0)
                 #expect(try await desktop.notified("Silent").contains(#""suppress-sound": 1"#))
+            }
+        }
+
+        @Test func `a sound file of an installed application is passed to GNOME's server (N-05, X-74)`() async throws {
+            try await Self.with("gnome") { desktop in
+                let directory = desktop.system.desktop.directory
+                for path in ["sounds", "data/remote-systems/applications"] {
+                    try FileManager.default.createDirectory(
+                        atPath: "\(directory)/\(path)",
+                        withIntermediateDirectories: true
+                    )
+                }
+                let sound = "\(directory)/sounds/chime.oga"
+                try Data("OggS and a sound".utf8).write(to: URL(filePath: sound))
+                try desktop.system.desktop.write(
+                    """
+                    {"id": "com.example.player", "start": {"exec": ["/bin/true"]},
+                     "notificationSounds": "\(directory)/sounds"}
+                    """,
+                    to: "data/remote-systems/applications/com.example.player.json"
+                )
+                // The daemon reads the manifest within two seconds.
+                try await desktop.eventually("the file") {
+                    let sending = try desktop.ask(
+                        ["--title", "Tea", "--id", "tea", "--application", "com.example.player"]
+                            + ["--sound", "chime.oga"]
+                    )
+                    #expect(try await sending.exit(within: .seconds(60)) == 0)
+                    return desktop.server.lines.last { $0.contains("Tea") }?.contains(#""sound-file": "\#(sound)""#)
+                        ?? false
+                }
             }
         }
 

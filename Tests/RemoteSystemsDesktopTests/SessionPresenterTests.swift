@@ -52,6 +52,30 @@ import UserNotifications
         #expect(DesktopNotification(notification, isLocked: false).desktopEntry == nil)
     }
 
+    @Test(
+        arguments: [
+            (nil, ["sound"], true), (nil, ["body"], false), ("Server", ["sound"], false),
+        ] as [(String?, Set<String>, Bool)]
+    )
+    func `a sound file of this system goes before the name, to a server that plays sounds (X-74)`(
+        systemName: String?,
+        capabilities: Set<String>,
+        isPassed: Bool
+    ) {
+        var notification = PresentedNotification(
+            identifier: "7",
+            content: NotificationContent(title: "x", sound: .named("bell")),
+            applicationName: "com.example.build",
+            systemName: systemName
+        )
+        notification.soundPath = "/sounds/bell"
+        let abilities = NotificationServerAbilities(software: "server", capabilities: capabilities)
+        let shown = DesktopNotification(notification, isLocked: false)
+        let arguments = "\(shown.arguments(replacing: 0, for: abilities))"
+        #expect(arguments.contains("sound-file") == isPassed && arguments.contains("/sounds/bell") == isPassed)
+        #expect(arguments.contains("sound-name") == (capabilities.contains("sound") && !isPassed))
+    }
+
     @Test func `one system cannot fill the screen`() {
         func arrived(_ number: Int, from system: String) -> PresentedNotification {
             var arrived = PresentedNotification(

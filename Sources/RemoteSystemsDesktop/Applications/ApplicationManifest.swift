@@ -19,6 +19,8 @@ package struct ApplicationManifest: Sendable, Hashable {
     package var serviceExtension: [String]?
     /// The programs that show the application's notifications, by category.
     package var contentExtensions: [ContentExtensionEntry] = []
+    /// The absolute path of the directory with the sounds of the application's notifications; `nil` for none.
+    package var soundDirectory: String?
     /// The unknown keys, each with its line. They are ignored.
     package var warnings: [ConfigurationFileError] = []
 
@@ -77,7 +79,7 @@ extension ApplicationManifest: Decodable {
     private enum Key: String, CodingKey, CaseIterable {
         case id, displayName, attributes, services, schemes, activityTypes, documentTypes, associatedDomains
         case start, requires, executables, units, flatpaks, publisher, notificationServiceExtension
-        case notificationContentExtensions
+        case notificationContentExtensions, notificationSounds
     }
 
     static let keys = Set(Key.allCases.map(\.stringValue))
@@ -115,6 +117,7 @@ extension ApplicationManifest: Decodable {
             try container.decodeIfPresent(ServiceExtensionEntry.self, forKey: .notificationServiceExtension)?.exec
         }
         self.contentExtensions = try decoder.attempt([]) { try Self.contentExtensions(container) }
+        self.soundDirectory = try decoder.attempt(nil) { try Self.soundDirectory(container) }
         self.programs = try decoder.attempt(ManifestPrograms()) { try Self.programs(container) }
         self.programs.include(self.start)
         // Verified when the whole file is read, since the signature is about the whole file.
@@ -226,6 +229,15 @@ extension ApplicationManifest: Decodable {
             throw container.invalid(key, "takes at most 16 entries, and names each category once")
         }
         return extensions
+    }
+
+    private static func soundDirectory(_ container: KeyedDecodingContainer<Key>) throws -> String? {
+        guard container.contains(.notificationSounds) else { return nil }
+        let path = try container.text(.notificationSounds, bytes: 1...4096)
+        guard path.hasPrefix("/") else {
+            throw container.invalid(.notificationSounds, "is the absolute path of a directory")
+        }
+        return path
     }
 
     private static func associatedDomains(_ container: KeyedDecodingContainer<Key>) throws -> Set<AssociatedDomain> {

@@ -437,6 +437,9 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         self.state.withLock { $0.manifests[id]?.contentExtensions }?.first { $0.categories.contains(category) }
     }
 
+    /// The directory with the sounds of an application's notifications; `nil` if it has none.
+    func soundDirectory(of id: String) -> String? { self.state.withLock { $0.manifests[id]?.soundDirectory } }
+
     var programEnvironment: [String: String] {
         ApplicationEnvironment.passedOn(from: self.environment, stateDirectory: self.stateDirectory)
     }

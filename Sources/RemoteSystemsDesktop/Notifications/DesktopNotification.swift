@@ -49,6 +49,8 @@ package struct DesktopNotification: Sendable, Hashable {
     package var isSilent: Bool
     /// The sound of the freedesktop sound theme; `nil` for the server's own choice.
     package var soundName: String?
+    /// The absolute path of a sound file, which counts before the name; `nil` for none.
+    package var soundPath: String?
     /// Whether it stays until it is closed, also after an action.
     package var isResident: Bool
     /// The text field of the action that takes a text; `nil` if none does.

@@ -56,6 +56,8 @@ extension DesktopNotification {
         ]
         if self.isSilent {
             hints.append(("suppress-sound", .bool(true)))
+        } else if let soundPath, abilities.playsSounds {
+            hints.append(("sound-file", .string(soundPath)))
         } else if let soundName, abilities.playsSounds {
             hints.append(("sound-name", .string(soundName)))
         }

@@ -270,6 +270,7 @@ extension DesktopNotification {
             isResident: !actions.isEmpty || content.interruptionLevel == .critical
         )
         self.soundName = Self.soundName(content.sound)
+        self.soundPath = notification.systemName == nil ? notification.soundPath : nil
         self.imagePath = notification.imagePaths.first
         self.desktopEntry = notification.systemName == nil ? notification.desktopEntry : nil
         // Always the last line, so that no text can pretend to be from another system.

@@ -5,7 +5,9 @@
 public enum NotificationSound: Sendable, Hashable {
     /// The sound that the desktop uses for notifications.
     case standard
-    /// A sound of the freedesktop sound theme, such as `message-new-instant`, or a file of the application.
+    /// A sound of the freedesktop sound theme, such as `message-new-instant`, or a file in the directory that the
+    /// manifest of the application names (`notificationSounds`), such as `chime.oga`. Only the host daemon of the
+    /// application's own system finds a file.
     case named(String)
 
     /// The name in payloads: `default` is the standard sound.

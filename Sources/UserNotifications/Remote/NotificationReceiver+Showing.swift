@@ -14,6 +14,7 @@ extension NotificationReceiver {
         // Before its turn: others do not wait for a slow application.
         async let isHeardElsewhere = isSilenced ? true : self.isHeardElsewhere(entry)
         let presentation = isSilenced ? .all : await self.presentation(of: entry)
+        let soundPath = await self.soundPath(of: entry)
         let isSilenced = await isHeardElsewhere
         let failure = await self.inOrder {
             // A later notification may have replaced it, or the sender has withdrawn it.
@@ -31,6 +32,7 @@ extension NotificationReceiver {
                 }
                 if await self.hasCard(entry) { presented.addCardAction() }
                 presented.isSilenced = isSilenced || !presentation.contains(.sound)
+                presented.soundPath = soundPath
                 if await self.permissions.permission(of: entry.sender) == .silent {
                     presented.isSilenced = true
                     presented.content.interruptionLevel = .passive

@@ -70,6 +70,8 @@ package actor NotificationReceiver: Service {
     var locationWatch: LocationWatch?
     /// Starts the views of notifications; `nil` where none are shown.
     private(set) var cardPrograms: (any CardPrograms)?
+    /// The sound files of this system's applications; `nil` where no desktop plays them.
+    private(set) var applicationSounds: (any ApplicationSounds)?
     /// The views that are open, by the keys of their notifications.
     var cards: [String: NotificationView] = [:]
     /// Whether nothing is shown any more, because the process ends.
@@ -125,6 +127,9 @@ package actor NotificationReceiver: Service {
 
     /// Sets what shows the custom views of notifications.
     package func setCards(_ programs: any CardPrograms) { self.cardPrograms = programs }
+
+    /// Sets what has the sound files of applications.
+    package func setSounds(_ sounds: any ApplicationSounds) { self.applicationSounds = sounds }
 
     /// What the host of this system offers and publishes.
     package nonisolated var feature: HostFeature {

@@ -5,7 +5,7 @@ internal import FoundationEssentials
 internal import RemoteSystems
 internal import ValueSets
 
-/// The sound of a notification that several systems of the user show: only the system in use makes it.
+/// The sound of a notification. Where several systems of the user show it, only the system in use makes it.
 extension NotificationReceiver {
     /// The maximum time by which the questions to other systems delay a notification.
     private static let askTime = Duration.milliseconds(150)
@@ -15,6 +15,15 @@ extension NotificationReceiver {
     private static let (maxAsked, maxWaiting) = (32, 64)
     /// The maximum number of questions of one system that wait: those about notifications that arrive together.
     private static let maxWaitingOfSystem = 8
+
+    /// The file of the sound that an application of this system has named; `nil` for another sound.
+    func soundPath(of entry: ReceivedNotifications.Entry) async -> String? {
+        // A program of another system only claims to be the application.
+        guard let applicationSounds, entry.sender.isLocal,
+            case .named(let name)? = entry.notification.request.content.sound
+        else { return nil }
+        return await applicationSounds.path(of: name, entry.notification.application(of: entry.sender))
+    }
 
     // MARK: Asking
 

@@ -80,6 +80,7 @@ struct HostRunCommand: Subcommand {
         let starter = ExtensionStarter(registry, directory: "\(directory)/notification-extensions", logger: logger)
         await notifications?.setExtensions(DesktopServiceExtensions(starter))
         await notifications?.setCards(DesktopCards(starter))
+        await notifications?.setSounds(DesktopSounds(registry, logger: logger))
         let systemID = try RemoteSystemsAccount(configuration).identity().systemID
         let bus = RegistryBus(host: host, system: systemID, logger: logger)
         let supervision = HostSupervision(host: host, registry: registry, notifier: notifier, logger: logger)

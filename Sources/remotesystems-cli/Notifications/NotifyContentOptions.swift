@@ -37,7 +37,12 @@ struct NotifyContentOptions: ParsableArguments {
     )
     var level: String?
 
-    @Option(help: ArgumentHelp("The sound: 'default', or the name of a sound of the sound theme.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "The sound: 'default', the name of a sound of the sound theme, or of a sound file of the application.",
+            valueName: "name"
+        )
+    )
     var sound: String?
 
     @Option(help: ArgumentHelp("The name of the sender that is shown.", valueName: "text"))

@@ -106,6 +106,9 @@ enum Topic: String, CaseIterable, Encodable {
           notificationContentExtensions
                        array, optional: exec, categories, defaultContentHidden,
                        initialContentSizeRatio; programs that show notifications
+          notificationSounds
+                       string, optional: the absolute path of the directory with the
+                       sounds of its notifications (WAV, Ogg)
           executables  array of strings, optional: the absolute paths of the programs
                        that are the application. The program of 'start' counts, too;
                        an interpreter never does.
