@@ -31,6 +31,32 @@ import Testing
         }
     }
 
+    @Test func `further URIs follow the first one only where the line takes several`() throws {
+        func arguments(_ template: [String], _ uris: String...) throws -> [String] {
+            let uris = try uris.map { try LaunchURI($0) }
+            return try ExecLine.arguments(
+                template,
+                for: uris[0],
+                following: Array(uris.dropFirst()),
+                entry: DesktopEntry(id: "a.desktop", name: "A")
+            )
+        }
+        #expect(
+            try arguments(["play", "%U", "-v"], "https://a/1", Self.hostile, "https://a/3")
+                == ["play", "https://a/1", Self.hostile, "https://a/3", "-v"]
+        )
+        for one in ["%u", "--url=%U"] {
+            let only = try arguments(["play", one], "https://a/1", "https://a/2")
+            #expect(only.count == 2)
+        }
+        // A program that takes only files gets those.
+        #expect(
+            try arguments(["play", "%F"], "file:///a%20b", "https://a/2", "file:///c") == ["play", "/a b", "/c"]
+        )
+        #expect(try arguments(["play", "%f"], "file:///a", "file:///b") == ["play", "/a"])
+        #expect(throws: ExecLine.Flaw.command) { try arguments(["sh", "-c", "%U"], "https://a/1", "https://a/2") }
+    }
+
     @Test func `a URI is one argument, whatever it contains`() throws {
         #expect(try Self.arguments(["play", "%u"]) == ["play", Self.hostile])
         #expect(try Self.arguments(["play", "--url=%U", "-v"]) == ["play", "--url=" + Self.hostile, "-v"])

@@ -29,7 +29,8 @@ enum DesktopStart: Sendable, Hashable {
         var terminal: [String]?
     }
 
-    init(_ entry: DesktopEntry, uri: LaunchURI?, session: Session) {
+    /// - Parameter following: further URIs, for a program that takes several.
+    init(_ entry: DesktopEntry, uri: LaunchURI?, following: [LaunchURI] = [], session: Session) {
         if entry.isDBusActivatable, session.hasBus {
             self = .activate(busName: entry.applicationID, objectPath: entry.objectPath)
             return
@@ -54,7 +55,7 @@ enum DesktopStart: Sendable, Hashable {
         }
         let arguments: [String]
         do throws(ExecLine.Flaw) {
-            arguments = try ExecLine.arguments(exec, for: uri, entry: entry)
+            arguments = try ExecLine.arguments(exec, for: uri, following: following, entry: entry)
         } catch {
             self = .refuse(
                 Refusal(text: "\(name) cannot \(uri == nil ? "be started" : "open the URI"). \(error.sentence)")

@@ -118,12 +118,19 @@ public struct DesktopURILauncher: LaunchURIProvider {
 
     /// Opens media that the user of this machine has chosen, with the default application of the first media type that
     /// has one. No policy applies.
-    func openMedia(_ uri: LaunchURI, types: [String]) async -> LaunchURIDecision {
+    ///
+    /// - Parameter following: further media, which applications get that open several at once. Others open only the
+    ///   first.
+    func openMedia(
+        _ uri: LaunchURI,
+        following: [LaunchURI] = [],
+        types: [String]
+    ) async -> LaunchURIDecision {
         let environment = self.environment
         return await BlockingCalls.run(atMost: Self.maxActivationTime) { cancellable in
             for type in types {
                 guard let entry = DesktopEntries.defaultHandler(forMediaType: type) else { continue }
-                return Self.start(entry, uri, environment, cancellable)
+                return Self.start(entry, uri, following: following, environment, cancellable)
             }
             return .unsupported("No application that plays media is installed here.")
         }
@@ -158,13 +165,14 @@ public struct DesktopURILauncher: LaunchURIProvider {
     private static func start(
         _ entry: DesktopEntry,
         _ uri: LaunchURI,
+        following: [LaunchURI] = [],
         _ environment: [String: String],
         _ cancellable: Cancellable
     ) -> LaunchURIDecision {
         guard let session = DesktopStart.Session(for: entry, in: environment, cancellable) else {
             return ActivationFailure.noBus.decision(entry.applicationID)
         }
-        switch DesktopStart(entry, uri: uri, session: session) {
+        switch DesktopStart(entry, uri: uri, following: following, session: session) {
         case .refuse(let refusal):
             return .unavailable(refusal.text, canRetry: refusal.canRetry)
         case .activate(let busName, let objectPath):
@@ -172,7 +180,7 @@ public struct DesktopURILauncher: LaunchURIProvider {
                 busName,
                 objectPath,
                 "Open",
-                [.strings([uri.description]), .noOptions]
+                [.strings([uri.description] + following.map(\.description)), .noOptions]
             )
             do throws(MessageBus.Failure) {
                 try MessageBus.session.perform(open, cancellable)

@@ -23,7 +23,13 @@ enum ExecLine {
         case command
     }
 
-    static func arguments(_ template: [String], for uri: LaunchURI?, entry: DesktopEntry) throws(Flaw) -> [String] {
+    /// - Parameter following: further URIs. Only the codes `%U` and `%F` take them, as arguments of their own.
+    static func arguments(
+        _ template: [String],
+        for uri: LaunchURI?,
+        following: [LaunchURI] = [],
+        entry: DesktopEntry
+    ) throws(Flaw) -> [String] {
         guard let program = template.first, !program.isEmpty else { throw .empty }
         guard !program.contains("%") else { throw .unknownCode }
         var arguments = [program]
@@ -74,6 +80,8 @@ enum ExecLine {
                 guard index != script, part.allSatisfy(Self.isPlain) else { throw .command }
             }
             arguments.append(argument)
+            if part == "%U" { arguments += following.map(\.description) }
+            if part == "%F" { arguments += following.compactMap { Self.file(of: $0, template) } }
         }
         guard uri != nil else { return arguments }
         guard places > 0 else { throw .takesNoURI }
