@@ -40,24 +40,55 @@ extension DesktopTests {
                 try FileManager.default.copyItem(atPath: media.file, toPath: copy)
                 let mine = "\(first.desktop.directory)/music/song.wav"
                 try FileManager.default.copyItem(atPath: media.file, toPath: mine)
-                let command = Player.command.map { "\"\($0)\"" }.joined(separator: " ")
-                try second.desktop.install(
-                    "org.example.mpv",
-                    exec: "\(command) %U",
-                    "X-RemoteSystems-NeedsDisplay=false",
-                    "MimeType=video/mp4;audio/x-wav;audio/vnd.wave;"
-                )
-                try second.desktop.write(
-                    "[Default Applications]\n"
-                        + ["video/mp4", "audio/x-wav", "audio/vnd.wave"].map { "\($0)=org.example.mpv.desktop\n" }
-                        .joined(),
-                    to: "config/mimeapps.list"
-                )
+                try second.installPlayer()
                 let playing = try first.mpv(mine)
                 try await first.plays("song.wav")
                 try await Player.handOver(from: first, to: second)
                 let there = try await second.player { $0.status == "Playing" }
                 #expect(there.url == URL(filePath: copy).absoluteString)
+                await playing.stop()
+                try await second.order("quit")
+            }
+        }
+
+        @Test(.enabled(if: Player.isVLCInstalled, "libvlc5 or vlc-plugin-base is not installed"))
+        func `the tracks before and after the one that plays go into the list of the other player`() async throws {
+            try await Player.machines { first, second, media in
+                let list = try media.list(in: URL(filePath: media.file).deletingLastPathComponent().path)
+                    .map { "http://127.0.0.1:\(media.port)/\($0.lastPathComponent)" }
+                let playing = try first.vlc(list)
+                let idle = try second.vlc([])
+                try await first.plays("before.wav")
+                try await first.order("next")
+                try await first.plays("song.wav")
+                _ = try await second.player { $0.players == 1 }
+                try await Player.handOver(from: first, to: second)
+                try await second.plays("song.wav")
+                try await second.order("next")
+                try await second.plays("after.wav")
+                try await second.order("previous")
+                try await second.plays("song.wav")
+                try await second.order("previous")
+                try await second.plays("before.wav")
+                for process in [playing, idle] { await process.stop() }
+            }
+        }
+
+        @Test(.enabled(if: Player.isVLCInstalled, "libvlc5 or vlc-plugin-base is not installed"))
+        func `a player that is started gets the tracks after the one that plays`() async throws {
+            try await Player.machines { first, second, media in
+                let list = try media.list(in: "\(first.desktop.directory)/music")
+                let there = try media.list(in: "\(second.desktop.directory)/music")
+                try second.installPlayer()
+                let playing = try first.vlc(list.map(\.absoluteString))
+                try await first.plays("before.wav")
+                try await first.order("next")
+                try await first.plays("song.wav")
+                try await Player.handOver(from: first, to: second)
+                let started = try await second.player { $0.status == "Playing" }
+                #expect(started.url == there[1].absoluteString)
+                try await second.order("next")
+                try await second.plays(there[2].absoluteString)
                 await playing.stop()
                 try await second.order("quit")
             }
@@ -118,168 +149,5 @@ extension DesktopTests {
                 }
             }
         }
-    }
-}
-
-/// The parts of the tests with media players.
-private enum Player {
-    /// Short buffers, since the position that mpv states moves by a buffer at a time.
-    static let command = [
-        "mpv", "--vo=null", "--ao=null", "--ao-null-buffer=0.05", "--audio-buffer=0.05", "--no-config",
-        "--script=/usr/lib/mpv-mpris/mpris.so",
-    ]
-
-    static let isInstalled: Bool =
-        ["/usr/bin/mpv", "/usr/lib/mpv-mpris/mpris.so", "/usr/lib/python3/dist-packages/gi"].allSatisfy {
-            FileManager.default.fileExists(atPath: $0)
-        } || ProcessInfo.processInfo.environment["CI"] != nil
-
-    /// A track, and a server that has it.
-    struct Media {
-        var file: String
-        var port: Int
-    }
-
-    /// What a player states.
-    struct State: Decodable {
-        var players: Int
-        var status: String?
-        var url: String?
-        var position: Double?
-        var volume: Double?
-        /// The time at which the position was right, in seconds of the machine's clock.
-        var time: Double?
-    }
-
-    /// Runs `body` with two machines whose daemons hand players over.
-    static func machines(_ body: (TwoBuses, TwoBuses, Media) async throws -> Void) async throws {
-        try await TwoBuses.with { desktop in
-            let music = "\(desktop.directory)/music"
-            try FileManager.default.createDirectory(atPath: music, withIntermediateDirectories: true)
-            return [
-                "REMOTE_SYSTEMS_HOST_MEDIA_PLAYERS": "true",
-                "REMOTE_SYSTEMS_HOST_DOCUMENT_ROOTS": "music=\(music)",
-            ]
-        } _: { first, second in
-            let media = "\(first.desktop.directory)/media"
-            try FileManager.default.createDirectory(atPath: media, withIntermediateDirectories: true)
-            try Self.track.write(to: URL(filePath: "\(media)/song.wav"))
-            let server = try first.script("media_server.py", media)
-            do {
-                let port = try await eventually("the server", within: .seconds(60)) {
-                    server.lines.first.flatMap(Int.init)
-                }
-                try await body(first, second, Media(file: "\(media)/song.wav", port: port))
-            } catch {
-                await server.stop()
-                throw error
-            }
-            await server.stop()
-        }
-    }
-
-    /// Two minutes of silence: RIFF WAVE, 8 000 samples of one byte a second.
-    private static var track: Data {
-        func number(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
-        let samples: UInt32 = 120 * 8000
-        let header: [UInt8] =
-            Array("RIFF".utf8) + number(36 + samples) + Array("WAVEfmt ".utf8) + number(16) + [1, 0, 1, 0]
-            + number(8000) + number(8000) + [1, 0, 8, 0] + Array("data".utf8) + number(samples)
-        return Data(header + [UInt8](repeating: 128, count: Int(samples)))
-    }
-
-    /// Continues on the second machine what the first one plays.
-    static func handOver(from first: TwoBuses, to second: TwoBuses) async throws {
-        let before = try await first.player { $0.status == "Playing" && ($0.position ?? 0) > 0.5 }
-        try await second.continues()
-        let here = try await first.player { $0.players == 1 }
-        #expect(here.status == "Paused")
-        let there = try await second.player { $0.status == "Playing" }
-        guard let start = before.position, let position = there.position, let began = before.time, let end = there.time
-        else { throw IntegrationError("no position: \(before), \(there)") }
-        let error = position - start - (end - began)
-        print("the other player is \(error) s ahead")
-        #expect(abs(error) < 1)
-    }
-}
-
-extension TwoBuses {
-    fileprivate func mpv(_ arguments: String...) throws -> ChildProcess { try self.start(Player.command + arguments) }
-
-    /// Starts a script of this folder with Debian's Python, which has GLib.
-    fileprivate func script(_ name: String, _ arguments: String...) throws -> ChildProcess {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Scripts/\(name)").path
-        return try self.start(["/usr/bin/python3", "-u", file] + arguments)
-    }
-
-    fileprivate func order(_ order: String...) async throws {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Scripts/player.py").path
-        try await run(["/usr/bin/python3", file] + order, environment: self.environment)
-    }
-
-    /// Waits until the only player is in a state.
-    fileprivate func player(_ isReached: (Player.State) -> Bool) async throws -> Player.State {
-        var last = ""
-        do {
-            return try await eventually("a player", within: .seconds(60), every: .milliseconds(50)) {
-                let asking = try self.script("player.py", "state")
-                _ = try await asking.exit(within: .seconds(60))
-                last = asking.lines.joined()
-                let state = try JSONDecoder().decode(Player.State.self, from: Data((asking.lines.last ?? "").utf8))
-                return isReached(state) ? state : nil
-            }
-        } catch { throw IntegrationError("\(error): \(last)") }
-    }
-
-    fileprivate func plays(_ address: String) async throws {
-        _ = try await self.player { $0.status == "Playing" && $0.url?.hasSuffix(address) == true }
-    }
-
-    fileprivate func command(_ arguments: String...) async throws -> [String] {
-        let process = try self.start([try builtProgram("remotesystems")] + arguments + Self.network(arguments))
-        _ = try await process.exit(within: .seconds(60))
-        return process.lines
-    }
-
-    private static func network(_ arguments: [String]) -> [String] {
-        arguments.contains("players") ? [] : ["--loopback"]
-    }
-
-    @discardableResult
-    fileprivate func isOffered(_ title: String) async throws -> String {
-        var last: [String] = []
-        do {
-            return try await eventually("the offer '\(title)'", within: .seconds(60), every: .milliseconds(200)) {
-                last = try await self.command("activities", "list")
-                return last.first { $0.contains(title) }
-            }
-        } catch { throw IntegrationError("\(error): \(last)") }
-    }
-
-    fileprivate func isNotOffered() async throws {
-        var last: [String] = []
-        do {
-            _ = try await eventually("the end of the offer", within: .seconds(60), every: .milliseconds(200)) {
-                last = try await self.command("activities", "list", "--wait", "2")
-                return last.contains("No activity is offered by another system.") ? true : nil
-            }
-        } catch { throw IntegrationError("\(error): \(last)") }
-    }
-
-    /// Lets this machine continue what the other one plays.
-    fileprivate func continuation() async throws -> ChildProcess {
-        try await self.isOffered("song.wav")
-        return try self.start(
-            [try builtProgram("remotesystems"), "activities", "continue", "org.remotesystems.playing-media"]
-                + ["--loopback"]
-        )
-    }
-
-    fileprivate func continues() async throws {
-        let continuing = try await self.continuation()
-        guard try await continuing.exit(within: .seconds(90)) == 0 else {
-            throw IntegrationError("not continued: \(continuing.lines)")
-        }
-        #expect(continuing.lines == ["Continued in Media players."])
     }
 }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Testing
 
 @testable import RemoteSystemsDesktop
@@ -109,6 +110,36 @@ import Testing
         for second in 0..<20 {
             let position = second % 2 == 0 ? 30.0 : Double.zero
             #expect(jumping.observed(self.state(at: position), now: self.start + .seconds(second)) != .started)
+        }
+    }
+
+    @Test func `a player that has gone on to a later track of the list has failed, and other addresses are no reason`()
+        throws
+    {
+        let next = try ["https://example.com/later", "file:///music/b%2Dc.ogg"].map {
+            try #require(URL(string: $0))
+        }
+        for (address, isSkipped) in [
+            ("https://example.com/later", true), ("file:///music/b-c.ogg", true), ("https://example.com/song", false),
+            ("https://cdn.example.com/song", false),
+        ] {
+            var state = PlayerState()
+            state.status = .playing
+            state.address = "https://example.com/song"
+            state.position = 30
+            let media = try PlayedMedia(state, documents: nil)
+            var machine = PlaybackStartStateMachine(
+                media,
+                next: next,
+                began: self.start,
+                deadline: self.start + .seconds(20)
+            )
+            var playing = self.state(at: 30)
+            playing.address = address
+            let action = machine.observed(playing, now: self.start)
+            let expected: PlaybackStartStateMachine.Action =
+                isSkipped ? .fail("plays a later track of the list") : .wait
+            #expect(action == expected, "\(address)")
         }
     }
 

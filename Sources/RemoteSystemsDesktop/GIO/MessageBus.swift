@@ -31,8 +31,10 @@ enum MessageBus: String, Sendable {
         case uint32(UInt32)
         case int32(Int32)
         case int64(Int64)
-        /// A valid object path.
+        case bool(Bool)
+        /// A valid object path, and an array of them.
         case objectPath(String)
+        case objectPaths([String])
         /// A `v` with a `d`, an `s` or a `u`.
         case variantDouble(Double)
         case variantString(String)
@@ -240,7 +242,10 @@ extension MessageBus.Argument {
         case .strings(let texts): return unsafe Self.array(of: "s", texts.map { unsafe g_variant_new_string($0) })
         case .int32(let number): return unsafe g_variant_new_int32(number)
         case .int64(let number): return unsafe g_variant_new_int64(gint64(number))
+        case .bool(let bool): return unsafe g_variant_new_boolean(bool ? 1 : 0)
         case .objectPath(let path): return unsafe g_variant_new_object_path(path)
+        case .objectPaths(let paths):
+            return unsafe Self.array(of: "o", paths.map { unsafe g_variant_new_object_path($0) })
         case .variantDouble(let number): return unsafe g_variant_new_variant(g_variant_new_double(number))
         case .variantString(let text): return unsafe g_variant_new_variant(g_variant_new_string(text))
         case .variantUInt32(let number): return unsafe g_variant_new_variant(g_variant_new_uint32(number))

@@ -213,12 +213,20 @@ package actor MediaPlayers: Service {
     /// Writes the player's position into the activity. A player that does not state it ends the activity.
     private func save(_ activity: UserActivity, of player: String) async {
         activity.needsSave = true
-        guard let media = await self.media(of: player) else {
+        guard let bus, let state = await bus.state(of: player),
+            let media = try? PlayedMedia(state, documents: self.documents)
+        else {
             activity.invalidate()
             self.table.failed(player)
             return
         }
         activity.userInfo = media.content
+        // A player that does not state its list in time is handed over without it.
+        guard let track = state.trackID, let list = await bus.trackList(of: player, around: track) else { return }
+        let addresses = await bus.addresses(of: list.previous + list.next, in: player)
+        let playlist = Playlist(list, addresses, documents: self.documents)
+        guard !playlist.isEmpty else { return }
+        activity.addUserInfoEntries([Playlist.key: playlist.content(documents: self.documents)])
     }
 
     /// What a player plays now; `nil` if it does not respond, or another system could not play it.
@@ -285,6 +293,7 @@ package actor MediaPlayers: Service {
         let player = try await PlayerContinuation(
             bus: bus,
             launcher: launcher,
+            documents: self.documents,
             clock: FeatureClock(self.configuration),
             logger: self.logger
         ).run(activity)

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+
 /// Brings a player to play the media of another system at the same second, and checks that it does.
 ///
 /// A player may lie: what counts is that its position is right and moves.
@@ -40,6 +42,7 @@ struct PlaybackStartStateMachine: Sendable {
     static let maxStillTime = Duration.seconds(8)
 
     private let media: PlayedMedia
+    private let later: [URL]
     /// The time of the position.
     private let began: Instant
     private let deadline: Instant
@@ -56,10 +59,12 @@ struct PlaybackStartStateMachine: Sendable {
     private enum Order: Hashable { case play, pause, seek }
 
     /// - Parameters:
+    ///   - next: the tracks that the player may have been given with the media.
     ///   - began: the time at which the position of the media was right.
     ///   - deadline: the time at which the attempt fails.
-    init(_ media: PlayedMedia, began: Instant, deadline: Instant) {
+    init(_ media: PlayedMedia, next: [URL] = [], began: Instant, deadline: Instant) {
         self.media = media
+        self.later = next
         self.began = began
         self.deadline = deadline
     }
@@ -81,6 +86,7 @@ struct PlaybackStartStateMachine: Sendable {
     private mutating func next(_ state: PlayerState?, now: Instant) -> (Action, problem: String) {
         guard let state else { return (.wait, "does not respond") }
         guard self.isLoaded(state, now: now) else { return (.wait, "did not open the media") }
+        if self.hasSkipped(state) { return (.fail(Self.skipped), Self.skipped) }
         if !self.hasVolume, let volume = self.media.volume {
             self.hasVolume = true
             return (.setVolume(volume), "was not ready")
@@ -109,6 +115,7 @@ struct PlaybackStartStateMachine: Sendable {
 
     private static let standing = "does not play: its position does not move"
     private static let misplaced = "is not at the right position"
+    private static let skipped = "plays a later track of the list"
 
     private mutating func seek(
         from position: Double?,
@@ -135,6 +142,20 @@ struct PlaybackStartStateMachine: Sendable {
         let loaded = self.loaded ?? now
         self.loaded = loaded
         return state.length != nil || now >= loaded + Self.liveTime
+    }
+
+    /// Whether the player has gone on to the next tracks, since it could not open the media or was at its end.
+    ///
+    /// Other addresses are no reason to give up: one address can be written in several ways, or lead to another one.
+    private func hasSkipped(_ state: PlayerState) -> Bool {
+        guard let address = state.address.flatMap({ URL(string: $0) }) else { return false }
+        return !Self.isSame(address, self.media.address) && self.later.contains { Self.isSame(address, $0) }
+    }
+
+    private static func isSame(_ one: URL, _ other: URL) -> Bool {
+        one.isFileURL && other.isFileURL
+            ? one.path(percentEncoded: false) == other.path(percentEncoded: false)
+            : one.absoluteString == other.absoluteString
     }
 
     /// The time for which the player has not moved from a position.

@@ -30,6 +30,20 @@ struct PlayedMedia: Sendable, Hashable {
     /// - Throws: the reason why another system could not play it.
     init(_ state: PlayerState, documents: DocumentURLMapper?) throws(Refusal) {
         guard let text = state.address else { throw Refusal(text: "The player does not state an address (xesam:url).") }
+        self.address = try Self.address(text, documents: documents)
+        self.title = state.title
+        self.artist = state.artist
+        self.album = state.album
+        self.trackNumber = state.trackNumber
+        self.position = state.position ?? 0
+        self.volume = state.volume
+        self.isPlaying = state.status == .playing
+    }
+
+    /// Checks an address that a player states.
+    ///
+    /// - Throws: the reason why another system could not play it.
+    static func address(_ text: String, documents: DocumentURLMapper?) throws(Refusal) -> URL {
         guard let address = URL(string: text), let scheme = address.scheme?.lowercased() else {
             throw Refusal(text: "The address that the player states is not a URL.")
         }
@@ -55,14 +69,7 @@ struct PlayedMedia: Sendable, Hashable {
                 text: "Only http and https addresses and files are handed over, not \(scheme.prefix(20)) addresses."
             )
         }
-        self.address = address
-        self.title = state.title
-        self.artist = state.artist
-        self.album = state.album
-        self.trackNumber = state.trackNumber
-        self.position = state.position ?? 0
-        self.volume = state.volume
-        self.isPlaying = state.status == .playing
+        return address
     }
 
     // MARK: The content of the activity
@@ -71,10 +78,9 @@ struct PlayedMedia: Sendable, Hashable {
     ///
     /// - Throws: the reason why it is not valid.
     init(content: ValueSet) throws(Refusal) {
-        guard let address = content["URL"]?.url, let scheme = address.scheme?.lowercased(),
-            ["http", "https", "file"].contains(scheme), address.user() == nil,
-            address.absoluteString.utf8.count <= PlayerState.maxAddressBytes
-        else { throw Refusal(text: "The activity has no address that a player could open.") }
+        guard let address = content["URL"]?.url, Self.isPlayable(address) else {
+            throw Refusal(text: "The activity has no address that a player could open.")
+        }
         let position = content["Position"]?.double ?? 0
         guard (0...PlayerState.maxSeconds).contains(position) else {
             throw Refusal(text: "The position is not a number of seconds up to 31 days.")
@@ -91,6 +97,12 @@ struct PlayedMedia: Sendable, Hashable {
         self.position = position
         self.volume = volume
         self.isPlaying = content["Playing"]?.bool ?? true
+    }
+
+    /// Whether a player may be asked to open an address of another system.
+    static func isPlayable(_ address: URL) -> Bool {
+        ["http", "https", "file"].contains(address.scheme?.lowercased()) && address.user() == nil
+            && address.absoluteString.utf8.count <= PlayerState.maxAddressBytes
     }
 
     var content: ValueSet {

@@ -33,6 +33,7 @@ final class PlayerBus: Sendable {
     static let prefix = "org.mpris.MediaPlayer2."
     private static let path = "/org/mpris/MediaPlayer2"
     private static let playerInterface = "org.mpris.MediaPlayer2.Player"
+    private static let trackListInterface = "org.mpris.MediaPlayer2.TrackList"
     private static let properties = "org.freedesktop.DBus.Properties"
     /// The maximum number of names of players. A program can take any number.
     private static let maxNames = 64
@@ -40,6 +41,8 @@ final class PlayerBus: Sendable {
     private static let timeout = Duration.seconds(1)
     /// The maximum size of what a player states.
     private static let limits = ValueSetLimits(depth: 8, keysPerDictionary: 256, items: 2048, bytes: 256 << 10)
+    /// The maximum size of a list of tracks. Some players list their whole library.
+    private static let listLimits = ValueSetLimits(depth: 8, keysPerDictionary: 256, items: 20_000, bytes: 1 << 20)
 
     private let loop = BusLoop()
     private let state = Mutex(State())
@@ -152,7 +155,57 @@ final class PlayerBus: Sendable {
         )
     }
 
-    private func properties(of player: String, _ interface: String) async -> ValueSet? {
+    /// The tracks around a track in a player's list; `nil` if the player has no list, or the track is not in it.
+    ///
+    /// Does not read `HasTrackList`: VLC 3.0 states `false`, and has the interface.
+    func trackList(of player: String, around track: String) async -> PlayerTrackList? {
+        await self.properties(of: player, Self.trackListInterface, limits: Self.listLimits).flatMap {
+            PlayerTrackList($0, around: track)
+        }
+    }
+
+    /// The addresses of tracks by their ids, as far as the player states them.
+    ///
+    /// - Parameter tracks: valid object paths.
+    func addresses(of tracks: [String], in player: String) async -> [String: String] {
+        guard !tracks.isEmpty else { return [:] }
+        let call = MessageBus.Call(
+            destination: player,
+            path: Self.path,
+            interface: Self.trackListInterface,
+            method: "GetTracksMetadata",
+            arguments: [.objectPaths(tracks)]
+        )
+        let response = try? await self.loop.call(call, within: Self.timeout) { response in
+            unsafe Self.addresses(in: response.pointer, max: tracks.count)
+        }
+        return response ?? [:]
+    }
+
+    /// Reads the addresses in an `(aa{sv})`.
+    private static func addresses(in response: OpaquePointer, max: Int) -> [String: String] {
+        var addresses: [String: String] = [:]
+        guard unsafe String(cString: g_variant_get_type_string(response)) == "(aa{sv})",
+            let tracks = unsafe g_variant_get_child_value(response, 0)
+        else { return addresses }
+        defer { unsafe g_variant_unref(tracks) }
+        let count = unsafe min(g_variant_n_children(tracks), gsize(max))
+        for index in 0..<count {
+            guard let track = unsafe g_variant_get_child_value(tracks, index) else { continue }
+            defer { unsafe g_variant_unref(track) }
+            guard let metadata = unsafe try? ValueSet(gVariant: track, limits: Self.limits),
+                let id = PlayerState.trackID(in: metadata)
+            else { continue }
+            addresses[id] = PlayerState.address(in: metadata)
+        }
+        return addresses
+    }
+
+    private func properties(
+        of player: String,
+        _ interface: String,
+        limits: ValueSetLimits = PlayerBus.limits
+    ) async -> ValueSet? {
         let call = MessageBus.Call(
             destination: player,
             path: Self.path,
@@ -165,7 +218,7 @@ final class PlayerBus: Sendable {
                 let properties = unsafe g_variant_get_child_value(response.pointer, 0)
             else { return nil }
             defer { unsafe g_variant_unref(properties) }
-            return unsafe try? ValueSet(gVariant: properties, limits: Self.limits)
+            return unsafe try? ValueSet(gVariant: properties, limits: limits)
         }
         return response ?? nil
     }
@@ -190,6 +243,12 @@ final class PlayerBus: Sendable {
             .string(Self.playerInterface), .string("Volume"), .variantDouble(volume),
         ]
         try await self.order("Set", values, player, interface: Self.properties)
+    }
+
+    /// Adds a track to a player's list, behind another one or ``PlayerTrackList/noTrack``. Does not play it.
+    func add(_ address: String, behind track: String, in player: String) async throws(MessageBus.Failure) {
+        let values: [MessageBus.Argument] = [.string(address), .objectPath(track), .bool(false)]
+        try await self.order("AddTrack", values, player, interface: Self.trackListInterface)
     }
 
     private func order(

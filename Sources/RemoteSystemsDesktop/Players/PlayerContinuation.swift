@@ -17,11 +17,14 @@ struct PlayerContinuation: Sendable {
     /// The time that the other system has to respond, with its player.
     private static let responseTime = Duration.seconds(10)
     private static let pollInterval = Duration.milliseconds(50)
+    /// The time that the player has to add the other tracks to its list.
+    private static let listTime = Duration.seconds(5)
     /// The media types whose default application is taken when the name of the media suggests none.
     private static let usualTypes = ["video/mp4", "audio/mpeg"]
 
     let bus: PlayerBus
     let launcher: DesktopURILauncher
+    let documents: DocumentURLMapper?
     let clock: FeatureClock
     let logger: Logger
 
@@ -37,9 +40,10 @@ struct PlayerContinuation: Sendable {
         } catch {
             throw ContinuationError(.payloadInvalid, error.text, side: .remote)
         }
+        let playlist = Playlist(content: activity.userInfo, documents: self.documents)
         // Opened at once: its end shows the other system that this one has failed.
         let requests = StreamRequests(try await activity.continuationStreams())
-        let (player, name) = try await self.start(media, began: began, requests)
+        let (player, name) = try await self.start(media, playlist, began: began, requests)
         guard await self.response(to: PlayerMessage.started, requests) != nil else {
             self.logger.notice("The other player was not paused")
             throw ContinuationError(
@@ -49,7 +53,29 @@ struct PlayerContinuation: Sendable {
             )
         }
         try? await requests.finish()
+        await self.add(playlist, to: player)
         return player
+    }
+
+    /// Adds the other tracks to the player's list, if it has one that can be changed. Otherwise it plays one track.
+    private func add(_ playlist: Playlist, to player: String) async {
+        guard !playlist.isEmpty, let track = await self.bus.state(of: player)?.trackID,
+            let list = await self.bus.trackList(of: player, around: track), list.canEdit
+        else { return }
+        let deadline = ContinuousClock.now + Self.listTime
+        let addresses = await self.bus.addresses(of: Array(list.next.prefix(1)), in: player)
+        // A player that was started has the next tracks already.
+        let hasNext = list.next.first.flatMap { addresses[$0] } == playlist.next.first?.absoluteString
+        // Each comes directly behind the same track, and so before those that were added earlier.
+        var additions: [(URL, String)] = hasNext ? [] : playlist.next.reversed().map { ($0, track) }
+        additions += playlist.previous.reversed().map { ($0, list.previous.last ?? PlayerTrackList.noTrack) }
+        for (address, place) in additions where ContinuousClock.now < deadline {
+            do throws(MessageBus.Failure) {
+                try await self.bus.add(address.absoluteString, behind: place, in: player)
+            } catch {
+                return self.logger.debug("A player added no track", metadata: ["reason": "\(error.message)"])
+            }
+        }
     }
 
     private func response(to request: ValueSet, _ requests: StreamRequests) async -> ValueSet? {
@@ -60,11 +86,12 @@ struct PlayerContinuation: Sendable {
 
     private func start(
         _ media: PlayedMedia,
+        _ playlist: Playlist,
         began: ContinuousClock.Instant,
         _ requests: StreamRequests
     ) async throws(ContinuationError) -> (player: String, name: String) {
         let deadline = began + Self.startTime
-        let player = try await self.opened(media, deadline: deadline)
+        let player = try await self.opened(media, playlist, deadline: deadline)
         let name = await self.bus.abilities(of: player)?.identity ?? "The player"
         // The player may have taken long to start. Meanwhile, the other one went on, or was paused.
         let asked = ContinuousClock.now
@@ -76,7 +103,7 @@ struct PlayerContinuation: Sendable {
             media.isPlaying = position.isPlaying
             began = asked + (answered - asked) / 2
         }
-        var machine = PlaybackStartStateMachine(media, began: began, deadline: deadline)
+        var machine = PlaybackStartStateMachine(media, next: playlist.next, began: began, deadline: deadline)
         while true {
             let asked = ContinuousClock.now
             let state = await self.bus.state(of: player)
@@ -114,6 +141,7 @@ struct PlayerContinuation: Sendable {
     /// Lets a player open the media, and returns it.
     private func opened(
         _ media: PlayedMedia,
+        _ playlist: Playlist,
         deadline: ContinuousClock.Instant
     ) async throws(ContinuationError) -> String {
         let address = media.address.absoluteString
@@ -135,6 +163,7 @@ struct PlayerContinuation: Sendable {
         do throws(RemoteSystemError) {
             decision = await self.launcher.openMedia(
                 try LaunchURI(address),
+                following: playlist.next.compactMap { try? LaunchURI($0.absoluteString) },
                 types: (type.map { [$0] } ?? []) + Self.usualTypes
             )
         } catch {

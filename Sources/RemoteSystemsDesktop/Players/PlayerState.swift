@@ -46,22 +46,35 @@ struct PlayerState: Sendable, Hashable {
     init(_ properties: ValueSet) {
         let metadata = properties["Metadata"]?.dictionary ?? [:]
         self.status = properties["PlaybackStatus"]?.string.flatMap(Status.init) ?? .stopped
-        self.address = metadata["xesam:url"]?.string.flatMap {
-            (1...Self.maxAddressBytes).contains($0.utf8.count) && !$0.hasControlCharacters ? $0 : nil
-        }
+        self.address = Self.address(in: metadata)
         self.title = metadata["xesam:title"]?.string.flatMap(Self.text)
         self.album = metadata["xesam:album"]?.string.flatMap(Self.text)
         let artists = (metadata["xesam:artist"]?.array ?? []).prefix(4).compactMap(\.string)
         self.artist = Self.text(artists.joined(separator: ", "))
         self.trackNumber = metadata["xesam:trackNumber"]?.int.flatMap { (1...99_999).contains($0) ? $0 : nil }
-        self.trackID = metadata["mpris:trackid"]?.string.flatMap {
-            unsafe $0.utf8.count <= Self.maxAddressBytes && g_variant_is_object_path($0) != 0 ? $0 : nil
-        }
+        self.trackID = Self.trackID(in: metadata)
         self.length = metadata["mpris:length"].flatMap(Self.seconds).flatMap { $0 > 0 ? $0 : nil }
         self.position = properties["Position"].flatMap(Self.seconds).map { min($0, self.length ?? Self.maxSeconds) }
         self.volume = properties["Volume"]?.double.flatMap { $0.isFinite ? min(max($0, 0), 1) : nil }
         self.canSeek = properties["CanSeek"]?.bool ?? false
         self.canPause = properties["CanPause"]?.bool ?? true
+    }
+
+    /// The address in the metadata of a track.
+    static func address(in metadata: ValueSet) -> String? {
+        metadata["xesam:url"]?.string.flatMap {
+            (1...Self.maxAddressBytes).contains($0.utf8.count) && !$0.hasControlCharacters ? $0 : nil
+        }
+    }
+
+    /// The id in the metadata of a track.
+    static func trackID(in metadata: ValueSet) -> String? {
+        metadata["mpris:trackid"]?.string.flatMap { Self.trackID($0) }
+    }
+
+    /// The id of a track; `nil` if it is not valid.
+    static func trackID(_ text: String) -> String? {
+        unsafe text.utf8.count <= Self.maxAddressBytes && g_variant_is_object_path(text) != 0 ? text : nil
     }
 
     /// Reads a number of microseconds.

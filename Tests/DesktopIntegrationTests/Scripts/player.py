@@ -6,6 +6,8 @@
 Usage: player.py state      prints the state of the only player as JSON, with the time at which its position was right
        player.py pause      pauses it
        player.py play       lets it play
+       player.py next       lets it play the next track of its list
+       player.py previous   lets it play the previous one
        player.py seek S     moves it to a second
        player.py quit       ends it
        player.py lie KIND   is a player that lies; prints "ready", then each order that it gets
@@ -166,6 +168,10 @@ match sys.argv[1:]:
         order("Pause")
     case ["play"]:
         order("Play")
+    case ["next"]:
+        order("Next")
+    case ["previous"]:
+        order("Previous")
     case ["quit"]:
         call(players()[0], PREFIX, "Quit", None)
     case ["seek", second]:
