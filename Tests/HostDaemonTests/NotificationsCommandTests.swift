@@ -123,6 +123,31 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `a notification is snoozed and marked as read, and the list shows both`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let key = try await Self.ask(daemon)
+                    for time in ["59s", "31d", "10x", "m", "-1", ""] {
+                        let (status, text) = try await Self.run(daemon, "snooze", key, "--for", time)
+                        #expect(status == 64 && text.contains("--for takes 1m to 30d"), "\(time): \(text)")
+                    }
+                    let (unknown, reason) = try await Self.run(daemon, "snooze", "999", "--for", "10m")
+                    #expect(unknown == 2 && reason.contains("No notification with the key '999'"), "\(reason)")
+                    let (status, text) = try await Self.run(daemon, "snooze", key, "--for", "10m")
+                    #expect(status == 0 && text.hasPrefix("snoozed: \(key) until 2"), "\(text)")
+                    #expect(try await Self.run(daemon, "read").0 == 64)
+                    #expect(try await Self.run(daemon, "read", key, "--all").0 == 64)
+                    #expect(try await Self.run(daemon, "read", "999").0 == 1)
+                    #expect(try await Self.run(daemon, "read", key).0 == 0)
+                    #expect(try await Self.run(daemon, "read", "--all").0 == 1)
+                    let (_, list) = try await Self.run(daemon, "list")
+                    #expect(list.contains("[read, snoozed until 2"), "\(list)")
+                    let (_, json) = try await Self.run(daemon, "list", "--json")
+                    #expect(json.contains(#""isRead":true"#) && json.contains(#""snoozedUntil":"2"#), "\(json)")
+                }
+            }
+        }
+
         @Test func `without a daemon, the remedy is the host daemon`() async throws {
             try await Daemon.with { daemon in
                 let (status, text) = try await Self.run(daemon, "list", "--search-time", "0.5")

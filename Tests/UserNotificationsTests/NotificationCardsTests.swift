@@ -118,6 +118,19 @@ import ValueSets
         }
     }
 
+    @Test func `who opens the view of a notification has read it, and a snooze closes the view (X-40)`() async throws {
+        try await Self.with { receiving, cards, _ in
+            try await receiving.stage.eventually("it is read") {
+                await receiving.receiver.list().map(\.isRead) == [true] && cards.count == 1
+            }
+            let key = try #require(await receiving.receiver.list().first?.key)
+            let until = try await receiving.receiver.snooze(key, for: 60)
+            try await receiving.stage.eventually("the view is closed") { await !receiving.receiver.isInView(key) }
+            #expect(receiving.screen.shown.isEmpty)
+            #expect(await receiving.receiver.list().map(\.snoozedUntil) == [until])
+        }
+    }
+
     @Test func `the server's close report after the click does not dismiss the notification (N-43, N-45)`()
         async throws
     {

@@ -13,20 +13,49 @@ import ValueSets
 
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
     private static let key = Key(systemID: "s", deliveryID: UUID())
-    /// Every status, at two dates.
-    private static let states = NotificationState.Status.allCases.flatMap { status in
+    /// Every end, at two dates.
+    private static let ends = NotificationState.Status.allCases.filter { $0 != .waiting }.flatMap { status in
         [1.0, 2.0].map { NotificationState(status: status, date: Self.now - $0) }
+    }
+    /// What the user can do with one that waits: read it, snooze it for two times, or both.
+    private static let waiting: [NotificationState] =
+        ([
+            (true, nil), (false, 600), (true, 600), (false, 1200), (true, 1200),
+        ] as [(Bool, Double?)]).map { isRead, seconds in
+            let until = seconds.map { Self.now + $0 }
+            return NotificationState(status: .waiting, date: Self.now - 1, isRead: isRead, snoozedUntil: until)
+        }
+    private static let states = Self.ends + Self.waiting
+
+    /// A state without its date, which each system knows differently.
+    private static func fact(_ state: NotificationState) -> NotificationState {
+        var state = state
+        state.date = Self.now
+        return state
+    }
+
+    /// Whether nothing of a state is taken back by a later one.
+    private static func keeps(_ later: NotificationState, _ earlier: NotificationState) -> Bool {
+        guard later.status == .waiting else {
+            return later.status >= earlier.status && !later.isRead && later.snoozedUntil == nil
+        }
+        return earlier.status == .waiting && (later.isRead || !earlier.isRead)
+            && (later.snoozedUntil ?? .distantPast) >= (earlier.snoozedUntil ?? .distantPast)
     }
 
     @Test func `any number of merges in any order and grouping has one result (X-40)`() {
         for a in Self.states {
             #expect(a.merged(with: a) == a)
             for b in Self.states {
-                #expect(a.merged(with: b).status == b.merged(with: a).status)
+                #expect(Self.fact(a.merged(with: b)) == Self.fact(b.merged(with: a)))
                 for c in Self.states {
-                    let status = a.merged(with: b).merged(with: c).status
-                    #expect(status == a.merged(with: b.merged(with: c)).status)
-                    #expect(status == [a, b, c].map(\.status).max())
+                    let merged = Self.fact(a.merged(with: b).merged(with: c))
+                    #expect(merged == Self.fact(a.merged(with: b.merged(with: c))))
+                    let status = [a, b, c].map(\.status).max() ?? .waiting
+                    let counting = [a, b, c].filter { $0.status == status }
+                    #expect(merged.status == status)
+                    #expect(merged.isRead == counting.contains { $0.isRead })
+                    #expect(merged.snoozedUntil == counting.compactMap(\.snoozedUntil).max())
                 }
             }
         }
@@ -35,49 +64,71 @@ import ValueSets
     /// Three systems act on one notification and read each other's tables: every state of the model is visited.
     @Test func `systems agree in the end, whichever acts, reads or is away, and nothing comes back (X-40)`() {
         struct World: Hashable {
-            /// What each system knows; `nil` for a notification that it still shows.
+            /// What each system knows; `nil` for a notification with which nothing was done yet.
             var known: [NotificationState?]
         }
+        let actions = Self.states.filter { $0.date == Self.now - 1 }
         var (seen, open, quiet) = (Set<World>(), [World(known: [nil, nil, nil])], 0)
         while let world = open.popLast() {
             guard seen.insert(world).inserted else { continue }
-            var next: [World] = []
+            var (acted, read) = ([World](), [World]())
             for system in 0..<3 {
-                // The user or the sender acts where the notification is still shown.
-                for state in Self.states where world.known[system] == nil {
+                let own = world.known[system]
+                // The user or the sender acts where the notification still waits.
+                for action in actions where (own?.status ?? .waiting) == .waiting {
                     var after = world
-                    after.known[system] = state
-                    next.append(after)
+                    after.known[system] = own?.merged(with: action) ?? action
+                    acted.append(after)
                 }
                 for other in 0..<3 where other != system {
                     guard let published = world.known[other] else { continue }
                     var table = NotificationStates()
-                    if let own = world.known[system] { table.restore(own, for: Self.key) }
+                    if let own { table.restore(own, for: Self.key) }
                     // Their clocks are a week apart.
                     _ = table.merge([Self.key: published], at: Self.now + Double(system - 1) * 7 * 86_400)
                     var after = world
                     after.known[system] = table[Self.key]
-                    // What has ended does not come back, and no status is taken back.
-                    #expect(after.known[system] != nil)
-                    if let own = world.known[system], let new = after.known[system] {
-                        #expect(new.status >= own.status)
+                    // What has ended does not come back, and what was read or snoozed stays so.
+                    guard let new = table[Self.key], own.map({ Self.keeps(new, $0) }) ?? true else {
+                        Issue.record("Something was taken back: \(world)")
+                        return
                     }
-                    next.append(after)
+                    read.append(after)
                 }
             }
             // When reading changes nothing more, all agree.
-            if !world.known.contains(nil), next.allSatisfy({ $0 == world }) {
+            if !world.known.contains(nil), read.allSatisfy({ $0 == world }) {
                 quiet += 1
-                #expect(Set(world.known.map { $0?.status }).count == 1)
+                #expect(Set(world.known.map { $0.map(Self.fact) }).count == 1)
             }
-            open += next
+            open += acted + read
         }
-        #expect(seen.count > 200 && quiet >= Self.states.count)
+        #expect(seen.count > 1000 && quiet >= actions.count)
     }
 
-    @Test func `a response counts more than a dismissal, and a dismissal more than a withdrawal (X-40)`() {
-        let ranked: [NotificationState.Status] = [.withdrawn, .dismissed, .activated]
+    @Test
+    func `a response counts more than a dismissal, that more than a withdrawal, and all more than a snooze (X-40)`() {
+        let ranked: [NotificationState.Status] = [.waiting, .withdrawn, .dismissed, .activated]
         #expect(ranked.sorted() == ranked && ranked == NotificationState.Status.allCases)
+    }
+
+    @Test func `a snooze of 31 days or more, or until no date, is ignored`() {
+        for seconds in [NotificationStates.life, .infinity, .nan] {
+            var table = NotificationStates()
+            let state = NotificationState(status: .waiting, date: Self.now, snoozedUntil: Self.now + seconds)
+            #expect(table.merge([Self.key: state], at: Self.now) == NotificationStates.Change())
+            #expect(table.merge([Self.key: Self.waiting[0]], at: Self.now).put.count == 1)
+        }
+    }
+
+    @Test func `what was read or snoozed is forgotten before any end`() {
+        var table = NotificationStates()
+        _ = table.merge([Self.key: Self.waiting[0]], at: Self.now)
+        for _ in 0..<NotificationStates.max {
+            let state = NotificationState(status: .withdrawn, date: Self.now - 86_400)
+            _ = table.merge([Key(systemID: "s", deliveryID: UUID()): state], at: Self.now)
+        }
+        #expect(table[Self.key] == nil && table.all.count == NotificationStates.max)
     }
 
     @Test func `the table has 1024 states, and forgets the oldest first`() {
@@ -145,6 +196,10 @@ import ValueSets
         #expect(Key(Self.key.text) == Self.key)
         #expect(NotificationState(["Status": "archived", "Date": .date(Self.now)]) == nil)
         #expect(NotificationState(["Status": "activated"]) == nil)
+        #expect(NotificationState(["Status": "waiting", "Date": .date(Self.now), "Archived": true])?.isRead == false)
+        // Only what waits is read or snoozed.
+        let ended = NotificationState(["Status": "dismissed", "Date": .date(Self.now), "Read": true])
+        #expect(ended == NotificationState(status: .dismissed, date: Self.now))
         let record = try NotificationRecord(Self.states[0], of: Self.key, from: nil)
         #expect(try record.state() == (Self.states[0], key: Self.key, system: nil))
         let merged = try NotificationRecord(Self.states[0], of: Self.key, from: "other")

@@ -127,8 +127,11 @@ import ValueSets
         }
     }
 
-    @Test("A linked account, and other programs of the user's systems, end nothing")
-    func others() async throws {
+    @Test(
+        "A linked account, and other programs of the user's systems, end nothing, and hide nothing",
+        arguments: [NotificationState.Status.activated, .waiting]
+    )
+    func others(status: NotificationState.Status) async throws {
         try await DiscoveryStage.with { stage in
             stage.link(granting: Grants(), receiving: Grants(topics: [NotificationState.topic]))
             let desk = try await StagedDesk.appearing("Kitchen", on: stage)
@@ -141,7 +144,11 @@ import ValueSets
                 var forger = StagedApplication(application)
                 forger.features = { _ in
                     let topic = ApplicationTopic(NotificationState.topic)
-                    let state = NotificationState(status: .activated, date: stage.clock.date)
+                    var state = NotificationState(status: status, date: stage.clock.date)
+                    if status == .waiting {
+                        state.isRead = true
+                        state.snoozedUntil = stage.clock.date + 600
+                    }
                     try? topic.put(key.text, state.valueSet)
                     return [HostFeature(topics: [topic])]
                 }
@@ -164,6 +171,7 @@ import ValueSets
             }
             try await stage.clock.advance(by: .seconds(5))
             #expect(try desk.titles == ["Deploy?"])
+            #expect(try await desk.daemon.receiver.list().map(\.isRead) == [false])
             await watcher.stop()
             try desk.daemon.running.cancel()
         }

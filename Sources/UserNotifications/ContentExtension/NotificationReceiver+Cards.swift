@@ -110,7 +110,7 @@ extension NotificationReceiver {
     private func converse(_ card: OpenedCard, _ entry: ReceivedNotifications.Entry) async -> Bool {
         let events = CardEvents(self.clock)
         let (observation, ends) = self.superseded.begin()
-        let isOver = !self.isCurrent(entry)
+        let isOver = !self.isCurrent(entry) || self.isSnoozed(entry.key)
         var tasks = [
             self.clock.task { await Self.forwardReplies(of: card.extension, to: events) },
             self.clock.task { await Self.forwardEvents(of: card.window, to: events) },

@@ -17,6 +17,10 @@ package struct ListedNotification: Sendable {
     /// The name of the system that has sent it; `nil` for this one.
     package var systemName: String?
     package var isShown: Bool
+    /// Whether the user has read it, on any system.
+    package var isRead: Bool
+    /// The date until which it is hidden; `nil` if it is not.
+    package var snoozedUntil: Date?
     /// The date of its arrival.
     package var date: Date
 
@@ -27,6 +31,8 @@ package struct ListedNotification: Sendable {
         self.systemID = try reader.requiredString("SystemId")
         self.systemName = try reader.string("SystemName")
         self.isShown = try reader.bool("Shown") ?? false
+        self.isRead = try reader.bool("Read") ?? false
+        self.snoozedUntil = set["SnoozedUntil"]?.date
         self.date = set["Date"]?.date ?? .distantPast
         self.notification = try RemoteNotification(listed: set)
     }
@@ -71,7 +77,7 @@ package struct EndedNotification: Sendable {
 package final class LocalNotifications: Sendable {
     /// A change of the list.
     package struct Change: Sendable {
-        /// `delivered`, `answered`, `dismissed`, `withdrawn` or `expired`.
+        /// `delivered`, `read`, `snoozed`, `answered`, `dismissed`, `withdrawn` or `expired`.
         package var event: String
         package var notification: ListedNotification
     }
@@ -198,6 +204,30 @@ package final class LocalNotifications: Sendable {
         ]
         if let text { message["Text"] = .string(text) }
         _ = try await self.send(message)
+    }
+
+    /// Hides a notification on all systems of the user until a later time.
+    ///
+    /// - Parameter seconds: the time from now. Valid range: ``snoozeSeconds``.
+    /// - Returns: the date at which it is shown again. An earlier snooze may last longer.
+    package func snooze(_ key: String, for seconds: Int) async throws -> Date? {
+        let response = try await self.send([
+            "Type": .string(NotificationMessage.snooze), "Key": .string(key), "Seconds": .integer(Int64(seconds)),
+        ])
+        return response["Date"]?.date
+    }
+
+    /// The time for which a notification can be snoozed, in seconds.
+    package static let snoozeSeconds = NotificationReceiver.snoozeSeconds
+
+    /// Marks notifications as read on all systems of the user. They still wait.
+    ///
+    /// - Parameter keys: those that are marked; `nil` for all.
+    /// - Returns: how many were not read before.
+    package func markRead(_ keys: [String]?) async throws -> Int {
+        var message: ValueSet = ["Type": .string(NotificationMessage.read)]
+        if let keys { message["Keys"] = .array(keys.map { .string($0) }) }
+        return try await self.send(message)["Count"]?.int ?? 0
     }
 
     /// - Throws: ``NotificationError`` if the host daemon refused the request.

@@ -33,7 +33,8 @@ public struct NotificationDelivery: Sendable, Hashable {
     public enum Status: String, Sendable, Hashable, CaseIterable {
         /// The user can see it.
         case shown
-        /// It is in the system's list, but nothing shows it: the system has no desktop.
+        /// It is in the system's list, but nothing shows it: the system has no desktop, or the user wants to see it
+        /// later.
         case kept
         /// An application of the system has updated its content, or has the number that the notification sets at its
         /// icon. The user sees no notification.
@@ -57,6 +58,8 @@ public struct NotificationDelivery: Sendable, Hashable {
         .withheld,
         reason: "It was withdrawn, replaced or answered before it could be shown."
     )
+
+    static let snoozed = NotificationDelivery(.kept, reason: "It is shown at a later time.")
 
     mutating func add(_ text: String) { self.reason = [self.reason, text].compactMap(\.self).joined(separator: " ") }
 

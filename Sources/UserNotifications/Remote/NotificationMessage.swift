@@ -24,6 +24,8 @@ enum NotificationMessage {
     static let list = "list"
     static let watch = "watch"
     static let respond = "respond"
+    static let snooze = "snooze"
+    static let read = "read"
     static let schedule = "schedule"
     static let pending = "pending"
     static let cancel = "cancel"

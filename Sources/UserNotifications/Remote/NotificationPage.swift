@@ -136,6 +136,8 @@ extension ReceivedNotifications.Entry {
         set.put(self.systemName, "SystemName")
         set.putFiles(of: self.notification.request.content)
         set["Shown"] = .bool(self.isShown)
+        if self.isRead { set["Read"] = true }
+        if let snoozedUntil { set["SnoozedUntil"] = .date(snoozedUntil) }
         set["Date"] = .date(self.arrived)
         return set
     }

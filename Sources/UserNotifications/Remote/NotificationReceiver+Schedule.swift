@@ -84,6 +84,7 @@ extension NotificationReceiver {
     /// Delivers the notifications whose date has come, and waits for the next.
     func deliverDue() async {
         await self.checkClock()
+        await self.showSnoozed()
         // What becomes due meanwhile is delivered by the next alarm.
         let date = self.clock.date
         while let due = self.pending.takeNextDue(at: date) { await self.deliver(due) }

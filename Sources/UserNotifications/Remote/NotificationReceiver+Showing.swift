@@ -19,6 +19,11 @@ extension NotificationReceiver {
         let failure = await self.inOrder {
             // A later notification may have replaced it, or the sender has withdrawn it.
             guard await self.isCurrent(entry) else { return .superseded as NotificationDelivery? }
+            guard await !self.isSnoozed(entry.key) else {
+                // It may replace one that is shown.
+                await presenter.close(entry.key)
+                return NotificationDelivery.snoozed
+            }
             do {
                 guard await self.permissions.permission(of: entry.sender) != .denied else {
                     await self.discard(entry)
@@ -54,7 +59,9 @@ extension NotificationReceiver {
 
     /// Shows again what an earlier process has shown, without a sound.
     func showRestored() {
-        let restored = self.received.all.filter { self.restored.contains($0.key) && !$0.isOver }
+        let restored = self.received.all.filter {
+            self.restored.contains($0.key) && !$0.isOver && $0.snoozedUntil == nil
+        }
         self.restored = []
         guard self.presenter != nil, !restored.isEmpty else { return }
         _ = self.clock.task { for entry in restored { _ = await self.show(entry, isSilenced: true) } }
@@ -111,8 +118,10 @@ extension NotificationReceiver {
             // The user has seen another text, and is asked again.
             guard self.received.isPresented(key) else { return }
             if action == .openCard {
-                self.openCard(key)
-                return await self.takeFromScreen(key)
+                let isOpened = self.openCard(key)
+                await self.takeFromScreen(key)
+                if isOpened { _ = await self.markRead([key]) }
+                return
             }
             do throws(NotificationError) {
                 let entry = try await self.answer(key, action, text: text, activationToken: token)

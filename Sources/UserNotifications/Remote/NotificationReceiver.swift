@@ -184,7 +184,7 @@ package actor NotificationReceiver: Service {
         for card in self.cards.values { await card.task.value }
     }
 
-    /// Learns from now on what ends on other systems, and which of them are available.
+    /// Learns from now on what ends, is read or snoozed on other systems, and which of them are available.
     func watchStates() {
         self.stateWatch.start { [weak self] in
             await self?.sendOutbox()
@@ -239,7 +239,7 @@ package actor NotificationReceiver: Service {
         let link = self.connect(connection, of: sender, receivesAll: false)
         let earlier = self.received.entry(notification.request.identifier, of: sender)
         let readyBy = self.isExtended(notification, sender) ? now + Self.extensionTime : nil
-        let entry = try self.received.add(
+        let added = try self.received.add(
             notification,
             from: sender,
             name: name,
@@ -248,6 +248,7 @@ package actor NotificationReceiver: Service {
             at: date,
             now
         )
+        let entry = self.withKnownState(added)
         if let earlier { self.superseded.report(earlier.number) }
         if let key = entry.stateKey {
             self.watchStates()
@@ -402,7 +403,8 @@ package actor NotificationReceiver: Service {
     func setAlarm() {
         self.watchLocation()
         self.alarm?.cancel()
-        let date = self.pending.next.map { WallClockWatch.instant(of: $0, self.clock) }
+        let date = [self.pending.next, self.received.nextSnoozeEnd].compactMap(\.self).min()
+            .map { WallClockWatch.instant(of: $0, self.clock) }
         // It need not be exact, and the clock may be set.
         let late = [self.routing.nextExpiration, self.outbox.nextExpiration].compactMap(\.self).min().map { date in
             self.clock.now + .seconds(min(max(date.timeIntervalSince(self.clock.date), 60), 86_400))
@@ -441,18 +443,22 @@ package actor NotificationReceiver: Service {
         for entry in entries { await self.close(entry) }
     }
 
-    /// Reports a notification to the programs that watch.
-    func reportDelivery(_ entry: ReceivedNotifications.Entry) { self.report("delivered", entry) }
+    /// Reports a notification to the programs that watch. One that is hidden is reported when it is shown.
+    func reportDelivery(_ entry: ReceivedNotifications.Entry) {
+        guard entry.snoozedUntil == nil else { return }
+        self.report("delivered", entry)
+    }
 
     /// Reports the end of a notification to the programs that watch, and to what still works for it.
     func report(_ end: NotificationEnd, _ entry: ReceivedNotifications.Entry) {
         self.superseded.report(entry.number)
-        // Its delivery was not reported.
-        guard entry.readyBy == nil else { return }
         self.report(end.rawValue, entry)
     }
 
-    private func report(_ event: String, _ entry: ReceivedNotifications.Entry) {
+    /// Reports a change of a notification to the programs that watch.
+    func report(_ event: String, _ entry: ReceivedNotifications.Entry) {
+        // Its delivery was not reported.
+        guard entry.readyBy == nil else { return }
         for watcher in self.watchers.values { watcher.report(NotificationMessage.event(event, entry)) }
     }
 }

@@ -122,6 +122,15 @@ struct NotificationService: AppServiceProvider {
                 text: try reader.string("Text")
             )
             return [:]
+        case NotificationMessage.snooze:
+            try Self.checkIsLocal(request.caller)
+            let seconds = try reader.int("Seconds") ?? 0
+            return .dated(try await self.receiver.snooze(try reader.requiredString("Key"), for: seconds))
+        case NotificationMessage.read:
+            try Self.checkIsLocal(request.caller)
+            let isAll = message["Keys"] == nil
+            let keys = isAll ? nil : try reader.strings("Keys", max: ReceivedNotifications.max)
+            return ["Count": .integer(Int64(await self.receiver.markRead(keys)))]
         default:
             throw NotificationError(.requestUnknown, "The request is unknown to this version.")
         }

@@ -18,6 +18,10 @@ struct ReceivedNotifications {
         var isShown = false
         /// Whether its time on the screen is over. It stays in the list, and is not shown again.
         var isOver = false
+        /// Whether the user has read it.
+        var isRead = false
+        /// The date until which it is hidden; `nil` if it is not.
+        var snoozedUntil: Date?
         var expires: ContinuousClock.Instant?
         /// The time until which its extension may change it before it is shown; `nil` for one that is shown, or may be.
         var readyBy: ContinuousClock.Instant?
@@ -193,6 +197,34 @@ struct ReceivedNotifications {
         self.entries[key]?.place = nil
         return self.entries[key]
     }
+
+    /// The user has read a notification, or wants to see it later.
+    ///
+    /// - Parameter snoozedUntil: the date until which it is hidden, unless it is for longer; `nil` for no change.
+    /// - Returns: the entry, if that is new.
+    mutating func set(_ key: String, isRead: Bool, snoozedUntil: Date?) -> Entry? {
+        guard let entry = self.entries[key] else { return nil }
+        var changed = entry
+        changed.isRead = entry.isRead || isRead
+        if let snoozedUntil, snoozedUntil > entry.snoozedUntil ?? .distantPast {
+            changed.snoozedUntil = snoozedUntil
+            changed.isShown = false
+            changed.place = nil
+        }
+        guard changed != entry else { return nil }
+        self.entries[key] = changed
+        return changed
+    }
+
+    /// The notifications that are not hidden any longer, in the order of their arrival.
+    mutating func endSnoozes(at date: Date) -> [Entry] {
+        let due = self.all.filter { $0.snoozedUntil.map { $0 <= date } ?? false }
+        for entry in due { self.entries[entry.key]?.snoozedUntil = nil }
+        return due.compactMap { self.entries[$0.key] }
+    }
+
+    /// The date at which the next snooze ends.
+    var nextSnoozeEnd: Date? { self.entries.values.compactMap(\.snoozedUntil).min() }
 
     /// A connection receives the responses to notifications from now on.
     mutating func set(_ link: ResponseRouting.Link, for identifiers: [String], of sender: NotificationSender) {

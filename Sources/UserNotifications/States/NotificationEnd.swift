@@ -11,8 +11,10 @@ enum NotificationEnd: String, CaseIterable {
     /// Its time is over.
     case expired
 
-    init(_ status: NotificationState.Status) {
+    /// `nil` for a notification that waits.
+    init?(_ status: NotificationState.Status) {
         switch status {
+        case .waiting: return nil
         case .withdrawn: self = .withdrawn
         case .dismissed: self = .dismissed
         case .activated: self = .answered

@@ -23,40 +23,49 @@ extension NotificationReceiver {
         return try self.take(Dictionary(ended) { first, _ in first })
     }
 
-    /// Takes over what another system knows, and removes what has ended there.
+    /// Takes over what another system knows: removes what has ended there, and hides what is snoozed.
     func merge(_ records: [String: ValueSet], from system: SystemID) async {
         var incoming: [NotificationState.Key: NotificationState] = [:]
         for (text, record) in records {
             guard let key = NotificationState.Key(text), let state = NotificationState(record),
-                self.clock.date.timeIntervalSince(state.date) < NotificationStates.life
+                state.counts(at: self.clock.date)
             else { continue }
             incoming[key] = state
         }
-        await self.endMirrored(incoming.keys)
-        var ended: [ReceivedNotifications.Entry] = []
+        let ends = incoming.filter { $0.value.status != .waiting }
+        await self.endMirrored(ends.keys)
+        var (ended, changed) = ([ReceivedNotifications.Entry](), [ReceivedNotifications.Entry]())
         await self.commitOrLog { () throws(NotificationError) in
-            ended = self.received.removeAll { $0.stateKey.map { incoming[$0] != nil } ?? false }
+            ended = self.received.removeAll { $0.stateKey.map { ends[$0] != nil } ?? false }
+            let waiting = self.received.all.filter { $0.stateKey.map { incoming[$0] != nil } ?? false }
+            for entry in waiting {
+                guard let state = entry.stateKey.flatMap({ incoming[$0] }) else { continue }
+                if let entry = self.apply(state, to: entry.key) { changed.append(entry) }
+            }
             // What concerns this system is not forgotten for what another one publishes besides.
-            let own = Set(ended.compactMap(\.stateKey))
+            let own = Set((ended + waiting).compactMap(\.stateKey))
             let changes = try self.take(incoming.filter { own.contains($0.key) })
             var all = changes + (try self.take(incoming.filter { !own.contains($0.key) }, from: "\(system)"))
             for entry in ended {
                 let state = entry.stateKey.flatMap { self.states[$0] ?? incoming[$0] }
-                let end = NotificationEnd(state?.status ?? .withdrawn)
+                let end = state.flatMap { NotificationEnd($0.status) } ?? .withdrawn
                 self.report(end, entry)
                 all += try self.changes(ending: [entry], end, isKnown: true)
             }
+            for entry in changed { all.append(.put(try self.record(entry))) }
             self.setAlarm()
             return all
         }
         self.reportEnd(ended)
         for entry in ended { await self.close(entry) }
+        for entry in changed { await self.closeSnoozed(entry.key) }
     }
 
     /// Why a notification is not shown that has ended already; `nil` if it has not.
     func end(of notification: RemoteNotification, from sender: NotificationSender) -> NotificationDelivery? {
         guard let id = notification.deliveryID,
-            self.states[NotificationState.Key(systemID: sender.systemID, deliveryID: id)] != nil
+            let state = self.states[NotificationState.Key(systemID: sender.systemID, deliveryID: id)],
+            state.status != .waiting
         else { return nil }
         // A sender learns what the user has done from responses only.
         return NotificationDelivery(.withheld, reason: "It has ended on one of the user's systems.")
@@ -91,7 +100,7 @@ extension NotificationReceiver {
                 removing: Set(dropped.map(\.text))
             )
         } catch {
-            self.logger.warning("The ends of notifications are not published", metadata: ["reason": "\(error)"])
+            self.logger.warning("The states of notifications are not published", metadata: ["reason": "\(error)"])
         }
     }
 }

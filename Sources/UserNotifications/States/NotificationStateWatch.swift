@@ -7,7 +7,7 @@ internal import RemoteSystemsIdentity
 internal import Synchronization
 internal import ValueSets
 
-/// Follows what the user's other systems publish about the ends of notifications.
+/// Follows what the user's other systems publish about the states of notifications.
 final class NotificationStateWatch: Sendable {
     private typealias Records = [String: ValueSet]
 
@@ -75,7 +75,7 @@ final class NotificationStateWatch: Sendable {
                         break
                     } catch {
                         configuration.logger.info(
-                            "The ends of notifications on other systems are not known yet",
+                            "The states of notifications on other systems are not known yet",
                             metadata: ["reason": "\(error)"]
                         )
                     }

@@ -3,14 +3,15 @@
 
 internal import FoundationEssentials
 
-/// The notifications that have ended on any of the user's systems, as far as this one knows.
+/// The notifications that have ended, were read or snoozed on any of the user's systems, as far as this one knows.
 ///
 /// Each system publishes its whole table, so that what it knows also travels while the system on which the user acted
 /// is away. A value type without a clock.
 struct NotificationStates {
     typealias Key = NotificationState.Key
 
-    /// The maximum number of states. What senders have withdrawn is forgotten first, because they may do that as often
+    /// The maximum number of states. Those of notifications that wait are forgotten first, because a system that has
+    /// received one keeps its state with it. Then comes what senders have withdrawn, because they may do that as often
     /// as they want, and then the oldest.
     static let max = 1024
     /// The maximum number of states that are known from one other system only and concern no notification of this one.
@@ -44,7 +45,7 @@ struct NotificationStates {
     mutating func merge(_ incoming: [Key: NotificationState], from system: String? = nil, at now: Date) -> Change {
         var change = Change()
         var added: Set<Key> = []
-        for (key, state) in incoming where now.timeIntervalSince(state.date) < Self.life {
+        for (key, state) in incoming where state.counts(at: now) {
             var state = state
             // The other system's clock may be wrong. No state outlives its time.
             state.date = min(state.date, now)

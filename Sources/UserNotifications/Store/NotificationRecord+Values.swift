@@ -75,6 +75,8 @@ extension NotificationRecord {
         set.put(entry.systemName, "SystemName")
         set.put(entry.place, "Place")
         if entry.isOver { set["Over"] = true }
+        if entry.isRead { set["Read"] = true }
+        if let snoozedUntil = entry.snoozedUntil { set["SnoozedUntil"] = .date(snoozedUntil) }
         if let expires { set["Expires"] = .date(expires) }
         try self.init(.received, key: entry.key, date: entry.arrived, set)
     }
@@ -95,6 +97,8 @@ extension NotificationRecord {
             place: try reader.string("Place")
         )
         entry.isOver = try reader.bool("Over") ?? false
+        entry.isRead = try reader.bool("Read") ?? false
+        entry.snoozedUntil = set["SnoozedUntil"]?.date
         return (entry, set["Expires"]?.date)
     }
 
@@ -141,6 +145,7 @@ extension NotificationRecord {
         var entry = entry
         // Their files go with the notification.
         entry.notification.request.content.attachments = []
+        entry.snoozedUntil = nil
         var set = entry.listed(withUserInfo: false)
         set["Shown"] = false
         set["Event"] = .string(end.rawValue)

@@ -34,7 +34,7 @@ package struct NotificationRecord: Sendable, Hashable {
         case outbox
         /// What the user permits a sender.
         case permission
-        /// How a notification has ended, on any system of the user.
+        /// How a notification has ended, or that it was read or snoozed, on any system of the user.
         case state
         /// A notification that has ended, for the user to read again.
         case history

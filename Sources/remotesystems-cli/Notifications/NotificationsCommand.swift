@@ -10,13 +10,14 @@ import UserNotifications
 struct NotificationsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notifications",
-        abstract: "List, answer and schedule the notifications of this system.",
+        abstract: "List, answer, snooze and schedule the notifications of this system.",
         discussion: """
             The host daemon of this system keeps the notifications that its user has not answered. On a system without \
             a desktop these commands show them. 'remotesystems notify' sends notifications.
             """,
         subcommands: [
             NotificationsListCommand.self, NotificationsWatchCommand.self, NotificationsAnswerCommand.self,
+            NotificationsSnoozeCommand.self, NotificationsReadCommand.self,
             NotificationsScheduleCommand.self, NotificationsPendingCommand.self, NotificationsCancelCommand.self,
             NotificationsPermitCommand.self, NotificationsHistoryCommand.self, NotificationsOutboxCommand.self,
         ]
@@ -79,6 +80,18 @@ extension LocalNotifications {
         try await notifications.open(RemoteSystemConnectionRequest(system: system))
         return notifications
     }
+
+    /// The notification with a key, as `notifications list` prints it.
+    func find(_ key: String) async throws -> ListedNotification {
+        guard let notification = try await self.list().first(where: { $0.key == key }) else {
+            throw NotificationError(
+                .requestUnknown,
+                "No notification with the key '\(key)' waits on this system. 'remotesystems notifications list' lists "
+                    + "those that wait."
+            )
+        }
+        return notification
+    }
 }
 
 /// The command `remotesystems notifications list`.
@@ -117,8 +130,9 @@ struct NotificationsWatchCommand: Subcommand {
         abstract: "Show the notifications of this system, and every change.",
         usage: "remotesystems notifications watch [<options>]",
         discussion: """
-            Prints each notification that is delivered (+) or gone (-), until Ctrl-C. With --terminals, it also writes \
-            each new one to the other terminals on which this user is logged in, and the command that answers it.
+            Prints each notification that is delivered (+), read (=), or snoozed or gone (-), until Ctrl-C. With \
+            --terminals, it also writes each new one to the other terminals on which this user is logged in, and the \
+            command that answers it.
             """
     )
 
@@ -135,7 +149,12 @@ struct NotificationsWatchCommand: Subcommand {
                 try notification.report("delivered", "\(output.style(.green, "+")) ", output)
             }
             for await change in notifications.changes {
-                let sign = change.event == "delivered" ? output.style(.green, "+") : output.style(.red, "-")
+                let sign =
+                    switch change.event {
+                    case "delivered": output.style(.green, "+")
+                    case "read": "="
+                    default: output.style(.red, "-")
+                    }
                 try change.notification.report(change.event, "\(LocalTime.now) \(sign) ", output)
                 if self.terminals, change.event == "delivered" {
                     let answer = "Answer: remotesystems notifications answer \(change.notification.key) ACTION"
@@ -179,14 +198,7 @@ struct NotificationsAnswerCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let answered = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
-            let list = try await notifications.list()
-            guard let notification = list.first(where: { $0.key == self.key }) else {
-                throw NotificationError(
-                    .requestUnknown,
-                    "No notification with the key '\(self.key)' waits on this system. 'remotesystems notifications "
-                        + "list' lists those that wait."
-                )
-            }
+            let notification = try await notifications.find(self.key)
             try self.check(notification)
             try await notifications.respond(self.key, NotificationActionIdentifier(self.action), text: self.text)
             await notifications.close()
@@ -274,7 +286,7 @@ extension ListedNotification {
         for line in lines.dropFirst() { try output.line(line.printable) }
     }
 
-    /// The key, the texts and the sender; the actions and the attachments, a line each.
+    /// The key, the texts, the sender and the state; the actions and the attachments, a line each.
     fileprivate var lines: [String] {
         let actions = self.actions.map { action in
             "    \(action.identifier): \(action.title)\(action.textInput == nil ? "" : " (takes --text)")"
@@ -283,7 +295,9 @@ extension ListedNotification {
             let path = attachment.url?.path(percentEncoded: false) ?? "not on this system"
             return "    \(attachment.type.kind.noun), '\(attachment.identifier)': \(path)"
         }
-        return [self.line] + actions + attachments
+        let until = self.snoozedUntil.map { "snoozed until \(LocalTime.text($0))" }
+        let marks = [self.isRead ? "read" : nil, until].compactMap(\.self).joined(separator: ", ")
+        return [marks.isEmpty ? self.line : "\(self.line)  [\(marks)]"] + actions + attachments
     }
 }
 
@@ -307,6 +321,9 @@ struct ListedNotificationOutput: Encodable {
     let systemID: String
     let system: String?
     let isShown: Bool
+    let isRead: Bool
+    /// `nil` if it is not hidden.
+    let snoozedUntil: Date?
     let actions: [Action]
     let attachments: [AttachmentOutput]
     let arrived: Date
@@ -329,6 +346,8 @@ struct ListedNotificationOutput: Encodable {
         self.systemID = listed.systemID
         self.system = listed.systemName
         self.isShown = listed.isShown
+        self.isRead = listed.isRead
+        self.snoozedUntil = listed.snoozedUntil
         self.actions = listed.actions.map {
             Action(id: $0.identifier.rawValue, title: $0.title, takesText: $0.textInput != nil)
         }

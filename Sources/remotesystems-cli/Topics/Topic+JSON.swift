@@ -114,11 +114,16 @@ extension Topic {
           unanswered             notify         reason
           notification           notifications  a notification, below
                                  list
-          delivered answered     notifications  a notification, below
-          dismissed withdrawn    watch
+          delivered read         notifications  a notification, below
+          snoozed answered       watch
+          dismissed withdrawn
           expired
           answered               notifications  key id action text
                                  answer
+          snoozed                notifications  key id snoozedUntil
+                                 snooze
+          read                   notifications  count
+                                 read
           scheduled              notifications  id date
                                  schedule
           pending                notifications  id date application title subtitle body
@@ -148,7 +153,8 @@ extension Topic {
         version, target, expires, publisher and proof.
 
         A notification has key, id, title, subtitle, body, application, sender,
-        systemID, system, isShown and actions, each with id, title and takesText.
+        systemID, system, isShown, isRead, snoozedUntil and actions, each with id, title
+        and takesText.
 
         Values in messages keep their types: {"$date": 1.5}, {"$uuid": "…"},
         {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}. A key that

@@ -1,0 +1,129 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import RemoteSystems
+import UserNotifications
+
+/// The command `remotesystems notifications snooze`.
+struct NotificationsSnoozeCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "snooze",
+        abstract: "Hide a notification of this system until later.",
+        usage: "remotesystems notifications snooze <key> --for <time> [<options>]",
+        discussion: """
+            It disappears from the screens of all systems of the account that have it, and is shown again on all of \
+            them at the same time, unless it has ended before. Meanwhile, 'notifications list' has it. To snooze it \
+            again only makes it later.
+
+              remotesystems notifications snooze 3 --for 10m
+              remotesystems notifications snooze 3 --for 2h
+            """
+    )
+
+    @Argument(help: "The key of the notification, as 'notifications list' prints it.")
+    var key: String
+
+    @Option(
+        name: .customLong("for"),
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The time from now, such as 90s, 10m, 2h or 1d; a number without a unit is in seconds. Range: 1m to 30d.",
+            valueName: "time"
+        )
+    )
+    var time: String
+
+    @OptionGroup var options: LocalNotificationsOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard Self.seconds(self.time).map({ LocalNotifications.snoozeSeconds.contains($0) }) == true else {
+            throw ValidationError("--for takes 1m to 30d, such as 90s, 10m, 2h or 1d.")
+        }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let result: (id: String, date: Date?)? = try await untilInterrupted {
+            let notifications = try await self.options.open(self.common)
+            let notification = try await notifications.find(self.key)
+            let date = try await notifications.snooze(self.key, for: Self.seconds(self.time) ?? 0)
+            await notifications.close()
+            return (notification.notification.request.identifier, date)
+        }
+        guard let result else { throw CancellationError() }
+        try output.json(SnoozedOutput(key: self.key, id: result.id, snoozedUntil: result.date))
+        try output.line("snoozed: \(self.key) until \(result.date.map { LocalTime.text($0) } ?? "-")".printable)
+        return true
+    }
+
+    /// The seconds of a time with a unit, such as `10m`.
+    static func seconds(_ text: String) -> Int? {
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+        let unit = text.last.flatMap { units[$0] }
+        let digits = unit == nil ? text[...] : text.dropLast()
+        guard (1...9).contains(digits.utf8.count), digits.utf8.allSatisfy({ (48...57).contains($0) }) else {
+            return nil
+        }
+        return Int(digits).map { $0 * (unit ?? 1) }
+    }
+}
+
+/// The command `remotesystems notifications read`.
+struct NotificationsReadCommand: Subcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "read",
+        abstract: "Mark notifications of this system as read.",
+        usage: "remotesystems notifications read <key> ... | --all [<options>]",
+        discussion: """
+            They still wait, and are marked as read on all systems of the account that have them. 'notifications list' \
+            marks none by itself; what is opened in a view is marked.
+
+            Exit status: 1 if none of them was unread.
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The keys, as 'notifications list' prints them.", valueName: "key"))
+    var keys: [String] = []
+
+    @Flag(help: "Mark all notifications that wait.")
+    var all = false
+
+    @OptionGroup var options: LocalNotificationsOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard self.all == self.keys.isEmpty else { throw ValidationError("Give keys, or --all.") }
+        guard self.keys.count <= 512 else { throw ValidationError("At most 512 keys are possible. Use --all.") }
+    }
+
+    func perform(_ output: Output) async throws -> Bool {
+        let count = try await untilInterrupted {
+            let notifications = try await self.options.open(self.common)
+            let count = try await notifications.markRead(self.all ? nil : self.keys)
+            await notifications.close()
+            return count
+        }
+        guard let count else { throw CancellationError() }
+        try output.json(ReadOutput(count: count))
+        output.note("Marked as read: \(count)")
+        return count > 0
+    }
+}
+
+/// The output of `notifications snooze --json`.
+private struct SnoozedOutput: Encodable {
+    let event = "snoozed"
+    let time = Date.now
+    var key: String
+    var id: String
+    var snoozedUntil: Date?
+}
+
+/// The output of `notifications read --json`.
+private struct ReadOutput: Encodable {
+    let event = "read"
+    let time = Date.now
+    var count: Int
+}
