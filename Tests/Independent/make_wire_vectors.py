@@ -1210,6 +1210,40 @@ def notifications():
     ]
 
 
+def notification_states():
+    def record(status, age=0, until=None, **fields):
+        dates = {"Date": cbor2.CBORTag(1, NOW - age)} | ({"Until": cbor2.CBORTag(1, NOW + until)} if until else {})
+        return encode({"Status": status, **dates, **fields}).hex()
+
+    def valid(name, received, status, known=None, read=False, until=None):
+        return {"name": name, "at": NOW, "hex": received, **({"known": known} if known else {}),
+                "json": {"status": status, "read": read, **({"until": NOW + until} if until else {})}}
+
+    def refused(name, reason, received):
+        return {"name": name, "at": NOW, "hex": received, "refused": reason}
+
+    waiting = record("waiting", until=600, Read=True)
+    return [
+        valid("an end", record("dismissed"), "dismissed"),
+        valid("a notification that was read", record("waiting", Read=True), "waiting", read=True),
+        valid("a snooze", record("waiting", until=600), "waiting", until=600),
+        valid("an unknown key", record("waiting", until=600, Later=1), "waiting", until=600),
+        valid("a greater end", record("activated"), "activated", known=record("withdrawn")),
+        valid("a lesser end", record("withdrawn"), "dismissed", known=record("dismissed", 60)),
+        valid("an end of what is snoozed", record("withdrawn", 60), "withdrawn", known=waiting),
+        valid("a snooze of what has ended", waiting, "withdrawn", known=record("withdrawn", 60)),
+        valid("reading what is snoozed", record("waiting", Read=True), "waiting", read=True, until=600,
+              known=record("waiting", until=600)),
+        valid("a later snooze", record("waiting", until=1200), "waiting", read=True, until=1200, known=waiting),
+        valid("an earlier snooze", record("waiting", until=60), "waiting", read=True, until=600, known=waiting),
+        valid("an end that is read", record("dismissed", until=600, Read=True), "dismissed"),
+        refused("another status", "ignored", record("archived")),
+        refused("no date", "the date is required", encode({"Status": "dismissed"}).hex()),
+        refused("an end before 31 days", "known for 31 days", record("dismissed", 31 * DAY)),
+        refused("a snooze of 31 days", "less than 31 days", record("waiting", until=31 * DAY)),
+    ]
+
+
 def notification_triggers():
     def date(text):
         return int(datetime.datetime.fromisoformat(text).timestamp())
@@ -1398,6 +1432,7 @@ def lists():
         "document-urls": document_urls(),
         "notifications": notifications(),
         "notification-triggers": notification_triggers(),
+        "notification-states": notification_states(),
         "publishers": publishers(),
         "vouchers": vouchers(),
         "conversations": conversations.vectors(),

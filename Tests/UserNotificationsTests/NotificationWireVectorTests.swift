@@ -29,6 +29,25 @@ import ValueSets
         #expect(try RemoteNotification(read.valueSet) == read)
     }
 
+    @Test(arguments: try WireVectors.list("notification-states"))
+    func `a state is merged with what is known, or ignored, as its vector states (X-40)`(
+        vector: WireVectors.Vector
+    ) throws {
+        let now = Date(timeIntervalSince1970: Double(try vector.required("at", \.unsigned)))
+        let record = try ValueSet(encoded: try vector.bytes)
+        let received = NotificationState(record).flatMap { $0.counts(at: now) ? $0 : nil }
+        guard vector.isValid else { return #expect(received == nil) }
+        var state = try #require(received)
+        if let known = vector["known"]?.bytes {
+            state = try #require(NotificationState(try ValueSet(encoded: known))).merged(with: state)
+        }
+        let json = try vector.required("json", \.object)
+        #expect(state.status.rawValue == json["status"]?.string && state.isRead == json["read"]?.bool)
+        let until = json["until"]?.unsigned.map { Date(timeIntervalSince1970: Double($0)) }
+        #expect(state.snoozedUntil == until)
+        #expect(NotificationState(state.valueSet) == state)
+    }
+
     @Test(arguments: try WireVectors.list("notification-triggers"))
     func `a trigger fires at the dates that its vector states, or is refused (X-53)`(vector: WireVectors.Vector) throws
     {
