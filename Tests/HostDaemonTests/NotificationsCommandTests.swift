@@ -187,6 +187,12 @@ extension HostDaemonTests {
                     let (_, pending) = try await Self.run(daemon, "pending")
                     #expect(pending.contains("tea-black") && !pending.contains("tea-green"))
                     #expect(!pending.contains("coffee"))
+                    // As of another system, which is named.
+                    let own = try await daemon.finish(["account", "show", "--json"]).1.joined()
+                    let id = String(try #require(own.firstMatch(of: /"systemID":"([^"]+)"/)).output.1)
+                    let (status, named) = try await Self.run(daemon, "pending", id)
+                    #expect(status == 0 && named.contains("tea-black"), "\(named)")
+                    #expect(try await Self.run(daemon, "pending", "").0 == 64)
                 }
             }
         }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import RemoteSystems
 import RemoteSystemsTesting
 import Synchronization
@@ -291,6 +292,27 @@ import ValueSets
         #expect(error?.code == .limitExceeded && error?.field == "content.userInfo")
     }
 
+    @Test func `the account's other systems list what is scheduled, and cancel nothing (X-40)`() async throws {
+        try await Receiving.with { receiving in
+            var notification = Receiving.question()
+            notification.request.content.userInfo = ["Secret": 1]
+            notification.request.trigger = .timeInterval(.seconds(600), repeats: false)
+            let sender = NotificationSender(systemID: "s", application: "calendar", isLocal: true)
+            let date = try await receiving.receiver.schedule(NotificationMessage.schedule(notification), by: sender)
+            let other = LocalNotifications()
+            try await other.open(try await receiving.request)
+            let listed = try await other.pending()
+            #expect(listed.map(\.application) == ["calendar"])
+            let content = try #require(listed.first).notification.request.content
+            #expect(content.title == "Deploy?" && content.userInfo == [:])
+            let listedDate = try #require(listed.first?.dateOfDelivery)
+            #expect(abs(listedDate.timeIntervalSince(date)) < 0.001)
+            let error = await #expect(throws: NotificationError.self) { _ = try await other.cancel(["q"]) }
+            #expect(error?.code == .notAuthorized)
+            await other.close()
+        }
+    }
+
     @Test("A linked account sends notifications only if the service is granted to it", arguments: [true, false])
     func linked(isGranted: Bool) async throws {
         try await DiscoveryStage.with { stage in
@@ -309,6 +331,12 @@ import ValueSets
                 try await connection.open()
                 #expect(try await connection.deliver(Receiving.question()).status == .shown)
                 #expect(screen.shown.first?.systemName != nil)
+                // It does not read what is scheduled.
+                let reader = LocalNotifications()
+                try await reader.open(RemoteSystemConnectionRequest(application: application))
+                let error = await #expect(throws: NotificationError.self) { _ = try await reader.pending() }
+                #expect(error?.code == .notAuthorized)
+                await reader.close()
             } else {
                 await #expect(throws: RemoteSystemError.self) { try await connection.open() }
                 #expect(screen.history.isEmpty)

@@ -147,7 +147,7 @@ package final class LocalNotifications: Sendable {
         return response["Date"]?.date
     }
 
-    /// Lists the notifications that wait for their triggers, the next first.
+    /// Lists the notifications that wait for their triggers, the next first. Also of another system of the account.
     package func pending() async throws -> [ScheduledNotification] {
         try await NotificationPage.all(["Type": .string(NotificationMessage.pending)], self.send)
             .map { set in try ScheduledNotification(set) }

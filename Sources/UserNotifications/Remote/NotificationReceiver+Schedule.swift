@@ -47,6 +47,17 @@ extension NotificationReceiver {
         return entry.date
     }
 
+    /// The pending notifications, as a program may read them.
+    func pending(for caller: AppServiceCaller) -> [PendingNotifications.Entry] {
+        guard !caller.isLocal else { return self.pending.all }
+        return self.pending.all.map { entry in
+            var entry = entry
+            // Another system has neither their files, nor a use for the places of this one's.
+            entry.notification.request.content.attachments = []
+            return entry
+        }
+    }
+
     /// Removes pending notifications. Unknown identifiers are ignored.
     ///
     /// - Returns: how many were removed.

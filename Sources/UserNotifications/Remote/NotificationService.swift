@@ -56,9 +56,9 @@ struct NotificationService: AppServiceProvider {
             try Self.checkIsLocal(request.caller)
             return .dated(try await self.receiver.schedule(message, by: sender))
         case NotificationMessage.pending:
-            try Self.checkIsLocal(request.caller)
+            try Self.checkIsOfUser(request.caller)
             let own = try reader.bool("Own") == true ? sender : nil
-            let entries = await self.receiver.pending.all
+            let entries = await self.receiver.pending(for: request.caller)
             return try NotificationPage(entries, own: own, after: try reader.string("After")).valueSet
         case NotificationMessage.cancel:
             try Self.checkIsLocal(request.caller)
@@ -142,6 +142,16 @@ struct NotificationService: AppServiceProvider {
             throw NotificationError(
                 .notAuthorized,
                 "Only programs of the same system read and answer its notifications."
+            )
+        }
+    }
+
+    /// The user's other systems read what is scheduled here, and change nothing.
+    private static func checkIsOfUser(_ caller: AppServiceCaller) throws(NotificationError) {
+        guard caller.isLocal || caller.authorizationKind == .sameUser else {
+            throw NotificationError(
+                .notAuthorized,
+                "Only systems of the same account read the scheduled notifications of this one."
             )
         }
     }

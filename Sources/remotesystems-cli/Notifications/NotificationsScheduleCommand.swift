@@ -203,17 +203,53 @@ struct NotificationsScheduleCommand: Subcommand {
 struct NotificationsPendingCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "pending",
-        abstract: "List the scheduled notifications of this system, the next first.",
-        usage: "remotesystems notifications pending [<options>]",
-        discussion: "Prints the date, the id and the texts of each. Exit status: 1 if there is none."
+        abstract: "List the scheduled notifications of this or another system, the next first.",
+        usage: "remotesystems notifications pending [<system>] [<options>]",
+        discussion: """
+            Prints the date, the id and the texts of each. The id of one that another system has scheduled is for \
+            'notifications cancel' on that system.
+
+            Exit status: 1 if there is none.
+            """
     )
 
+    @Argument(
+        help: "Another system of the account: \(SystemFinder.help). Defaults to this system.",
+        completion: NetworkCompletion.systems
+    )
+    var system: String?
+
+    @OptionGroup var names: NameOptions
     @OptionGroup var options: LocalNotificationsOptions
     @OptionGroup var common: CommonOptions
 
+    func validate() throws {
+        if let system {
+            guard !system.isEmpty else { throw ValidationError("The system's name is empty.") }
+            if let mistake = SystemAddress.mistake(in: system) { throw ValidationError(mistake) }
+        }
+        try self.names.validate(system: self.system)
+    }
+
+    /// Connects to the host daemon of the system.
+    private func open() async throws -> LocalNotifications {
+        guard let system else { return try await self.options.open(self.common) }
+        let finder = SystemFinder(
+            system,
+            wait: .seconds(self.options.searchTime),
+            self.options.configuration(self.common),
+            acceptsName: self.names.acceptsName,
+            program: .hostDaemon
+        )
+        let found = try await finder.find(offering: RemoteNotificationConnection.service)
+        let notifications = LocalNotifications()
+        try await notifications.open(RemoteSystemConnectionRequest(system: found))
+        return notifications
+    }
+
     func perform(_ output: Output) async throws -> Bool {
         let list = try await untilInterrupted {
-            let notifications = try await self.options.open(self.common)
+            let notifications = try await self.open()
             let list = try await notifications.pending()
             await notifications.close()
             return list
