@@ -32,25 +32,42 @@ extension StoredAccount {
         of identity: SystemIdentity,
         in directory: borrowing SecretDirectory
     ) throws(IdentityError) -> LinkList? {
-        guard try directory.contains(File.links) else { return nil }
-        let bytes = try Self.readPEM(File.links, Self.linksType, in: directory)
-        do throws(TrustError) {
-            return try LinkList(bytes, of: identity.roots)
-        } catch {
-            throw .damagedLinks(File.links, "is not a list that the account's key signed", in: directory, error)
-        }
+        try Self.read(
+            File.links,
+            Self.linksType,
+            orElse: "is not a list that the account's key signed",
+            in: directory
+        ) { (bytes) throws(TrustError) in try LinkList(bytes, of: identity.roots) }
     }
 
     static func learnedLinks(
         of identity: SystemIdentity,
         in directory: borrowing SecretDirectory
     ) throws(IdentityError) -> LearnedLinks {
-        guard try directory.contains(File.learnedLinks) else { return LearnedLinks() }
-        let bytes = try Self.readPEM(File.learnedLinks, Self.learnedLinksType, in: directory)
+        try Self.read(
+            File.learnedLinks,
+            Self.learnedLinksType,
+            orElse: "holds entries that are not signed",
+            in: directory
+        ) { (bytes) throws(TrustError) in try LearnedLinks(bytes, of: identity.roots) } ?? LearnedLinks()
+    }
+
+    /// Reads a file; returns `nil` if there is none.
+    ///
+    /// - Parameter damage: what is wrong with a file that `parse` refuses.
+    private static func read<Contents>(
+        _ name: String,
+        _ type: String,
+        orElse damage: String,
+        in directory: borrowing SecretDirectory,
+        _ parse: ([UInt8]) throws(TrustError) -> Contents
+    ) throws(IdentityError) -> Contents? {
+        guard try directory.contains(name) else { return nil }
+        let bytes = try Self.readPEM(name, type, in: directory)
         do throws(TrustError) {
-            return try LearnedLinks(bytes, of: identity.roots)
+            return try parse(bytes)
         } catch {
-            throw .damagedLinks(File.learnedLinks, "holds entries that are not signed", in: directory, error)
+            throw .damagedLinks(name, damage, in: directory, error)
         }
     }
 
