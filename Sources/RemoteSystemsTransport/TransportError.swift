@@ -52,6 +52,8 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
     package var peer: SystemID?
     /// What the refusing system's certificate proved.
     package var peerStanding: Standing.Kind?
+    /// The certificate of this system that was shown to the system that refused, in DER.
+    package var ownCertificate: [UInt8]?
     package var closeStatus: CloseStatus?
     /// The failure code that the peer sent, or that this side sends to the peer; see ``FailureCode``.
     package var failureCode: String?

@@ -60,13 +60,9 @@ extension SystemBrowser {
 
     /// Records that a system of this account, as its certificate proves, refused this one as revoked.
     func rememberRefusal(_ error: TransportError) {
-        guard let knownSystems, error.code == .refused, error.failureCode == FailureCode.revoked.rawValue,
-            // An endpoint that is configured or announced does not show the account of the system that answers there.
-            error.peerStanding == .sameAccount, let system = error.peer,
-            knownSystems.refused(
-                by: system,
-                certificateEnd: self.security.identity.certificateValidity.upperBound
-            )
+        let identity = self.security.identity
+        guard let knownSystems, let system = error.systemRefusingAsRevoked(identity.certificate),
+            knownSystems.refused(by: system, certificateEnd: identity.certificateValidity.upperBound)
         else { return }
         self.add(.saveKnownSystems(knownSystems))
     }
@@ -100,5 +96,20 @@ extension SystemBrowserStateMachine {
         }
         return known.referral == nil && known.standing == .sameAccount && known.discoveryType == .proximal
             && description.application.id != Diagnosis.service
+    }
+}
+
+extension TransportError {
+    /// Returns the system of this account that refused this system's certificate because it was revoked; `nil` for any
+    /// other error.
+    ///
+    /// - Parameter certificate: this system's present certificate, in DER. A late report is about a former one: this
+    ///   system may have joined again since.
+    func systemRefusingAsRevoked(_ certificate: [UInt8]) -> SystemID? {
+        guard self.code == .refused, self.failureCode == FailureCode.revoked.rawValue,
+            // An endpoint that is configured or announced does not show the account of the system that answers there.
+            self.peerStanding == .sameAccount, self.ownCertificate == certificate
+        else { return nil }
+        return self.peer
     }
 }

@@ -13,12 +13,14 @@ extension HandshakeHandler {
     func clientHandler(on eventLoop: any EventLoop) throws -> NIOSSLClientHandler {
         // Weak, because TLS keeps this closure as long as the connection lasts.
         let bound = NIOLoopBound(WeakHandler(handler: self), eventLoop: eventLoop)
-        return try self.security.clientHandler { certificates, promise in
+        let (client, certificate) = try self.security.clientHandler { certificates, promise in
             guard let handler = bound.value.handler else { return promise.succeed(.failed) }
             handler.objection = handler.objection(to: certificates)
             guard handler.objection == nil else { return promise.succeed(.failed) }
             TransportSecurity.acceptForNow(certificates, promise)
         }
+        self.ownCertificate = certificate
+        return client
     }
 
     private func objection(to certificates: [NIOSSLCertificate]) -> TransportError? {

@@ -70,6 +70,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     let accepted: Set<Standing.Kind>
     /// The reason why the host's certificates were refused, if they were.
     var objection: TransportError?
+    /// The certificate that this system shows the host, in DER; `nil` on the host's side.
+    var ownCertificate: [UInt8]?
     private var deadline: HandshakeDeadline
     private let responseTimeout: TimeAmount
     let logger: Logger
@@ -230,7 +232,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             switch handshake.received(frame) {
             case .open(let peer, let remote):
                 self.open(peer: peer, remote: remote, accepted, context: context)
-            case .fail(let error):
+            case .fail(var error):
+                // The certificate may have been replaced since.
+                error.ownCertificate = self.ownCertificate
                 self.fail(error, context: context)
             }
         case .host(var handshake, let admit, let place):

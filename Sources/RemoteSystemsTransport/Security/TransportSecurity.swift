@@ -25,6 +25,8 @@ package final class TransportSecurity: Sendable {
     }
 
     private struct Contexts: Sendable {
+        /// The certificate that both sides show, in DER.
+        var certificate: [UInt8]
         var client: NIOSSLContext
         var server: NIOSSLContext
     }
@@ -244,15 +246,18 @@ package final class TransportSecurity: Sendable {
     /// Creates the TLS handler for the caller's side of a connection.
     ///
     /// - Parameter verify: called with the host's certificates before this system's own are sent.
+    /// - Returns: the handler, and the certificate that it shows the host, in DER.
     func clientHandler(
         verify: @escaping NIOSSLCustomVerificationCallbackWithMetadata = TransportSecurity.acceptForNow
-    ) throws -> NIOSSLClientHandler {
+    ) throws -> (handler: NIOSSLClientHandler, certificate: [UInt8]) {
+        let contexts = self.state.withLock { $0.contexts }
         // The server's name is not checked: a system is identified by its key, not by the name of an address.
-        try NIOSSLClientHandler(
-            context: self.state.withLock { $0.contexts.client },
+        let handler = try NIOSSLClientHandler(
+            context: contexts.client,
             serverHostname: nil,
             customVerificationCallbackWithMetadata: verify
         )
+        return (handler, contexts.certificate)
     }
 
     package func serverHandler() -> NIOSSLServerHandler {
@@ -297,6 +302,7 @@ package final class TransportSecurity: Sendable {
         server.secure(alpn: ProtocolVersion.alpn)
         client.secure(alpn: ProtocolVersion.alpn)
         return Contexts(
+            certificate: identity.certificate,
             client: try NIOSSLContext(configuration: client),
             server: try NIOSSLContext(configuration: server)
         )

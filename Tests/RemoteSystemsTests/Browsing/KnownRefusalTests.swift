@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import RemoteSystemsIdentity
+import RemoteSystemsTransport
 import Testing
 
 @testable import RemoteSystems
@@ -36,6 +38,26 @@ import Testing
         #expect(known.refusal != nil)
         let isWorthStoring = known.met(try KnownEndpointsTests.system(1), meeting)
         #expect(isWorthStoring && known.refusal == nil)
+    }
+
+    @Test func `a refusal of a certificate that this system has replaced since is not noted`() throws {
+        let (present, former): ([UInt8], [UInt8]) = ([1], [2])
+        let system = try KnownEndpointsTests.system(1)
+        var error = TransportError(
+            .refused,
+            "Your system was revoked.",
+            side: .remote,
+            openStatus: .notAuthorized,
+            peer: system,
+            failureCode: FailureCode.revoked.rawValue
+        )
+        error.peerStanding = .sameAccount
+        error.ownCertificate = former
+        #expect(error.systemRefusingAsRevoked(present) == nil)
+        error.ownCertificate = present
+        #expect(error.systemRefusingAsRevoked(present) == system)
+        error.peerStanding = .linked
+        #expect(error.systemRefusingAsRevoked(present) == nil)
     }
 
     @Test func `a meeting that waited to be stored does not replace a later one`() throws {

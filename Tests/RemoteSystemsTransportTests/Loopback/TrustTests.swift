@@ -5,10 +5,10 @@ import Crypto
 import FoundationEssentials
 import NIOCore
 import NIOSSL
-import RemoteSystemsIdentity
 import Testing
 import ValueSets
 
+@testable import RemoteSystemsIdentity
 @testable import RemoteSystemsTransport
 
 /// Which peers are accepted and which are refused, and that both sides get the reason (R-27; `Docs/security-model.md`).
@@ -217,6 +217,25 @@ import ValueSets
             #expect(try await other.send(["still": true], timeout: .seconds(20)).message == ["still": true])
             // A closed connection is not closed again.
             host.security.closeExpired(at: Date() + 3601)
+        }
+    }
+
+    @Test func `a refusal carries the certificate that was shown, also if it was replaced meanwhile`() async throws {
+        let gate = Gate()
+        try await LoopbackHost.with(admitting: gate) { host in
+            let identity = try host.account.system()
+            let security = try TransportSecurity(identity: identity)
+            let attempt = Task { try await host.connect(service: "other", with: security) }
+            try await eventually("the hello") { host.hellos.value == 1 }
+            let renewed = try host.account.authority.issueCertificate(for: identity.systemKey.publicKey, now: Date())
+            try security.update(identity: identity.replacingCertificate(with: renewed))
+            gate.open()
+            let error = await #expect(throws: TransportError.self) { _ = try await attempt.value }
+            #expect(error?.code == .refused && error?.ownCertificate == identity.certificate)
+            let next = await #expect(throws: TransportError.self) {
+                _ = try await host.connect(service: "other", with: security)
+            }
+            #expect(next?.ownCertificate == renewed && renewed != identity.certificate)
         }
     }
 
