@@ -55,9 +55,11 @@ extension AccountContext {
         }
     }
 
-    /// Stores a linked account's newer revocation lists and root keys, which one of its systems published.
+    /// Stores a linked account's newer revocation lists and root keys, which one of its systems published. A list that
+    /// is refused does not keep the others from being stored.
     ///
-    /// - Throws: ``RemoteSystemError``, ``TrustError``.
+    /// - Throws: ``RemoteSystemError``, ``TrustError``. The error of a refused list is thrown after the others were
+    ///   stored.
     func learn(of account: AccountID, revocations: [[UInt8]], roots bytes: [UInt8]?) async throws {
         guard let linked = try self.security().trust.linked[account]?.account else { return }
         let known = linked.revocations?.allBytes ?? []
@@ -70,14 +72,19 @@ extension AccountContext {
             // Verify the signatures before the store locks its files, since any system of a linked account can send
             // lists.
             let trusted = TrustedAccount(roots: chain)
-            for list in revocations { _ = try trusted.revocationList(list, now: Date()) }
-            let learned = try LearnedLink(
-                roots: chain,
-                revocations: revocations,
-                of: self.security().identity.accountID
-            )
-            guard try store.learn(learned, now: Date()) else { return }
-            self.reloadIdentity()
+            var rejection: TrustError?
+            let lists = revocations.verified(&rejection) { (bytes) throws(TrustError) in
+                try trusted.revocationList(bytes, now: Date())
+            }
+            if !lists.isEmpty || chain != linked.roots {
+                let learned = try LearnedLink(
+                    roots: chain,
+                    revocations: lists.map(\.bytes),
+                    of: self.security().identity.accountID
+                )
+                if try store.learn(learned, now: Date()) { self.reloadIdentity() }
+            }
+            if let rejection { throw rejection }
         }
     }
 

@@ -21,9 +21,11 @@ extension AccountContext {
     /// other processes of this machine within about two seconds. Does nothing with what is not newer.
     ///
     /// In this order, since each may need the one before: a new root key may have signed the list, and a discovery key
-    /// is used only together with its list.
+    /// is used only together with its list. A list or key that is refused does not keep the others from being
+    /// installed.
     ///
-    /// - Throws: ``RemoteSystemError``, ``TrustError``, ``IdentityError``.
+    /// - Throws: ``RemoteSystemError``, ``TrustError``, ``IdentityError``. The error of a refused list or key is thrown
+    ///   after the others were installed.
     func take(_ presented: PresentedTrust) async throws {
         let store = try self.store()
         if let roots = presented.roots {
@@ -37,18 +39,25 @@ extension AccountContext {
             let security = try self.security()
             let now = Date()
             let own = security.trust.own
-            let lists = try presented.lists.map { try own.revocationList($0, now: now) }
-            let key = try presented.discoveryKey.map { try own.discoveryKey($0, now: now) }
+            var rejection: TrustError?
+            let lists = presented.lists.verified(&rejection) { (bytes) throws(TrustError) in
+                try own.revocationList(bytes, now: now)
+            }
+            let key = [presented.discoveryKey].compactMap(\.self).verified(&rejection) { (bytes) throws(TrustError) in
+                try own.discoveryKey(bytes, now: now)
+            }.first
             let newLists = lists.filter { !self.isKnown($0, to: security) }
             let isNewKey = key.map { own.discoveryKey.map($0.isNewer) ?? true } ?? false
-            guard !newLists.isEmpty || isNewKey else { return }
-            // A root key that is not stored yet may have signed them.
-            if own.roots.count > security.identity.roots.count { try store.install(roots: own.roots) }
-            for list in newLists { try store.install(revocations: list.bytes, now: now) }
-            if let key = presented.discoveryKey, isNewKey, try store.install(discoveryKey: key, now: now) {
-                self.logger.info("The account has a new discovery key")
+            if !newLists.isEmpty || isNewKey {
+                // A root key that is not stored yet may have signed them.
+                if own.roots.count > security.identity.roots.count { try store.install(roots: own.roots) }
+                for list in newLists { try store.install(revocations: list.bytes, now: now) }
+                if let key = presented.discoveryKey, isNewKey, try store.install(discoveryKey: key, now: now) {
+                    self.logger.info("The account has a new discovery key")
+                }
+                self.reloadIdentity()
             }
-            self.reloadIdentity()
+            if let rejection { throw rejection }
         }
     }
 
@@ -128,5 +137,24 @@ extension AccountContext {
             )
         }
         return merged
+    }
+}
+
+extension [[UInt8]] {
+    /// Returns what `verify` accepts.
+    ///
+    /// - Parameter rejection: the error of the first that it refuses, unless there is one already.
+    func verified<Statement>(
+        _ rejection: inout TrustError?,
+        by verify: ([UInt8]) throws(TrustError) -> Statement
+    ) -> [Statement] {
+        self.compactMap { bytes in
+            do throws(TrustError) {
+                return try verify(bytes)
+            } catch {
+                rejection = rejection ?? error
+                return nil
+            }
+        }
     }
 }

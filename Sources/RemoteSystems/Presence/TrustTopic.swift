@@ -184,15 +184,20 @@ extension AccountContext {
         let presented = TrustTopic.presented(in: records)
         switch standing {
         case .sameAccount:
-            try await self.take(presented)
+            // What is refused of one kind must not keep the others from being installed.
             var rejection: (any Error)?
+            do {
+                try await self.take(presented)
+            } catch {
+                guard !RemoteSystemError(error).canRetry else { throw error }
+                rejection = error
+            }
             if let links = TrustTopic.links(in: records) {
                 do {
                     try await self.take(links: links)
                 } catch {
                     guard !RemoteSystemError(error).canRetry else { throw error }
-                    // The owner's list does not decide about what the linked accounts signed.
-                    rejection = error
+                    rejection = rejection ?? error
                 }
             }
             for linked in TrustTopic.linked(in: records) {

@@ -206,6 +206,21 @@ import Testing
         }
     }
 
+    @Test func `a list of the linked account that is refused does not keep another one from being known`() async throws
+    {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            let lost = try accounts.friendsStore.authority()
+                .makeSystem(beside: accounts.friendsStore.identity(), now: Date())
+            let list = try accounts.friendsStore.revoke(lost.systemID, now: Date())
+            var forged = list.bytes
+            forged[0] = 0xff
+            let lists = [forged, list.bytes]
+            let error = await #expect(throws: TrustError.self) { try await accounts.presentToOurs(lists) }
+            #expect(error?.code == .badSignature)
+            #expect(try accounts.ourStore.links()[accounts.friendsID]?.revocations == list)
+        }
+    }
+
     @Test func `a linked account whose root key was replaced stays linked`() async throws {
         try await LinkedAccounts.with(granting: Self.grants) { accounts in
             let next = try accounts.friendsStore.authority()

@@ -197,6 +197,26 @@ import ValueSets
         }
     }
 
+    @Test func `a list that is refused keeps neither the other lists nor the discovery key from being adopted`()
+        async throws
+    {
+        try await self.withMember { machines, local, list in
+            let store = AccountStore(directory: "\(machines.directory)/first")
+            let key = try #require(try store.identity().trustedAccount().discoveryKey?.signedBytes)
+            #expect(try local.security().trust.own.discoveryKey?.signedBytes != key)
+            var forged = list.bytes
+            forged[0] = 0xff
+            let error = await #expect(throws: TrustError.self) {
+                try await local.account.take(
+                    PresentedTrust(lists: [forged, list.bytes, Array(forged.dropLast())], discoveryKey: key)
+                )
+            }
+            #expect(error?.code == .badSignature)
+            #expect(local.account.revocations == list)
+            #expect(try local.security().trust.own.discoveryKey?.signedBytes == key)
+        }
+    }
+
     @Test func `a list of a newer root key comes with the keys, and both are kept`() async throws {
         try await self.withMember { machines, local, list in
             let authority = try AccountStore(directory: "\(machines.directory)/first").authority()

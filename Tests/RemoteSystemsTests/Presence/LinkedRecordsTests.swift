@@ -99,7 +99,8 @@ import ValueSets
             var unknownField = Self.record(try good.learned.encoded())
             unknownField["requires"] = ["Later"]
             let records: [StateKey: ValueSet] = [
-                // A list of links that the account's key did not sign.
+                // A list of revoked systems, and one of links, that the account's key did not sign.
+                "list/0": Self.record([UInt8](repeating: 0, count: 72)),
                 "links/0": Self.record([0xff, 0, 1]),
                 "linked/0/0": Self.record(try forged.forged.encoded()),
                 "linked/1/0": ["Bytes": "text"],
@@ -145,7 +146,7 @@ import ValueSets
             TrustTopic.schema.name,
             version: TrustTopic.schema.version,
             priority: .trust,
-            records: [TopicSchema.Records("linked/", fields: []), TopicSchema.Records("links/", fields: [])]
+            records: ["list/", "linked/", "links/"].map { TopicSchema.Records($0, fields: []) }
         )
         let topic = try publisher.open(schema, for: .sameAccount)
         try topic.replace(by: records)

@@ -88,6 +88,12 @@ struct LinkedAccounts {
         try ApplicationContext(self.ours.configuration("test.account")).security().trust
     }
 
+    /// Presents revocation lists of the friend's account to our system, as a system of that account does.
+    func presentToOurs(_ lists: [[UInt8]]) async throws {
+        let context = ApplicationContext(self.ours.configuration("test.account"))
+        try await context.account.learn(of: self.friendsID, revocations: lists, roots: nil)
+    }
+
     /// A trust store of a system of the friend's account.
     func friendsTrust() throws -> TrustStore {
         var trust = try self.friendsStore.identity().trustStore()
