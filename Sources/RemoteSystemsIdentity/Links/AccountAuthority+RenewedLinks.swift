@@ -17,12 +17,14 @@ extension AccountAuthority {
     /// - Parameters:
     ///   - list: The present list; `nil` if there is none.
     ///   - learned: What was learned of the linked accounts.
+    ///   - held: The links that this system held.
     ///   - kept: The accounts whose links stay all the same.
     ///   - wasStolen: Whether the key was replaced just now, because it was stolen.
     /// - Returns: The list that replaces `list`; `nil` if `list` stays.
     func renewedLinks(
         _ list: LinkList?,
         learned: LearnedLinks,
+        held: HeldLinks,
         keeping kept: Set<AccountID> = [],
         isStolen wasStolen: Bool = false,
         now: Date
@@ -31,7 +33,7 @@ extension AccountAuthority {
             // Other systems may have a list that a thief of the replaced key made, although this one has none. Without
             // a theft, an empty list would end the links that they have.
             guard wasStolen else { return nil }
-            return try self.linkList(of: [], number: self.nextNumber(after: nil, now: now), droppedNumber: 0)
+            return try self.listAfterTheft(of: [], held: held, keeping: [], now: now)
         }
         var links = list.links
         for index in links.indices {
@@ -39,10 +41,11 @@ extension AccountAuthority {
             links[index].withdraw(byLearned: notice, of: self.roots, now: now)
         }
         guard list.root < self.roots.count || links != list.links else { return nil }
+        guard !self.roots.isStolen(list.root) else {
+            return try self.listAfterTheft(of: links, held: held, keeping: kept, now: now)
+        }
         let clock = try self.nextNumber(after: list, now: now)
-        return self.roots.isStolen(list.root)
-            ? try self.listAfterTheft(of: links, learned: learned, keeping: kept, clock: clock)
-            : try self.signedAgain(links, droppedNumber: list.droppedNumber, clock: clock)
+        return try self.signedAgain(links, droppedNumber: list.droppedNumber, clock: clock)
     }
 
     /// - Parameter clock: The smallest number that the new list can have.
@@ -64,39 +67,51 @@ extension AccountAuthority {
         return try self.linkList(of: links, number: number, droppedNumber: min(droppedNumber, number))
     }
 
-    /// Returns the list with a notice for each link that is not kept.
+    /// Returns the list with a notice for each link that is not kept, and for each link that this system held, also if
+    /// `links` lacks it.
     ///
     /// A thief may have filled the list with withdrawn links or with long entries, so that there is no space for all
-    /// notices. Those of accounts that this system has learned of come first: a single list of a thief adds none.
+    /// notices. Those of links that this system held come first, in the order of ``HeldLinks``, whatever the list says.
     private func listAfterTheft(
         of links: [AccountLink],
-        learned: LearnedLinks,
+        held: HeldLinks,
         keeping kept: Set<AccountID>,
-        clock: UInt64
+        now: Date
     ) throws(IdentityError) -> LinkList {
         // Numbers of a stolen key do not count.
-        let number = max(clock, 3)
-        var (inForce, withdrawn): ([AccountLink], [AccountLink]) = ([], [])
+        let number = max(try self.nextNumber(after: nil, now: now), UInt64(LinkList.maxWithdrawn))
+        var inForce: [AccountLink] = []
+        var ended: [(link: AccountLink, rank: Int)] = []
         for var link in links {
-            let wasInForce = link.withdrawal == nil
-            guard !wasInForce || !kept.contains(link.account) else {
+            let isInForce = link.withdrawal == nil
+            if isInForce, kept.contains(link.account) {
                 link.number = number
                 inForce.append(link)
-                continue
+            } else {
+                ended.append((link, held.index(of: link.account) ?? HeldLinks.maxCount + (isInForce ? 0 : 1)))
             }
-            // A list drops the withdrawn links with the smallest numbers.
-            let rank: UInt64 = (learned.links[link.account] == nil ? 2 : 0) + (wasInForce ? 0 : 1)
-            link.withdraw(by: try self.withdrawal(of: link.account, number: number - rank))
+        }
+        let listed = Set(links.map(\.account))
+        for (rank, entry) in held.entries.enumerated() where !listed.contains(entry.account) {
+            ended.append((AccountLink(toEnd: entry, now: now), rank))
+        }
+        ended.sort { $0.rank < $1.rank }
+        var withdrawn: [AccountLink] = []
+        for (place, entry) in ended.prefix(LinkList.maxWithdrawn).enumerated() {
+            // A later list drops the withdrawn links with the smallest numbers.
+            var link = entry.link
+            link.withdraw(by: try self.withdrawal(of: link.account, number: number - UInt64(place)))
             withdrawn.append(link)
         }
-        withdrawn.sort { $0.number > $1.number }
-        var droppedNumber: UInt64 = 0
         while true {
             do throws(IdentityError) {
-                return try self.linkList(of: inForce + withdrawn, number: number, droppedNumber: droppedNumber)
+                return try self.linkList(
+                    of: inForce + withdrawn,
+                    number: number,
+                    droppedNumber: withdrawn.count < ended.count ? number - UInt64(withdrawn.count) : 0
+                )
             } catch {
-                guard error.code == .tooManyLinks, let last = withdrawn.popLast() else { throw error }
-                droppedNumber = last.number
+                guard error.code == .tooManyLinks, withdrawn.popLast() != nil else { throw error }
             }
         }
     }

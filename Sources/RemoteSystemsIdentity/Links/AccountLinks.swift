@@ -10,7 +10,8 @@ package struct AccountLinks: Sendable, Hashable {
     /// The links, with everything that was learned of the linked accounts since. In ascending order of the accounts,
     /// withdrawn ones included.
     package let links: [AccountLink]
-    /// What was learned of each linked account, encoded, for the account's other systems. The shortest first.
+    /// What was learned of each account with a link in force in the list, encoded, for the account's other systems. The
+    /// shortest first.
     package let learned: [[UInt8]]
 
     /// - Parameters:
@@ -19,6 +20,7 @@ package struct AccountLinks: Sendable, Hashable {
     init(_ list: LinkList?, of own: RootChain, learned: LearnedLinks, now: Date) {
         self.list = list
         self.learned = learned.links.values
+            .filter { list?[$0.account].map { $0.withdrawal == nil } ?? false }
             .compactMap(\.encoded)
             .sorted { $0.count == $1.count ? $0.lexicographicallyPrecedes($1) : $0.count < $1.count }
         guard let list, !own.isRetired(list.root, at: now) else {

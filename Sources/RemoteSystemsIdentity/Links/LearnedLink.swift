@@ -138,8 +138,8 @@ package struct LearnedLink: Sendable, Hashable {
 struct LearnedLinks: Sendable {
     var links: [AccountID: LearnedLink] = [:]
 
-    /// Enough for as many links as an account can have, with as much as can be learned of each.
-    private static let limits = ValueSetLimits(depth: 8, keysPerDictionary: 64, items: 4096, bytes: 16 << 20)
+    /// Enough for as many links as are kept, with as much as can be learned of each.
+    private static let limits = ValueSetLimits(depth: 8, keysPerDictionary: 64, items: 4096, bytes: 32 << 20)
 
     init() {}
 
@@ -182,16 +182,35 @@ struct LearnedLinks: Sendable {
     /// Keeps the notices of links that `present` has withdrawn and `newer` still has in force, until a machine with the
     /// root key signs one list of both.
     ///
-    /// - Parameter own: The account of both lists.
+    /// - Parameters:
+    ///   - own: The account of both lists.
+    ///   - held: The links that this system held, to decide what is dropped for the notices.
     /// - Returns: Whether anything was kept.
-    mutating func keepWithdrawals(of present: LinkList, lackingIn newer: LinkList, by own: AccountID) -> Bool {
+    mutating func keepWithdrawals(
+        of present: LinkList,
+        lackingIn newer: LinkList,
+        by own: AccountID,
+        holding held: HeldLinks
+    ) -> Bool {
         var isChanged = false
         for link in newer.links where link.withdrawal == nil {
             guard let notice = present[link.account]?.withdrawal, notice.number > link.number else { continue }
             self.links[link.account, default: LearnedLink(roots: link.roots, of: own)].ownWithdrawal = notice
             isChanged = true
         }
+        if isChanged { self.keep({ newer[$0].map { $0.withdrawal == nil } ?? false }, held) }
         return isChanged
+    }
+
+    /// Drops what was learned of accounts, except of those with a link in force, and of those whose link this system
+    /// held: the list that lacks the link may be a thief's, or another machine's that does not know it. At most
+    /// ``HeldLinks/maxCount`` stay, in the order of `held`.
+    mutating func keep(_ isInForce: (AccountID) -> Bool, _ held: HeldLinks) {
+        var kept = self.links.filter { isInForce($0.key) }
+        for entry in held.entries where kept.count < HeldLinks.maxCount {
+            kept[entry.account] = self.links[entry.account]
+        }
+        self.links = kept
     }
 
     func bytes() throws(IdentityError) -> [UInt8] {

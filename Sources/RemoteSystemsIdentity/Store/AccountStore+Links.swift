@@ -138,7 +138,14 @@ extension AccountStore {
                     links[$0].map { $0.withdrawal == nil } ?? false
                 }
             }
-            if let new { try Self.store(new, in: account) }
+            if let new {
+                try Self.hold(in: account) { held in
+                    for link in links.values where link != before[link.account] {
+                        if link.withdrawal == nil { held.add(madeHere: link) } else { held.remove(link.account) }
+                    }
+                }
+                try Self.store(new, in: account)
+            }
             return try StoredAccount.links(of: stored.identity, in: account, now: now)
         }
     }
@@ -170,6 +177,7 @@ extension AccountStore {
                         number: authority.nextNumber(after: newer, now: now),
                         droppedNumber: max(older.droppedNumber, newer.droppedNumber)
                     )
+                    try Self.hold(in: account) { $0.add(inForceIn: present) }
                     try Self.store(new, in: account)
                     return try StoredAccount.links(of: stored.identity, in: account, now: now)
                 }
@@ -177,8 +185,10 @@ extension AccountStore {
             if present.map({ list.isNewer(than: $0) }) ?? true {
                 // Before the list that lacks them: a crash between the two files loses no withdrawal.
                 if let present {
+                    let held = try Self.hold(in: account) { $0.add(inForceIn: present) }
+                    let own = stored.identity.accountID
                     var learned = try StoredAccount.learnedLinks(of: stored.identity, in: account)
-                    if learned.keepWithdrawals(of: present, lackingIn: list, by: stored.identity.accountID) {
+                    if learned.keepWithdrawals(of: present, lackingIn: list, by: own, holding: held) {
                         try Self.store(learned, in: account)
                     }
                 }
@@ -191,7 +201,23 @@ extension AccountStore {
         }
     }
 
-    /// Stores the list of links that ``AccountAuthority/renewedLinks(_:learned:keeping:isStolen:now:)`` returns.
+    /// Changes the record of the links that this system held. Called before the list is stored that makes the change
+    /// necessary: after a crash between the two, nothing is missing in the record.
+    ///
+    /// - Returns: The record.
+    @discardableResult
+    private static func hold(
+        in account: borrowing SecretDirectory,
+        _ change: (inout HeldLinks) -> Void
+    ) throws(IdentityError) -> HeldLinks {
+        let known = StoredAccount.heldLinks(in: account)
+        var held = known
+        change(&held)
+        if held != known { try account.replace(StoredAccount.File.heldLinks, StoredAccount.heldLinksFile(held)) }
+        return held
+    }
+
+    /// Stores the list of links that ``AccountAuthority/renewedLinks(_:learned:held:keeping:isStolen:now:)`` returns.
     static func renewLinks(
         of identity: SystemIdentity,
         by authority: AccountAuthority,
@@ -204,11 +230,19 @@ extension AccountStore {
         let new = try authority.renewedLinks(
             list,
             learned: list == nil ? LearnedLinks() : StoredAccount.learnedLinks(of: identity, in: account),
+            held: StoredAccount.heldLinks(in: account),
             keeping: kept,
             isStolen: isStolen,
             now: now
         )
-        if let new { try Self.store(new, in: account) }
+        guard let new else { return }
+        try Self.store(new, in: account)
+        guard isStolen || list.map({ authority.roots.isStolen($0.root) }) ?? false else { return }
+        // The notices are signed. Of the links that the account had, the owner has kept these.
+        try Self.hold(in: account) { held in
+            held = HeldLinks()
+            for link in new.links where link.withdrawal == nil { held.add(madeHere: link) }
+        }
     }
 
     private static func store(_ list: LinkList, in account: borrowing SecretDirectory) throws(IdentityError) {
@@ -249,7 +283,8 @@ extension AccountStore {
 
     /// - Parameters:
     ///   - isNewLink: whether the link was made just now. Withdrawals of an earlier link do not concern it.
-    ///   - isInForce: whether a link is in force. What was learned of others is dropped.
+    ///   - isInForce: whether a link is in force. What was learned of others is dropped, except of links that this
+    ///     system held.
     private static func learn(
         _ new: LearnedLink,
         of link: AccountLink,
@@ -260,7 +295,7 @@ extension AccountStore {
         keeping isInForce: (AccountID) -> Bool
     ) throws(IdentityError) -> Bool {
         var learned = try StoredAccount.learnedLinks(of: identity, in: account)
-        learned.links = learned.links.filter { isInForce($0.key) }
+        learned.keep(isInForce, StoredAccount.heldLinks(in: account))
         do throws(TrustError) {
             guard try learned.add(new, of: link, isNewLink: isNewLink, by: identity.accountID, now: now) else {
                 return false

@@ -17,9 +17,9 @@ struct SecretDirectory: ~Copyable {
     let path: String
     private let descriptor: Int32
 
-    /// The maximum size of a file, in bytes: 24 MiB, enough for what linked accounts can publish. A larger file is
+    /// The maximum size of a file, in bytes: 48 MiB, enough for what linked accounts can publish. A larger file is
     /// damaged.
-    private static let largestFile = 24 << 20
+    private static let largestFile = 48 << 20
 
     private init(path: String, descriptor: Int32) {
         self.path = path

@@ -7,11 +7,16 @@ import FoundationEssentials
 extension StoredAccount {
     private static let linksType = "REMOTE SYSTEMS LINKS"
     private static let learnedLinksType = "REMOTE SYSTEMS LINKED ACCOUNTS"
+    private static let heldLinksType = "REMOTE SYSTEMS HELD LINKS"
 
     static func linksFile(_ list: LinkList) -> [UInt8] { Self.pem(Self.linksType, list.bytes) }
 
     static func learnedLinksFile(_ links: LearnedLinks) throws(IdentityError) -> [UInt8] {
         Self.pem(Self.learnedLinksType, try links.bytes())
+    }
+
+    static func heldLinksFile(_ links: HeldLinks) throws(IdentityError) -> [UInt8] {
+        Self.pem(Self.heldLinksType, try links.bytes())
     }
 
     static func links(
@@ -52,6 +57,15 @@ extension StoredAccount {
         ) { (bytes) throws(TrustError) in try LearnedLinks(bytes, of: identity.roots) } ?? LearnedLinks()
     }
 
+    /// The links that this system held. A damaged file counts as none: it must not keep a stolen key from being
+    /// replaced.
+    static func heldLinks(in directory: borrowing SecretDirectory) -> HeldLinks {
+        let links = try? Self.read(File.heldLinks, Self.heldLinksType, orElse: "cannot be read", in: directory) {
+            (bytes) throws(TrustError) in try HeldLinks(bytes)
+        }
+        return links ?? HeldLinks()
+    }
+
     /// Reads a file; returns `nil` if there is none.
     ///
     /// - Parameter damage: what is wrong with a file that `parse` refuses.
@@ -81,7 +95,7 @@ extension StoredAccount {
         guard let list = try? Self.linkList(of: identity, in: directory), (try? LinkList(list.bytes, of: roots)) != nil,
             (try? Self.learnedLinks(of: identity, in: directory)) != nil
         else { return [] }
-        return [File.links, File.learnedLinks].compactMap { name in
+        return [File.links, File.learnedLinks, File.heldLinks].compactMap { name in
             (try? directory.read(name)).flatMap { bytes in bytes.map { (name, $0) } }
         }
     }

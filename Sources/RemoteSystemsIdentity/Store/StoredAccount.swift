@@ -26,6 +26,7 @@ struct StoredAccount {
         static let revokedSystems = "revoked-systems.pem"
         static let links = "links.pem"
         static let learnedLinks = "learned-links.pem"
+        static let heldLinks = "held-links.pem"
     }
 
     private static let certificateType = "CERTIFICATE"
