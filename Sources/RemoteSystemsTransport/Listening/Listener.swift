@@ -168,6 +168,8 @@ extension Admission {
             }
             return .accept(accepted)
         case .acceptStream(var accepted):
+            // Its end does not count. A service has offered the stream, and aborting it properly costs as much as
+            // breaking it.
             accepted.opened = { [opened = accepted.opened] stream in
                 security.watch(stream)
                 opened(stream)

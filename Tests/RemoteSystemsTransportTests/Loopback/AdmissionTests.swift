@@ -56,4 +56,18 @@ import Testing
             other.close()
         }
     }
+
+    @Test func `streams that break do not count, because this host has offered each of them`() async throws {
+        try await LoopbackHost.with(time: TimeSource(manual: ManualClock())) { host in
+            let member = try host.account.system()
+            for _ in 0...Int(AdmissionGate.failures) {
+                let (peer, stream) = try await host.openRawStream(as: member, from: Self.address)
+                peer.close()
+                let error = await streamError { _ = try await stream.read() }
+                #expect(error?.code == .truncated)
+            }
+            let peer = try await host.openRaw(as: member, from: Self.address)
+            peer.close()
+        }
+    }
 }

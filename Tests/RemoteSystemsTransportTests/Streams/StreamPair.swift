@@ -53,11 +53,14 @@ extension LoopbackHost {
     }
 
     /// A raw client on an open stream, and the host's end.
-    func openRawStream() async throws -> (RawPeer, ByteStream) {
-        let caller = try self.account.system()
+    func openRawStream(
+        as identity: SystemIdentity? = nil,
+        from source: String? = nil
+    ) async throws -> (RawPeer, ByteStream) {
+        let caller = try identity ?? self.account.system()
         let offer = try self.tickets.offer(to: caller.systemID, purpose: Self.purpose)
         async let opened = offer.opened()
-        let peer = try await self.connectRaw(as: caller)
+        let peer = try await self.connectRaw(as: caller, from: source)
         try peer.send(
             .hello(
                 Hello(
