@@ -78,6 +78,34 @@ extension Machine {
         try await self.app("register", manifest, "--replace", data: data)
     }
 
+    /// Registers an application with a signed manifest.
+    ///
+    /// - Parameter more: the members of the manifest beside `id`, as JSON.
+    func register(_ id: String, _ more: String, key: String, in data: String) async throws {
+        let manifest = "\(self.host.directory)/\(id).json"
+        try #"{"id": "\#(id)", \#(more)}"#.write(toFile: manifest, atomically: true, encoding: .utf8)
+        try await self.app("sign", manifest, "--key", key)
+        try await self.app("register", manifest, "--replace", data: data)
+    }
+
+    /// Waits until this machine lists an offer of an application whose publisher the origin's daemon states with a
+    /// proof: `proven` or `unproven`.
+    func lists(_ application: String, proof: String) async throws {
+        let parts = [#""application":"\#(application)""#, #""proof":"\#(proof)""#, #""publisher":""#]
+        var last: [String] = []
+        do {
+            _ = try await eventually("\(application), \(proof)", within: .seconds(60), every: .milliseconds(500)) {
+                () async throws -> Bool? in
+                let listing = try self.command(["activities", "list"])
+                _ = try await listing.exit(within: .seconds(60))
+                last = listing.lines
+                return last.contains { line in parts.allSatisfy { line.contains($0) } } ? true : nil
+            }
+        } catch {
+            throw IntegrationError("\(error); listed: \(last)")
+        }
+    }
+
     /// Starts the host daemon, and waits until it is ready.
     func startDaemon(data: String) async throws -> ChildProcess {
         let daemon = try self.host.start(
