@@ -211,6 +211,7 @@ struct Receiver: ContinuationHandler {
         _ activity: UserActivity,
         restore: @escaping @Sendable ([any ActivityRestoring]) async -> Void
     ) async throws -> Bool {
+        if let page = activity.webpageURL { self.steps.record("page \(page.absoluteString)") }
         let text = activity.userInfo["Text"]?.string ?? "nothing"
         guard activity.supportsContinuationStreams else {
             self.steps.reached("restore", text)

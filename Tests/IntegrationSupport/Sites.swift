@@ -14,11 +14,16 @@ package struct Sites: Sendable {
     private let server: ChildProcess
 
     /// Runs a body while the sites are served.
-    package static func with(_ body: (Sites) async throws -> Void) async throws {
+    ///
+    /// - Parameter application: a further application that the sites approve. Defaults to none.
+    package static func with(
+        approving application: String? = nil,
+        _ body: (Sites) async throws -> Void
+    ) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "sites-\(UUID())").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let server = try ChildProcess(Python.script("site.py", directory))
+        let server = try ChildProcess(Python.script("site.py", [directory] + [application].compactMap(\.self)))
         do {
             let port = try await eventually("the sites", within: .seconds(60)) { () -> Int? in
                 server.lines.lazy.compactMap { line in

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTPS sites on loopback, each with an association file or one of the ways in which it can be wrong.
 
-Usage: site.py DIRECTORY. Makes a test authority, certificates and signed files in the directory, prints "port N", and
-serves until its standard input ends. Signatures are made by openssl."""
+Usage: site.py DIRECTORY [APPLICATION]. Makes a test authority, certificates and signed files in the directory, prints
+"port N", and serves until its standard input ends. The files approve the application, too. Signatures are made by
+openssl."""
 
 import contextlib
 import datetime
@@ -27,7 +28,7 @@ APPROVED = "KEY1.com.example.reader"
 FILE = json.dumps({
     "applinks": {"apps": [], "details": []},
     "webcredentials": {"apps": ["KEY9.com.example.reader"]},
-    "activitycontinuation": {"apps": [APPROVED, "KEY2.com.example.other"], "later": 1},
+    "activitycontinuation": {"apps": [APPROVED, "KEY2.com.example.other", *sys.argv[2:]], "later": 1},
 }).encode()
 WELL_KNOWN, ROOT = "/.well-known/apple-app-site-association", "/apple-app-site-association"
 JSON, SIGNED = "application/json", "application/pkcs7-mime"
