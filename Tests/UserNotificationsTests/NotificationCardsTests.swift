@@ -276,6 +276,26 @@ import ValueSets
         }
     }
 
+    @Test func `an extension schedules notifications of its application (N-02)`() async throws {
+        try await Self.with { receiving, cards, _ in
+            await receiving.receiver.setSystem(receiving.host.id)
+            try await receiving.stage.eventually("it is opened") { cards.requests.count == 1 }
+            let trigger = #""Trigger":{"Milliseconds":60000}"#
+            cards.program?.respond(#"{"Schedule":{"Id":"later","Content":{"Title":"Party"},\#(trigger)}}"#)
+            try await receiving.stage.eventually("it has the response") { cards.program?.requests.count == 2 }
+            let response = try #require(cards.program?.requests.last)
+            guard case .success(_?) = ExtensionSchedule.response(in: response) else {
+                return #expect(Bool(false), "\(response)")
+            }
+            let pending = await receiving.receiver.pending.all
+            #expect(pending.map(\.key.identifier) == ["later"])
+            #expect(pending.first?.sender.application == "calendar" && pending.first?.sender.isLocal == true)
+            // The view goes on.
+            try cards.reply(.card(Self.card))
+            try await receiving.stage.eventually("it is shown") { cards.commands.last == .card(Self.card) }
+        }
+    }
+
     // MARK: The process of the extension
 
     private actor Invitations: NotificationContentExtension {

@@ -571,30 +571,31 @@ import ValueSets
         func title(of line: String) throws -> String {
             try ServiceExtensionMessage.readResponse(line).content.title
         }
-        let line = try await ServiceExtensionMain.response(of: Shouting(), to: Self.lines(try Self.request("deploy")))
+        let lines = Self.lines(try Self.request("deploy"))
+        let line = try await ServiceExtensionMain.response(of: Shouting(), to: lines) { _ in }
         #expect(try title(of: line) == "DEPLOY")
         let late = try await ServiceExtensionMain.response(
             of: Slow(),
             to: Self.lines(try Self.request("deploy"), ServiceExtensionMessage.timeWillExpire)
-        )
+        ) { _ in }
         #expect(try title(of: late) == "As far as it is ready")
         let failing = Self.lines(try Self.request("fail"))
         let error = await #expect(throws: NotificationError.self) {
-            try await ServiceExtensionMain.response(of: Shouting(), to: failing)
+            try await ServiceExtensionMain.response(of: Shouting(), to: failing) { _ in }
         }
         #expect(error?.message == "It has failed.")
         // Without a last chance, it waits for the change.
         let patient = try await ServiceExtensionMain.response(
             of: Shouting(),
             to: Self.lines(try Self.request("deploy"), ServiceExtensionMessage.timeWillExpire)
-        )
+        ) { _ in }
         #expect(try title(of: patient) == "DEPLOY")
         // The host daemon is gone.
         let (ended, end) = AsyncStream.makeStream(of: String.self)
         end.yield(try Self.request("deploy"))
         end.finish()
         await #expect(throws: NotificationError.self) {
-            try await ServiceExtensionMain.response(of: Slow(), to: ended)
+            try await ServiceExtensionMain.response(of: Slow(), to: ended) { _ in }
         }
     }
 }

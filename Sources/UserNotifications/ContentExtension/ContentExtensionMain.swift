@@ -34,10 +34,13 @@ enum ContentExtensionMain {
         write: @escaping @Sendable (String) -> Void,
         log: @Sendable (String) -> Void
     ) async throws {
-        let context = NotificationCardContext { reply in
+        let scheduler = ExtensionScheduler(write: write)
+        let context = NotificationCardContext(scheduler: scheduler) { reply in
             // Everything was validated before.
             if let line = try? reply.line { write(line) }
         }
+        // Read while the extension works, which may wait for a response.
+        let lines = scheduler.requests(in: lines)
         try await instance.prepare()
         for await line in lines {
             switch try ContentExtensionRequest(line) {

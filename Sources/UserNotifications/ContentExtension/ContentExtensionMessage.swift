@@ -125,7 +125,7 @@ enum ContentExtensionReply: Hashable {
         guard !replies.isEmpty else {
             throw NotificationError(
                 .invalidContent,
-                "The line has none of Card, Actions, Option and PerformDefaultAction."
+                "The line has none of Card, Actions, Option, PerformDefaultAction and Schedule."
             )
         }
         return replies

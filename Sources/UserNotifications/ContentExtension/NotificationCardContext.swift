@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 public import UserNotificationsUI
 public import ValueSets
 
@@ -8,6 +9,7 @@ public import ValueSets
 ///
 /// What is shown after the view was closed is lost without an error.
 public struct NotificationCardContext: Sendable {
+    let scheduler: ExtensionScheduler
     let send: @Sendable (ContentExtensionReply) -> Void
 
     /// Shows another card. Fields in which the user has entered text keep it, unless their text has changed.
@@ -27,6 +29,28 @@ public struct NotificationCardContext: Sendable {
     public func setActions(_ actions: [NotificationAction]) throws {
         try NotificationCategory(identifier: "actions", actions: actions).validate()
         self.send(.actions(actions))
+    }
+
+    /// Schedules a notification of the extension's application, which this system delivers also after the view is
+    /// closed.
+    ///
+    /// It replaces one of the application with the same identifier, and counts for the application: the user's
+    /// permission and ``NotificationLimits/pendingRequests`` are those of the application, whose
+    /// ``UserNotificationCenter`` lists and removes it. Responses go to the application.
+    ///
+    /// - Parameters:
+    ///   - request: The notification, with a trigger.
+    ///   - category: The category that its content names, with the actions. Defaults to `nil`: none.
+    ///   - applicationName: The name of the application as the user sees it. Defaults to `nil`: its id.
+    /// - Returns: The date of the delivery; `nil` for one that waits for a region. It has been stored.
+    /// - Throws: ``NotificationError`` that says why it is not scheduled.
+    @discardableResult
+    public func schedule(
+        _ request: NotificationRequest,
+        category: NotificationCategory? = nil,
+        applicationName: String? = nil
+    ) async throws -> Date? {
+        try await self.scheduler.schedule(request, category, applicationName)
     }
 
     /// Opens the application with the notification, as if the user had chosen the notification itself.

@@ -111,8 +111,9 @@ extension NotificationReceiver {
         let events = CardEvents(self.clock)
         let (observation, ends) = self.superseded.begin()
         let isOver = !self.isCurrent(entry) || self.isSnoozed(entry.key)
+        let application = entry.notification.application(of: entry.sender)
         var tasks = [
-            self.clock.task { await Self.forwardReplies(of: card.extension, to: events) },
+            self.clock.task { await self.forwardReplies(of: card.extension, application, to: events) },
             self.clock.task { await Self.forwardEvents(of: card.window, to: events) },
             self.clock.task {
                 if isOver { await events.add(.notificationEnded) }
@@ -202,14 +203,16 @@ extension NotificationReceiver {
         )
     }
 
-    private static func forwardReplies(
+    private func forwardReplies(
         of program: any ExtensionProgram,
+        _ application: String,
         to events: CardEvents
     ) async {
         var reason = "It has closed its output."
         loop: for await output in program.outputs {
             switch output {
             case .line(let line):
+                if await self.schedule(line, of: program, application) { continue }
                 do throws(NotificationError) {
                     for reply in try ContentExtensionReply.read(line) { await events.add(.reply(reply)) }
                 } catch {

@@ -62,6 +62,8 @@ package actor NotificationReceiver: Service {
     /// Starts an application of this system that does not run; `nil` where that is not possible. Returns whether it is
     /// installed.
     var wake: (@Sendable (_ application: String) async -> Bool)?
+    /// The id of this system, for what extensions schedule; `nil` where they schedule nothing.
+    private(set) var systemID: String?
     /// The extensions of this system's applications; `nil` where none are started.
     private(set) var extensionPrograms: (any ServiceExtensionPrograms)?
     var extensionTurns = ServiceExtensionTurns()
@@ -121,6 +123,9 @@ package actor NotificationReceiver: Service {
     ///
     /// - Parameter wake: returns whether the application is installed.
     package func setWake(_ wake: @escaping @Sendable (_ application: String) async -> Bool) { self.wake = wake }
+
+    /// Sets the id of this system, with which extensions schedule notifications as their applications do.
+    package func setSystem(_ id: SystemID) { self.systemID = "\(id)" }
 
     /// Sets the extensions that change notifications of other systems before they are shown.
     package func setExtensions(_ programs: any ServiceExtensionPrograms) { self.extensionPrograms = programs }

@@ -173,7 +173,11 @@ extension NotificationReceiver {
             program.send(ServiceExtensionMessage.timeWillExpire)
         }
         var outputs = program.outputs.makeAsyncIterator()
-        let output = await outputs.next(isolation: #isolation)
+        var output = await outputs.next(isolation: #isolation)
+        let application = entry.notification.application(of: entry.sender)
+        while case .line(let line) = output, await self.schedule(line, of: program, application) {
+            output = await outputs.next(isolation: #isolation)
+        }
         lastChance.cancel()
         switch output {
         case nil: return .failed("The extension has ended without a response.")
@@ -223,7 +227,8 @@ extension NotificationReceiver {
         )
     }
 
-    private func takeOver(
+    /// Keeps the file of an attachment that an extension has written, unless it is one of the original content.
+    func takeOver(
         _ changed: ChangedAttachment,
         _ original: NotificationContent,
         of sender: NotificationSender

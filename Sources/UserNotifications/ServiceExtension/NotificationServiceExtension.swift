@@ -36,6 +36,20 @@ public protocol NotificationServiceExtension: Sendable {
     /// - Throws: Any error. Its description goes to standard error, and the original content is shown.
     func didReceive(_ request: NotificationRequest) async throws -> NotificationContent
 
+    /// Changes the content of a notification, and does more for its application.
+    ///
+    /// The default implementation calls ``didReceive(_:)``. An extension implements one of the two.
+    ///
+    /// - Parameters:
+    ///   - request: The notification. Its attachments are read only.
+    ///   - context: With which the extension schedules notifications of its application.
+    /// - Returns: The content to show.
+    /// - Throws: Any error. Its description goes to standard error, and the original content is shown.
+    func didReceive(
+        _ request: NotificationRequest,
+        _ context: NotificationServiceContext
+    ) async throws -> NotificationContent
+
     /// The time is almost over: the process is ended in 5 s. Called while ``didReceive(_:)`` runs.
     ///
     /// - Returns: The content to show now, as far as it is ready; `nil` to wait for ``didReceive(_:)``. The default
@@ -44,6 +58,17 @@ public protocol NotificationServiceExtension: Sendable {
 }
 
 extension NotificationServiceExtension {
+    /// The default implementation, which changes nothing.
+    public func didReceive(_ request: NotificationRequest) async throws -> NotificationContent { request.content }
+
+    /// The default implementation, which needs no context.
+    public func didReceive(
+        _ request: NotificationRequest,
+        _ context: NotificationServiceContext
+    ) async throws -> NotificationContent {
+        try await self.didReceive(request)
+    }
+
     /// The default implementation, which returns `nil`.
     public func serviceExtensionTimeWillExpire() async -> NotificationContent? { nil }
 

@@ -11,7 +11,7 @@ enum ServiceExtensionMain {
                 + "application's manifest (notificationServiceExtension)."
         )
         do {
-            let response = try await Self.response(of: instance, to: process.lines)
+            let response = try await Self.response(of: instance, to: process.lines) { process.write($0) }
             guard process.write(response) else {
                 StandardLines.end(1, "The host daemon does not read the response.")
             }
@@ -23,11 +23,16 @@ enum ServiceExtensionMain {
 
     /// The response to the request in the first line.
     ///
-    /// - Parameter lines: ends when the host daemon is gone.
+    /// - Parameters:
+    ///   - lines: ends when the host daemon is gone.
+    ///   - write: writes what comes before the response.
     static func response(
         of instance: some NotificationServiceExtension,
-        to lines: AsyncStream<String>
+        to lines: AsyncStream<String>,
+        write: @escaping @Sendable (String) -> Void
     ) async throws -> String {
+        let context = NotificationServiceContext(scheduler: ExtensionScheduler(write: write))
+        let lines = context.scheduler.requests(in: lines)
         var first: String?
         for await line in lines {
             first = line
@@ -40,7 +45,7 @@ enum ServiceExtensionMain {
         let (results, result) = AsyncStream.makeStream(of: Result<NotificationContent, any Error>.self)
         let work = Task {
             do {
-                result.yield(.success(try await instance.didReceive(request)))
+                result.yield(.success(try await instance.didReceive(request, context)))
             } catch {
                 result.yield(.failure(error))
             }

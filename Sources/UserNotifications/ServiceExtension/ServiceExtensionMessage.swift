@@ -54,7 +54,15 @@ package enum ServiceExtensionMessage {
     static func readResponse(
         _ line: String
     ) throws(NotificationError) -> (content: NotificationContent, attachments: [ChangedAttachment]) {
-        let set = try Self.set(line)
+        try Self.readContent(try Self.set(line))
+    }
+
+    /// Reads the content and the files that an extension has written.
+    ///
+    /// - Returns: the content without its attachments, and these in their order.
+    static func readContent(
+        _ set: ValueSet
+    ) throws(NotificationError) -> (content: NotificationContent, attachments: [ChangedAttachment]) {
         let files = FieldReader(try FieldReader(set).dictionary("Files") ?? [:])
         var content = try Self.content(set)
         var attachments: [ChangedAttachment] = []

@@ -82,6 +82,7 @@ struct HostRunCommand: Subcommand {
         await notifications?.setCards(DesktopCards(starter))
         await notifications?.setSounds(DesktopSounds(registry, logger: logger))
         let systemID = try RemoteSystemsAccount(configuration).identity().systemID
+        await notifications?.setSystem(systemID)
         let bus = RegistryBus(host: host, system: systemID, logger: logger)
         let supervision = HostSupervision(host: host, registry: registry, notifier: notifier, logger: logger)
         let reload = HostReload(
