@@ -125,9 +125,10 @@ extension DesktopTests {
             }
         }
 
-        @Test func `the user opens an invitation, and its extension shows and forwards the answer (N-13, N-27, N-47)`()
-            async throws
-        {
+        @Test(arguments: [false, true])
+        func `the user opens an invitation, and its extension shows and forwards the answer (N-13, N-27, N-47)`(
+            withCommand: Bool
+        ) async throws {
             try await TwoDesktops.with { desktops in
                 try Self.installCalendar(on: desktops.second)
                 // The daemon looks for applications every two seconds.
@@ -151,9 +152,14 @@ extension DesktopTests {
                     "60"
                 )
                 try await desktops.second.shows(1)
-                // The server chooses the first button: the view.
+                let key = try await desktops.second.listedKey()
                 let window = try await eventually("the view", within: .seconds(60), every: .milliseconds(200)) {
-                    try await desktops.second.control("context")
+                    if withCommand {
+                        _ = try await desktops.second.command("notifications", "open", key)
+                    } else {
+                        // The server chooses the first button: the view.
+                        try await desktops.second.control("context")
+                    }
                     return try await ShownCard.find("Party for Ada", desktops.second.environment)
                 }
                 try await desktops.eventually("the answer") {

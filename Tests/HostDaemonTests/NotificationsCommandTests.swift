@@ -98,6 +98,22 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `a notification without a view is not opened, and the reason is stated (N-13)`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let key = try await Self.ask(daemon)
+                    for (argument, hint) in [
+                        ("999", "No notification with the key '999'"), (key, "has no view that can be shown"),
+                    ] {
+                        let (status, lines) = try await daemon.finish(["notifications", "open", argument, "--loopback"])
+                        #expect(status == 2 && lines.joined().contains(hint), "\(lines)")
+                    }
+                    // It waits as before.
+                    #expect(try await Self.run(daemon, "list").0 == 0)
+                }
+            }
+        }
+
         @Test func `an answer is reported, and one that is not valid is refused with a hint`() async throws {
             try await Daemon.with { daemon in
                 try await daemon.whileRunning { _, _ in

@@ -31,8 +31,8 @@ import ValueSets
         var window: StagedExtensionProgram? { self.opened.withLock { $0.last?.window as? StagedExtensionProgram } }
         var program: StagedExtensionProgram? { self.opened.withLock { $0.last?.extension as? StagedExtensionProgram } }
 
-        func hasCard(_ application: String, _ category: String) -> Bool {
-            application == "calendar" && category == "c"
+        func problem(_ application: String, _ category: String) -> String? {
+            application == "calendar" && category == "c" ? nil : "there is no extension."
         }
 
         func open(_ application: String, _ category: String) async throws(NotificationError) -> OpenedCard {
@@ -272,6 +272,58 @@ import ValueSets
                 #expect(await receiving.receiver.hasCard(entry) == hasCard)
             }
             #expect(await !receiving.receiver.openCard("unknown"))
+            await connection.close()
+        }
+    }
+
+    @Test func `a program of this system opens a view, as the button does, or learns why not (N-13)`() async throws {
+        try await ReceivingSystem.with { receiving in
+            let cards = Cards()
+            let connection = try await receiving.connect()
+            _ = try await connection.deliver(Self.invitation)
+            var other = ReceivingSystem.question("other")
+            other.targetApplicationID = "mail"
+            _ = try await connection.deliver(other)
+            let keys = await receiving.receiver.list().map(\.key)
+            let (first, second) = (try #require(keys.first), try #require(keys.last))
+            func error(_ key: String) async -> NotificationError? {
+                do throws(NotificationError) {
+                    try await receiving.receiver.openView(key)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            #expect(await error("unknown")?.code == .requestUnknown)
+            #expect(await error(first)?.code == .notShown)
+            await receiving.receiver.setCards(cards)
+            let refused = await error(second)
+            #expect(refused?.code == .notShown && refused?.message.contains("there is no extension.") == true)
+            // What is refused stays on the screen.
+            #expect(receiving.screen.shown.count == 2 && cards.count == 0)
+            // It may be open already.
+            for _ in 0..<2 { #expect(await error(first) == nil) }
+            try await receiving.stage.eventually("it is opened") { cards.requests.count == 1 }
+            #expect(cards.count == 1 && receiving.screen.shown.count == 1)
+            await connection.close()
+        }
+    }
+
+    @Test func `four views are open at most, and a program learns it`() async throws {
+        try await ReceivingSystem.with { receiving in
+            let cards = Cards()
+            await receiving.receiver.setCards(cards)
+            let connection = try await receiving.connect()
+            for number in 0..<5 {
+                var notification = ReceivingSystem.question("\(number)")
+                notification.targetApplicationID = "calendar"
+                _ = try await connection.deliver(notification)
+            }
+            let keys = await receiving.receiver.list().map(\.key)
+            for key in keys.prefix(4) { try await receiving.receiver.openView(key) }
+            let last = try #require(keys.last)
+            let error = await #expect(throws: NotificationError.self) { try await receiving.receiver.openView(last) }
+            #expect(error?.code == .limitExceeded)
             await connection.close()
         }
     }

@@ -23,11 +23,15 @@ package struct DesktopCards: CardPrograms {
         return "\(own.split(separator: "/").dropLast().map { "/\($0)" }.joined())/\(Self.windowProgram)"
     }
 
-    package func hasCard(_ application: String, _ category: String) -> Bool {
+    package func problem(_ application: String, _ category: String) -> String? {
+        guard self.starter.registry.contentExtension(of: application, category) != nil else {
+            return "no manifest of \(application) has a content extension for the category '\(category)'."
+        }
         let environment = self.starter.registry.programEnvironment
-        return ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false }
-            && self.starter.registry.contentExtension(of: application, category) != nil
-            && ProgramFile.problem(with: self.window) == nil
+        guard ["DISPLAY", "WAYLAND_DISPLAY"].contains(where: { environment[$0]?.isEmpty == false }) else {
+            return "the host daemon has no display (DISPLAY, WAYLAND_DISPLAY)."
+        }
+        return ProgramFile.problem(with: self.window)
     }
 
     package func open(_ application: String, _ category: String) async throws(NotificationError) -> OpenedCard {

@@ -3,9 +3,9 @@
 
 /// Starts the content extensions of this system's applications, and the program that shows their views.
 package protocol CardPrograms: Sendable {
-    /// Whether notifications of an application and a category have a view that can be shown now. Asked for each
-    /// notification.
-    func hasCard(_ application: String, _ category: String) -> Bool
+    /// The reason why notifications of an application and a category have no view that can be shown now, as a sentence
+    /// in lower case; `nil` if they have one. Asked for each notification.
+    func problem(_ application: String, _ category: String) -> String?
     /// Starts both programs for a notification.
     ///
     /// - Throws: ``NotificationError`` that says why one of them does not start.

@@ -24,12 +24,34 @@ extension NotificationReceiver {
     private static let cardStartTime = Duration.seconds(10)
 
     /// Whether a notification has a view that can be shown now.
-    func hasCard(_ entry: ReceivedNotifications.Entry) -> Bool {
+    func hasCard(_ entry: ReceivedNotifications.Entry) -> Bool { self.cardProblem(of: entry) == nil }
+
+    /// The reason why a notification has no view that can be shown now, as a sentence in lower case; `nil` if it has
+    /// one.
+    private func cardProblem(of entry: ReceivedNotifications.Entry) -> String? {
+        guard let cardPrograms else { return "this system shows none." }
         // A link permits its systems to show something to the user, not to start programs.
-        guard let cardPrograms, entry.sender.linkedAccountID == nil,
-            let category = entry.notification.request.content.categoryIdentifier
-        else { return false }
-        return cardPrograms.hasCard(entry.notification.application(of: entry.sender), category)
+        guard entry.sender.linkedAccountID == nil else { return "it is of a system of a linked account." }
+        guard let category = entry.notification.request.content.categoryIdentifier else {
+            return "it has no category."
+        }
+        return cardPrograms.problem(entry.notification.application(of: entry.sender), category)
+    }
+
+    /// Opens the view of a notification for a program of this system. Its programs start afterwards.
+    ///
+    /// - Throws: ``NotificationError`` that says why it has none now. The notification stays as it is.
+    func openView(_ key: String) throws(NotificationError) {
+        guard let entry = self.received[key], entry.readyBy == nil else {
+            throw NotificationError(.requestUnknown, "The notification is gone.")
+        }
+        if let problem = self.cardProblem(of: entry) {
+            throw NotificationError(.notShown, "The notification has no view that can be shown: \(problem)")
+        }
+        guard self.cards[key] != nil || self.cards.count < Self.maxCards else {
+            throw NotificationError(.limitExceeded, "\(Self.maxCards) views are open. Close one of them first.")
+        }
+        self.openCard(key)
     }
 
     /// Opens the view of a notification. It stays in the list meanwhile.

@@ -198,6 +198,11 @@ package final class LocalNotifications: Sendable {
         _ = try await self.send(message)
     }
 
+    /// Opens the view of a notification on the desktop of this system.
+    package func openView(_ key: String) async throws {
+        _ = try await self.send(["Type": .string(NotificationMessage.open), "Key": .string(key)])
+    }
+
     package func respond(_ key: String, _ action: NotificationActionIdentifier, text: String?) async throws {
         var message: ValueSet = [
             "Type": .string(NotificationMessage.respond), "Key": .string(key), "Action": .string(action.rawValue),

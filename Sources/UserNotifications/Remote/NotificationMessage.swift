@@ -26,6 +26,7 @@ enum NotificationMessage {
     static let respond = "respond"
     static let snooze = "snooze"
     static let read = "read"
+    static let open = "open"
     static let schedule = "schedule"
     static let pending = "pending"
     static let cancel = "cancel"

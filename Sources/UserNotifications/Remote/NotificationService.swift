@@ -52,6 +52,10 @@ struct NotificationService: AppServiceProvider {
             try await self.receiver.watch(request.connection)
             return try NotificationPage(await self.receiver.list(), own: nil, after: try reader.string("After"))
                 .valueSet
+        case NotificationMessage.open:
+            try Self.checkIsLocal(request.caller)
+            try await self.receiver.openView(try reader.requiredString("Key"))
+            return [:]
         case NotificationMessage.schedule:
             try Self.checkIsLocal(request.caller)
             return .dated(try await self.receiver.schedule(message, by: sender))

@@ -17,7 +17,7 @@ struct NotificationsCommand: ParsableCommand {
             """,
         subcommands: [
             NotificationsListCommand.self, NotificationsWatchCommand.self, NotificationsAnswerCommand.self,
-            NotificationsSnoozeCommand.self, NotificationsReadCommand.self,
+            NotificationsOpenCommand.self, NotificationsSnoozeCommand.self, NotificationsReadCommand.self,
             NotificationsScheduleCommand.self, NotificationsPendingCommand.self, NotificationsCancelCommand.self,
             NotificationsPermitCommand.self, NotificationsHistoryCommand.self, NotificationsOutboxCommand.self,
         ]
@@ -81,8 +81,8 @@ extension LocalNotifications {
         return notifications
     }
 
-    /// The notification with a key, as `notifications list` prints it.
-    func find(_ key: String) async throws -> ListedNotification {
+    /// The notification with a key that the user has entered.
+    func notification(_ key: String) async throws -> ListedNotification {
         guard let notification = try await self.list().first(where: { $0.key == key }) else {
             throw NotificationError(
                 .requestUnknown,
@@ -198,7 +198,7 @@ struct NotificationsAnswerCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let answered = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
-            let notification = try await notifications.find(self.key)
+            let notification = try await notifications.notification(self.key)
             try self.check(notification)
             try await notifications.respond(self.key, NotificationActionIdentifier(self.action), text: self.text)
             await notifications.close()

@@ -47,7 +47,7 @@ struct NotificationsSnoozeCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let result: (id: String, date: Date?)? = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
-            let notification = try await notifications.find(self.key)
+            let notification = try await notifications.notification(self.key)
             let date = try await notifications.snooze(self.key, for: Self.seconds(self.time) ?? 0)
             await notifications.close()
             return (notification.notification.request.identifier, date)
