@@ -35,6 +35,30 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a notification with a sound makes the device vibrate, and one without does not (N-05)`()
+            async throws
+        {
+            try await OneDesktop.with(server: "sound") { desktop in
+                try await OneDesktop.withScript("feedback", [], desktop.system.environment) { feedback in
+                    try await Self.show("Silent", [], on: desktop)
+                    try await Self.show("Loud", ["--sound", "default"], on: desktop)
+                    let call = try await eventually("the call", within: .seconds(60)) {
+                        feedback.lines.last { $0.contains("event") }
+                    }
+                    #expect(call.contains(#""event": "message-new-instant""#), "\(call)")
+                    // The sound is the server's.
+                    #expect(call.contains(#""hints": {"profile": "quiet"}, "timeout": -1"#), "\(call)")
+                    #expect(feedback.lines.count { $0.contains("event") } == 1, "\(feedback.lines)")
+                }
+            }
+        }
+
+        private static func show(_ title: String, _ arguments: [String], on desktop: OneDesktop) async throws {
+            let asking = try desktop.ask(["--title", title] + arguments)
+            #expect(try await asking.exit(within: .seconds(60)) == 0, "\(asking.lines)")
+            _ = try await desktop.notified(title)
+        }
+
         private static func send(_ title: String, from desktop: QuestionDesktop) async throws {
             let sending = try desktop.start(
                 [try builtProgram("remotesystems"), "notify", "--loopback", "--state-directory", desktop.state]

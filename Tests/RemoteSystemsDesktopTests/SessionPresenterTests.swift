@@ -139,6 +139,18 @@ import UserNotifications
         #expect(subtitle.body == "main\nUnlock to read")
     }
 
+    @Test func `nothing vibrates on a locked screen, nor on Phosh without a sound (N-05)`() {
+        var content = NotificationContent(title: "x")
+        func hasHint(_ software: String) -> Bool {
+            let abilities = NotificationServerAbilities(software: software)
+            return "\(self.shown(content).arguments(replacing: 0, for: abilities))".contains("x-phosh-fb-profile")
+        }
+        #expect(hasHint("Phosh Notify Daemon") && !hasHint("server"))
+        content.sound = .standard
+        #expect(!hasHint("Phosh Notify Daemon"))
+        #expect(self.shown(content, isLocked: true).isSilent)
+    }
+
     @Test(
         arguments: [
             (nil, ["Deploy", "Open"], false), (["actions"], ["Deploy", "Open"], false),

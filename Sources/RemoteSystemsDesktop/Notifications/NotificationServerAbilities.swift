@@ -19,6 +19,8 @@ struct NotificationServerAbilities: Hashable {
     var readsMarkup: Bool { self.capabilities?.contains("body-markup") ?? true }
     /// Whether it plays sounds.
     var playsSounds: Bool { self.capabilities?.contains("sound") ?? false }
+    /// Whether it makes the device vibrate, unless the notification has a hint of its own.
+    var givesFeedback: Bool { self.software == "Phosh Notify Daemon" }
     /// Whether it shows a text field. Not part of the specification: Plasma has it, and some others.
     var showsTextField: Bool { self.capabilities?.contains("inline-reply") ?? false }
 }
@@ -56,6 +58,7 @@ extension DesktopNotification {
         ]
         if self.isSilent {
             hints.append(("suppress-sound", .bool(true)))
+            if abilities.givesFeedback { hints.append(("x-phosh-fb-profile", .string("none"))) }
         } else if let soundPath, abilities.playsSounds {
             hints.append(("sound-file", .string(soundPath)))
         } else if let soundName, abilities.playsSounds {

@@ -106,6 +106,7 @@ extension NotificationSession {
             }
             guard !isShown else {
                 self.events.yield(.shown(notification, place: DesktopNotificationPlace(server: server, id: id)))
+                self.giveFeedback(for: notification)
                 return
             }
             reason = "The server gives no number of its own to it"
