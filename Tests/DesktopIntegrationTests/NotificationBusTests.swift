@@ -114,6 +114,7 @@ extension DesktopTests {
                     add("'a', 'T', '', [], {'sound': GLib.Variant('s', 'loud')}"),
                     add("'a', 'T', '', [], {'level': GLib.Variant('s', 'loud')}"),
                     add("'a', 'T', '', \(actions), {'text_action': GLib.Variant('s', 'why')}"),
+                    add("'a', 'T', '', \(actions), {'foreground': GLib.Variant('as', ['why'])}"),
                     add("'', 'T', '', [], {}"),
                     add("'a', '', '', [], {}"),
                     add("'a', 'T' * 513, '', [], {}"),
@@ -131,11 +132,30 @@ extension DesktopTests {
                     caller.lines == [
                         "NotRegistered", "NotRegistered", "InvalidArgument", "done", "Misuse",
                         "InvalidArgument", "InvalidArgument", "InvalidArgument", "InvalidArgument",
-                        "InvalidContent", "InvalidContent", "LimitExceeded", "InvalidContent", "LimitExceeded",
-                        "done", "['actions', 'body', 'id', 'subtitle', 'title'] ['yes', 'no']",
+                        "InvalidArgument", "InvalidContent", "InvalidContent", "LimitExceeded", "InvalidContent",
+                        "LimitExceeded", "done", "['actions', 'body', 'id', 'subtitle', 'title'] ['yes', 'no']",
                         "Misuse", "done", "done", "[] 1",
                     ]
                 )
+            }
+        }
+
+        @Test(arguments: [true, false])
+        func `an action of the foreground comes with the token for a window, others without (X-59)`(
+            isForeground: Bool
+        ) async throws {
+            try await OneDesktop.withBusInterface(server: "token") { desktop in
+                let options = isForeground ? "{'foreground': GLib.Variant('as', ['open'])}" : "{}"
+                let caller = try desktop.call(
+                    "org.example.caller",
+                    "n.Add('(sssa(ss)a{sv})', 'lunch', 'Lunch', '', [('open', 'Open it')], \(options))",
+                    "loop(600)"
+                )
+                _ = try await desktop.notified("Lunch")
+                desktop.server.send(SIGUSR1)
+                try await caller.prints("lunch open")
+                #expect(caller.lines == ["registered"] + (isForeground ? ["token token-1"] : []) + ["lunch open"])
+                await caller.stop()
             }
         }
 
@@ -194,8 +214,11 @@ extension DesktopTests {
 
 extension OneDesktop {
     /// Runs `body` when the daemon has its name on the bus.
-    fileprivate static func withBusInterface(_ body: (OneDesktop) async throws -> Void) async throws {
-        try await Self.with(server: "plain") { desktop in
+    fileprivate static func withBusInterface(
+        server: String = "plain",
+        _ body: (OneDesktop) async throws -> Void
+    ) async throws {
+        try await Self.with(server: server) { desktop in
             try await desktop.eventually("the daemon on the bus") {
                 let asking = try desktop.system.start(
                     [
@@ -225,7 +248,7 @@ extension OneDesktop {
     /// Starts a Python program that registers as an application, unless that is empty, and then runs lines.
     ///
     /// The lines may use `n`, the daemon's object; `attempt`, which prints the last part of an error's name; and
-    /// `loop`, which waits so many seconds and prints responses without acknowledging them.
+    /// `loop`, which waits so many seconds and prints tokens, and responses without acknowledging them.
     fileprivate func call(_ application: String, _ lines: String...) throws -> ChildProcess {
         let beginning =
             application.isEmpty
@@ -256,6 +279,8 @@ extension OneDesktop {
             GLib.timeout_add(int(seconds * 1000), main.quit)
             main.run()
         def signalled(_proxy, _sender, signal, values):
+            if signal == "ActivationToken":
+                print("token", values.unpack()[1])
             if signal == "Responded":
                 print(*values.unpack()[:2])
         n = connect()

@@ -86,6 +86,13 @@ struct NotificationParts {
                     throw .invalid("The option 'text_action' names none of the actions.")
                 }
                 category.actions[index].textInput = .init(placeholder: self.options["placeholder"]?.string ?? "")
+            case ("foreground", .array(let ids)):
+                for id in ids {
+                    guard let index = category.actions.firstIndex(where: { $0.identifier.rawValue == id.string }) else {
+                        throw .invalid("The option 'foreground' takes ids of the actions.")
+                    }
+                    category.actions[index].options.insert(.foreground)
+                }
             // Read with the action.
             case ("placeholder", .string) where self.options["text_action"] != nil: break
             default: throw .invalid("The option '\(key)' is unknown, or its value has another type.")

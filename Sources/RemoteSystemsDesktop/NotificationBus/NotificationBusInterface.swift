@@ -18,11 +18,14 @@ enum NotificationBusInterface {
             <arg name="title" type="s" direction="in"/><arg name="body" type="s" direction="in"/>\
             <arg name="actions" type="a(ss)" direction="in"/><arg name="options" type="a{sv}" direction="in"/>\
             <arg name="action" type="s" direction="out"/><arg name="text" type="s" direction="out"/></method>
+            <signal name="ActivationToken"><arg name="response" type="s"/><arg name="token" type="s"/></signal>\
             <signal name="Responded"><arg name="id" type="s"/><arg name="action" type="s"/>\
             <arg name="text" type="s"/><arg name="response" type="s"/></signal>
             <property name="Version" type="u" access="read"/>
             """
     )
+    /// Gives the token with which the program may raise its window for a response, before that.
+    static let activationToken = "ActivationToken"
     /// Reports what the user has responded.
     static let responded = "Responded"
 }

@@ -265,6 +265,13 @@ actor NotificationBusPrograms: BusPrograms {
         let (acknowledgements, feed) = AsyncStream.makeStream(of: Void.self)
         defer { self.unacknowledged[sender]?[response.id] = nil }
         self.unacknowledged[sender, default: [:]][response.id] = feed
+        if let token = response.activationToken {
+            self.server.emit(
+                NotificationBusInterface.activationToken,
+                to: sender,
+                [.string(response.id), .string(token)]
+            )
+        }
         self.server.emit(
             NotificationBusInterface.responded,
             to: sender,
