@@ -127,6 +127,26 @@ import Testing
         }
     }
 
+    @Test func `a broadcast reports that no system keeps its notification any more`() async throws {
+        try await Receiving.with { receiving in
+            let broadcast = NotificationBroadcast(Receiving.question())
+            var changes = await broadcast.changes().makeAsyncIterator()
+            _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request)
+            #expect(await !broadcast.hasEnded)
+            let everything = NotificationPermissions.Subject(system: nil, application: nil)
+            try await receiving.receiver.set(.denied, for: everything)
+            while await !broadcast.hasEnded {
+                guard await changes.next() != nil else {
+                    Issue.record("The changes have ended.")
+                    return
+                }
+            }
+            await broadcast.withdraw()
+            // What was buffered, and the end.
+            while await changes.next() != nil {}
+        }
+    }
+
     @Test func `a broadcast that a system refused for its rate is sent there again`() async throws {
         try await Receiving.with { receiving in
             let connection = try await receiving.connect()

@@ -33,7 +33,10 @@ package actor NotificationBroadcast {
     package nonisolated let losses: AsyncStream<SystemID>
     private let lossFeed: AsyncStream<SystemID>.Continuation
     private let notification: RemoteNotification
-    private var recipients: [SystemID: Recipient] = [:]
+    private var recipients: [SystemID: Recipient] = [:] {
+        didSet { for feed in self.changeFeeds { feed.yield() } }
+    }
+    private var changeFeeds: [AsyncStream<Void>.Continuation] = []
     private var readers: [Task<Void, Never>] = []
     private var isOver = false
 
@@ -47,6 +50,14 @@ package actor NotificationBroadcast {
 
     /// Whether the system has received the notification, or is receiving it.
     package func includes(_ system: SystemID) -> Bool { self.recipients[system] != nil }
+
+    /// Reports at once, and whenever ``expiration`` or ``hasEnded`` may have changed, until the broadcast is over.
+    package func changes() -> AsyncStream<Void> {
+        let (changes, feed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        feed.yield()
+        if self.isOver { feed.finish() } else { self.changeFeeds.append(feed) }
+        return changes
+    }
 
     /// Whether the systems withdraw the notification after a time.
     package nonisolated var hasExpiration: Bool { self.notification.expiration != nil }
@@ -195,6 +206,7 @@ package actor NotificationBroadcast {
         for reader in self.readers { reader.cancel() }
         self.feed.finish()
         self.lossFeed.finish()
+        for feed in self.changeFeeds { feed.finish() }
     }
 
     private static func end(_ connection: RemoteNotificationConnection, _ notification: RemoteNotification) async {

@@ -206,7 +206,7 @@ struct NotifyRun: Sendable {
     /// - Returns: `false` if the task was cancelled before.
     private func notKept() async -> Bool {
         // Each system reports for itself, and others may be receiving it: all of them together are looked at.
-        while (try? await Task.sleep(for: .milliseconds(200))) != nil {
+        for await _ in await self.broadcast.changes() {
             guard await self.broadcast.hasEnded else { continue }
             // An answer may be on its way from another system.
             try? await Task.sleep(for: Self.answerTime)
@@ -220,11 +220,15 @@ struct NotifyRun: Sendable {
     /// - Returns: `false` if the task was cancelled before.
     private func expired() async -> Bool {
         guard self.broadcast.hasExpiration else { return false }
+        var changes = await self.broadcast.changes().makeAsyncIterator()
         while !Task.isCancelled {
-            let end = await self.broadcast.expiration.map { $0 + Self.answerTime }
-            if let end, end <= .now { return true }
-            // Without an end, a system may be receiving it now.
-            try? await Task.sleep(until: end ?? .now + .milliseconds(200), clock: .continuous)
+            if let end = await self.broadcast.expiration.map({ $0 + Self.answerTime }) {
+                if end <= .now { return true }
+                try? await Task.sleep(until: end, clock: .continuous)
+            } else {
+                // A system may be receiving it now.
+                guard await changes.next() != nil else { return false }
+            }
         }
         return false
     }
