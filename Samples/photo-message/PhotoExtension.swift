@@ -13,7 +13,8 @@ struct PhotoExtension: NotificationServiceExtension {
         var content = request.content
         guard let address = content.userInfo["photo"]?.string else { return content }
         do {
-            content.attachments = [try NotificationAttachment(identifier: "photo", url: try await download(address))]
+            let photo = try await download(address)
+            content.attachments = [try await NotificationAttachment(identifier: "photo", contentsOf: photo)]
         } catch {
             // The message is worth more than its photo.
             content.body += " (The photo could not be downloaded: \(error))"

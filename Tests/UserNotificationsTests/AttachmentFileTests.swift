@@ -48,6 +48,23 @@ import ValueSets
         #expect(try NotificationAttachment(identifier: "photo", url: url).id == "photo")
     }
 
+    @Test func `an attachment whose file is read on another thread is the same, and so are its errors (N-21)`()
+        async throws
+    {
+        let url = try self.file(TestFile.png(more: 300_000))
+        let one = try NotificationAttachment(identifier: "photo", url: url, isThumbnailHidden: true)
+        let other = try await NotificationAttachment(identifier: "photo", contentsOf: url, isThumbnailHidden: true)
+        #expect(one == other && other.url == url)
+        let web = try #require(URL(string: "https://example.com/a.png"))
+        for bad in [web, self.directory, self.directory.appending(path: "none"), try self.file([])] {
+            let expected = try #require(self.error(bad))
+            let error = await #expect(throws: NotificationError.self) {
+                try await NotificationAttachment(contentsOf: bad)
+            }
+            #expect(error == expected)
+        }
+    }
+
     @Test(arguments: ["https://example.com/a.png", "data:image/png;base64,iVBORw0KGgo="])
     func `only a local file can be attached (N-21)`(text: String) throws {
         let url = try #require(URL(string: text))

@@ -8,7 +8,7 @@ internal import ValueSets
 /// An image, a sound or a video that belongs to a notification.
 ///
 /// ```swift
-/// content.attachments = [try NotificationAttachment(url: URL(filePath: "invitation.png"))]
+/// content.attachments = [try await NotificationAttachment(contentsOf: URL(filePath: "invitation.png"))]
 /// ```
 ///
 /// The file is copied when the notification is scheduled or delivered, over the network beside it and not inside it.
@@ -36,7 +36,8 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     /// read only, and gone when the notification is.
     public var url: URL? { self.path.map { URL(filePath: $0) } }
 
-    /// Creates an attachment, and reads the file: about 0.1 s for the largest.
+    /// Creates an attachment, and reads the file on the caller's thread: about 0.1 s for the largest. In asynchronous
+    /// code, ``init(identifier:contentsOf:isThumbnailHidden:)`` does not occupy the thread.
     ///
     /// - Parameters:
     ///   - identifier: Identifies the attachment in its notification. Defaults to `nil`: a new identifier. Valid range:
@@ -46,6 +47,36 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     /// - Throws: ``NotificationError`` with `attachmentInvalid` if the file cannot be read, has another format, is
     ///   larger than ``NotificationAttachmentType/maxBytes``, or an image of more than 50 million pixels.
     public init(identifier: String? = nil, url: URL, isThumbnailHidden: Bool = false) throws(NotificationError) {
+        let (identifier, path) = try Self.checked(identifier, url)
+        self.init(identifier, try AttachmentFile(path: path), at: path, isThumbnailHidden: isThumbnailHidden)
+    }
+
+    /// Creates an attachment, and reads the file on another thread.
+    ///
+    /// - Parameters:
+    ///   - identifier: Identifies the attachment in its notification. Defaults to `nil`: a new identifier. Valid range:
+    ///     1–128 bytes.
+    ///   - url: The file. A URL of another kind is refused: download the file first.
+    ///   - isThumbnailHidden: Whether the notification does not show the image. Defaults to `false`.
+    /// - Throws: ``NotificationError``, as ``init(identifier:url:isThumbnailHidden:)`` does.
+    public init(
+        identifier: String? = nil,
+        contentsOf url: URL,
+        isThumbnailHidden: Bool = false
+    ) async throws(NotificationError) {
+        let (identifier, path) = try Self.checked(identifier, url)
+        self.init(
+            identifier,
+            try await AttachmentFile.read(path: path),
+            at: path,
+            isThumbnailHidden: isThumbnailHidden
+        )
+    }
+
+    private static func checked(
+        _ identifier: String?,
+        _ url: URL
+    ) throws(NotificationError) -> (identifier: String, path: String) {
         guard url.isFileURL else {
             throw NotificationError(
                 .attachmentInvalid,
@@ -55,11 +86,14 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
         }
         let identifier = identifier ?? UUID().uuidString.lowercased()
         try FieldCheck.identifier(identifier, "identifier")
-        let path = url.path(percentEncoded: false)
-        let file = try AttachmentFile(path: path)
+        return (identifier, url.path(percentEncoded: false))
+    }
+
+    /// An attachment with a file of this program.
+    private init(_ identifier: String, _ file: AttachmentFile, at path: String, isThumbnailHidden: Bool) {
         self.init(identifier, file, isThumbnailHidden: isThumbnailHidden)
         self.path = path
-        // The file of this program is shown as it is.
+        // It is shown as it is.
         self.thumbnailPath = file.type.kind == .image ? path : nil
     }
 
