@@ -113,6 +113,28 @@ import Testing
         }
     }
 
+    @Test func `an image that is cut off is left out with the reason, and the text is shown (X-50)`() async throws {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received, scaler: Copier()) { receiving in
+                let whole = TestFile.wholePNG()
+                let half = try files.file("half", Array(whole.prefix(whole.count / 2)))
+                let connection = try await receiving.connect()
+                let delivery = try await connection.deliver(
+                    Self.notification(
+                        try NotificationAttachment(identifier: "half", url: half),
+                        try NotificationAttachment(identifier: "whole", url: try files.file("whole", whole))
+                    )
+                )
+                #expect(delivery.status == .shown)
+                #expect(delivery.reason?.contains("'half' was left out. The image is cut off") == true, "\(delivery)")
+                let shown = try #require(receiving.screen.shown.first)
+                #expect(shown.content.title == "Deploy?")
+                #expect(shown.content.attachments.map(\.identifier) == ["whole"])
+                await connection.close()
+            }
+        }
+    }
+
     @Test func `a bad file of another system is left out, the sender learns why, and the rest is shown (X-50)`()
         async throws
     {

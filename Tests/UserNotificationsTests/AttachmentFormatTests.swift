@@ -45,6 +45,25 @@ import Testing
         #expect(Self.format(TestFile.png(width: .max, height: .max))?.pixels == Int.max)
     }
 
+    @Test func `the end of a PNG image is looked for, wherever it is cut off (X-50)`() {
+        let image = TestFile.wholePNG()
+        func isCut(_ bytes: [UInt8]) -> Bool {
+            AttachmentFormat.isCutPNG(byteCount: Int64(bytes.count)) { offset, count in
+                Array(bytes.dropFirst(Int(offset)).prefix(count))
+            }
+        }
+        for count in 8..<image.count { #expect(isCut(Array(image.prefix(count))), "\(count)") }
+        #expect(!isCut(image))
+        // Some programs write more after the image.
+        #expect(!isCut(image + [1, 2, 3]))
+        // A decoder finds out what is wrong with the rest.
+        #expect(!isCut(TestFile.png()))
+        // A length of 4 GB.
+        var long = image
+        long.replaceSubrange(8..<12, with: [0xFF, 0xFF, 0xFF, 0xFF])
+        #expect(isCut(long))
+    }
+
     @Test func `a header that states no size, or never ends, has none`() {
         #expect(Self.format(Array(TestFile.png().prefix(20)))?.pixels == nil)
         #expect(Self.format(Array(TestFile.jpeg().prefix(6)))?.pixels == nil)
@@ -58,6 +77,16 @@ import Testing
 enum TestFile {
     private static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
         (0..<number.bitWidth / 8).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+    }
+
+    /// An image whose chunks are all there, though not what they contain.
+    static func wholePNG() -> [UInt8] {
+        func chunk(_ type: String, _ data: [UInt8]) -> [UInt8] {
+            Self.bytes(UInt32(data.count)) + Array(type.utf8) + data + [0, 0, 0, 0]
+        }
+        let header = Self.bytes(UInt32(4)) + Self.bytes(UInt32(3)) + [8, 2, 0, 0, 0]
+        let signature = Array(Self.png().prefix(8))
+        return signature + chunk("IHDR", header) + chunk("IDAT", [UInt8](repeating: 1, count: 40)) + chunk("IEND", [])
     }
 
     /// An image without its last chunks: enough for every check but the decoding.

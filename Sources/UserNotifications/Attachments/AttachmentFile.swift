@@ -17,6 +17,8 @@ struct AttachmentFile: Hashable {
     let digest: AttachmentDigest
     /// The width times the height of an image.
     let pixels: Int?
+    /// Whether the end of the image is missing. Not found out for JPEG and GIF.
+    let isCut: Bool
 
     /// Reads a whole file: about 0.1 s for the largest.
     ///
@@ -46,6 +48,13 @@ struct AttachmentFile: Hashable {
         self.byteCount = size
         self.digest = try Self.digest(descriptor, size)
         self.pixels = format.pixels
+        guard format.type == .png else {
+            self.isCut = false
+            return
+        }
+        self.isCut = try AttachmentFormat.isCutPNG(byteCount: size) { offset, count throws(NotificationError) in
+            try Self.read(descriptor, at: offset, count)
+        }
     }
 
     /// Reads a file on a thread that may wait for the disk.

@@ -86,6 +86,9 @@ extension NotificationReceiver {
         guard file.digest == upload.digest, file.byteCount == upload.byteCount else {
             throw NotificationError(.attachmentInvalid, "The file has changed since it was attached.")
         }
+        guard !file.isCut else {
+            throw NotificationError(.attachmentInvalid, "The image is cut off: its end is missing.")
+        }
         let thumbnail = "\(path).thumbnail"
         let hasThumbnail = try await self.makeThumbnail(of: file, path, thumbnail, directory)
         try await self.attachmentCalls.begin(self.clock) { () -> Result<Void, NotificationError> in
