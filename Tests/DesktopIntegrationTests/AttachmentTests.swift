@@ -59,9 +59,13 @@ extension DesktopTests {
                 // Its name pretends to be another format.
                 let path = "\(user.directory)/song.desktop"
                 try Data("ID3\u{3} music".utf8).write(to: URL(filePath: path))
-                let asking = try desktop.ask(["--title", "The song", "--attach", path])
+                // An action of the application that is named alike is another one.
+                let asking = try desktop.ask(
+                    ["--title", "The song", "--attach", path, "--action", "open-attachment=Notes"]
+                )
                 #expect(try await asking.exit(within: .seconds(60)) == 0)
                 let call = try await desktop.notified("The song")
+                #expect(call.contains(#""open-attachment", "Notes""#), "\(call)")
                 #expect(call.contains("Open sound") && call.contains(#""image": "audio-x-generic""#), "\(call)")
                 desktop.server.send(SIGUSR1)
                 let opened = try #require(try await user.recorded("player").last)

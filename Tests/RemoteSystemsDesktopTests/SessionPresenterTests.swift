@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 import UserNotifications
 
@@ -74,6 +75,25 @@ import UserNotifications
         let arguments = "\(shown.arguments(replacing: 0, for: abilities))"
         #expect(arguments.contains("sound-file") == isPassed && arguments.contains("/sounds/bell") == isPassed)
         #expect(arguments.contains("sound-name") == (capabilities.contains("sound") && !isPassed))
+    }
+
+    @Test func `the button of an attachment is none of the application's, whatever these are called (N-25)`() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let song = directory.appending(path: "song")
+        try Data("ID3\u{3} music".utf8).write(to: song)
+        var content = NotificationContent(title: "The song")
+        content.attachments = [try NotificationAttachment(url: song)]
+        let own = NotificationAction(identifier: "open-attachment", title: "Notes")
+        let labels = self.shown(content, [own]).actions.map { "\($0.key): \($0.label)" }
+        #expect(
+            labels == ["open-attachment: Notes", "\(DesktopNotification.mediaKey): Open sound", "default: Open"]
+        )
+        // No application can have the key.
+        let taken = NotificationAction(identifier: .init(DesktopNotification.mediaKey), title: "Notes")
+        let category = NotificationCategory(identifier: "c", actions: [taken])
+        #expect(throws: NotificationError.self) { try category.validate() }
     }
 
     @Test func `one system cannot fill the screen`() {

@@ -109,6 +109,11 @@ import ValueSets
         #expect(field([good, good]) == "actions[1].identifier")
         #expect(field([good, NotificationAction(identifier: .default, title: "A")]) == "actions[1].identifier")
         #expect(field([NotificationAction(identifier: .dismiss, title: "A")]) == "actions[0].identifier")
+        // The buttons of a presenter and of the host daemon.
+        let details = NotificationAction(identifier: "remote-systems.open-card", title: "A")
+        #expect(field([details]) == "actions[0].identifier")
+        let similar = NotificationAction(identifier: "open-attachment", title: "A")
+        #expect(throws: Never.self) { try NotificationCategory(identifier: "c", actions: [similar]).validate() }
         #expect(field([NotificationAction(identifier: "a", title: "")]) == "actions[0].title")
         let many = (0...10).map { NotificationAction(identifier: .init("\($0)"), title: "A") }
         #expect(field(many) == "actions")

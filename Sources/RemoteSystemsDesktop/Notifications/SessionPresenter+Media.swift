@@ -8,8 +8,8 @@ internal import UserNotifications
 
 /// Sounds and videos of notifications. A desktop shows neither: it gets an icon and a button that opens the file.
 extension DesktopNotification {
-    /// The key of the button.
-    static let mediaKey = "open-attachment"
+    /// The key of the button. No application has an action with this beginning.
+    static let mediaKey = "remote-systems.open-attachment"
 }
 
 extension SessionPresenter {
@@ -35,11 +35,9 @@ extension PresentedNotification {
         var path: String
     }
 
-    /// The first sound or video; `nil` if the application uses the key of its button.
+    /// The first sound or video.
     var media: Media? {
-        let isTaken =
-            self.category?.actions.contains { $0.identifier.rawValue == DesktopNotification.mediaKey } ?? false
-        guard !isTaken, let attachment = self.content.attachments.first(where: { $0.type.kind != .image }),
+        guard let attachment = self.content.attachments.first(where: { $0.type.kind != .image }),
             let path = attachment.url?.path(percentEncoded: false)
         else { return nil }
         return Media(kind: attachment.type.kind, mediaType: attachment.type.mediaType, path: path)

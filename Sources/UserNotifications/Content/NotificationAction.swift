@@ -59,7 +59,8 @@ public struct NotificationAction: Sendable, Hashable {
         }
     }
 
-    /// The identifier, unique in the category. `default` and `dismiss` are reserved. Valid range: 1–128 bytes.
+    /// The identifier, unique in the category. `default`, `dismiss` and those that begin with `remote-systems.` are
+    /// reserved. Valid range: 1–128 bytes.
     public var identifier: NotificationActionIdentifier
     /// The title of the button. Valid range: 1–512 bytes.
     public var title: String
@@ -94,10 +95,13 @@ public struct NotificationAction: Sendable, Hashable {
 
     func validate() throws(NotificationError) {
         try FieldCheck.identifier(self.identifier.rawValue, "identifier")
-        guard self.identifier != .default, self.identifier != .dismiss else {
+        guard self.identifier != .default, self.identifier != .dismiss,
+            !self.identifier.rawValue.hasPrefix(NotificationActionIdentifier.builtInPrefix)
+        else {
             throw NotificationError(
                 .invalidContent,
-                "'default' and 'dismiss' are reserved identifiers.",
+                "'default', 'dismiss' and identifiers that begin with "
+                    + "'\(NotificationActionIdentifier.builtInPrefix)' are reserved.",
                 field: "identifier"
             )
         }
@@ -117,7 +121,8 @@ public struct NotificationAction: Sendable, Hashable {
 ///
 /// Its response has the text in ``NotificationResponse/userText``.
 public struct TextInputNotificationAction: Sendable, Hashable {
-    /// The identifier, unique in the category. `default` and `dismiss` are reserved. Valid range: 1–128 bytes.
+    /// The identifier, unique in the category. `default`, `dismiss` and those that begin with `remote-systems.` are
+    /// reserved. Valid range: 1–128 bytes.
     public var identifier: NotificationActionIdentifier
     /// The title of the button that opens the field. Valid range: 1–512 bytes.
     public var title: String

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension NotificationActionIdentifier {
+    /// The beginning of the buttons that are not those of an application.
+    static let builtInPrefix = "remote-systems."
     /// The button that opens the custom view of a notification. Not an action of its application.
     static let openCard: NotificationActionIdentifier = "remote-systems.open-card"
 }

@@ -97,7 +97,7 @@ def act():
             invocation, number = held.pop(0)
             invocation.return_value(GLib.Variant("(u)", (number,)))
     elif kind == "media":
-        emit("ActionInvoked", "(us)", last["id"], "open-attachment")
+        emit("ActionInvoked", "(us)", last["id"], "remote-systems.open-attachment")
     elif "inline-reply" in last["actions"]:
         emit("NotificationReplied", "(us)", last["id"], "Because")
     else:
