@@ -66,6 +66,19 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `the standard input cannot be attached, and a file of that name can`() async throws {
+            try await Daemon.with { daemon in
+                for command in [["notify", "--all"], ["notifications", "schedule", "--in", "60"]] {
+                    let arguments = command + ["--title", "T", "--loopback", "--attach"]
+                    let (status, lines) = try await daemon.finish(arguments + ["-"])
+                    #expect(status == 64 && lines.joined().contains("does not read the standard input"), "\(lines)")
+                    // It is looked for.
+                    let (otherStatus, otherLines) = try await daemon.finish(arguments + ["./-"])
+                    #expect(otherStatus != 64 && otherLines.joined().contains("No such file"), "\(otherLines)")
+                }
+            }
+        }
+
         @Test func `a permission for an unknown system is kept, with a note`() async throws {
             try await Daemon.with { daemon in
                 try await daemon.whileRunning { _, _ in

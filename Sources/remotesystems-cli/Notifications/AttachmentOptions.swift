@@ -23,6 +23,11 @@ struct AttachmentOptions: ParsableArguments {
             throw ValidationError("--attach can be given at most \(NotificationLimits.attachments) times.")
         }
         guard !self.files.contains("") else { throw ValidationError("--attach takes the name of a file.") }
+        guard !self.files.contains("-") else {
+            throw ValidationError(
+                "--attach does not read the standard input. Write it to a file first. A file named '-' is './-'."
+            )
+        }
     }
 
     /// The attachments, named by their files.
