@@ -24,9 +24,10 @@ struct TwoMachines {
             discovery: [self.segment],
             stateDirectory: "\(self.directory)/\(machine)"
         )
-        // Handshakes take long in debug builds on busy machines.
-        configuration.transport.helloTimeout = .seconds(10)
-        configuration.transport.connectTimeout = .seconds(10)
+        // Handshakes and starts take long in debug builds on busy machines.
+        configuration.transport.helloTimeout = .seconds(60)
+        configuration.transport.connectTimeout = .seconds(60)
+        configuration.transport.startTimeout = .seconds(60)
         return configuration
     }
 
