@@ -33,7 +33,11 @@ import Testing
         program.executableURL = URL(filePath: "/bin/sleep")
         program.arguments = ["60"]
         try program.run()
-        defer { program.terminate() }
+        defer {
+            program.terminate()
+            // A `Process` is released only after this call.
+            program.waitUntilExit()
+        }
 
         let registry = ApplicationRegistry(environment: ["XDG_DATA_HOME": data, "XDG_DATA_DIRS": "/nowhere"])
         let own = ProgramProcess(pid: getpid())

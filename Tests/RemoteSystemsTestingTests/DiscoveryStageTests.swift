@@ -28,6 +28,18 @@ import Testing
         }
     }
 
+    @Test func `a stage is released after its end, also if the code of its systems refers to it`() async throws {
+        weak var ended: DiscoveryStage?
+        try await DiscoveryStage.with { stage in
+            let clock = AppService("clock") { _ in ["date": .date(stage.clock.date)] }
+            try await stage.appears(try stage.system("Clock", services: [clock]))
+            ended = stage
+        }
+        // The last tasks of the stage end on other threads.
+        for _ in 0..<1000 where ended != nil { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(ended == nil)
+    }
+
     @Test func `a change is reported as an update (R-10)`() async throws {
         try await DiscoveryStage.with { stage in
             let (_, recorder, speaker) = try await Self.watchedSpeaker(on: stage)

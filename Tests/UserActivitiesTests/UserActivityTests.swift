@@ -55,6 +55,8 @@ import ValueSets
         }
         try await ContinuationTests.Desk.with(handler) { desk in
             desktop.withLock { $0 = desk.desktop }
+            // The system has the handler, which would keep it.
+            defer { desktop.withLock { $0 = nil } }
             let activity = UserActivity(
                 type: ContinuationTests.editing,
                 title: "A letter",

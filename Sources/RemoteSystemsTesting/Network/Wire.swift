@@ -59,8 +59,13 @@ final class Wire: Sendable {
     }
 
     private func take(_ side: Side) -> MemoryChannel? {
-        for site in self.sites.values { site.forget(self) }
-        return self.state.withLock { $0.channels.removeValue(forKey: side) }
+        let (channel, isOver) = self.state.withLock { state in
+            let channel = state.channels.removeValue(forKey: side)
+            return (channel, state.channels.isEmpty)
+        }
+        // Until then the link's conditions apply, and the end of the stage ends the connection.
+        if isOver { for site in self.sites.values { site.forget(self) } }
+        return channel
     }
 
     /// Schedules a pump for later, because the sender may be inside its receive call.

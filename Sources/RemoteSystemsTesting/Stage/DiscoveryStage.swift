@@ -108,7 +108,12 @@ public final class DiscoveryStage: Sendable {
 
     private func leaveAll() {
         self.network.cutAll()
-        for system in self.systems.withLock({ $0 }) { system.leave(.crash) }
+        // The code of their applications may refer to the stage, which would never be released.
+        let systems = self.systems.withLock { systems in
+            defer { systems = [] }
+            return systems
+        }
+        for system in systems { system.leave(.crash) }
     }
 
     /// Ends everything that the test may be waiting for.

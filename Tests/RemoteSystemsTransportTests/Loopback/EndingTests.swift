@@ -150,6 +150,8 @@ import ValueSets
             }
         }
         cancelled.task.withLock { $0 = connecting }
+        // The connection has the handler, which would keep it.
+        defer { cancelled.task.withLock { $0 = nil } }
         let peer = try await promised.get()
         _ = try await peer.nextFrame()
         try peer.send(

@@ -15,16 +15,16 @@ func runProcess(_ path: String, _ arguments: [String]) async throws -> Data {
     let output = Pipe()
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
-    let (ends, end) = AsyncStream.makeStream(of: Void.self)
-    process.terminationHandler = { _ in end.finish() }
     try process.run()
     // Never on the threads of Swift's tasks, of which there may be only two.
     let data: Data = await withCheckedContinuation { continuation in
         DispatchQueue.global().async {
-            continuation.resume(returning: (try? output.fileHandleForReading.readToEnd()) ?? Data())
+            let data = (try? output.fileHandleForReading.readToEnd()) ?? Data()
+            // A `Process` is released only after this call.
+            process.waitUntilExit()
+            continuation.resume(returning: data)
         }
     }
-    for await _ in ends {}
     guard process.terminationStatus == 0 else {
         throw NotInTime(what: "the end of \(path) with status 0 (it was \(process.terminationStatus))")
     }
