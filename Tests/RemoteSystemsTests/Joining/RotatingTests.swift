@@ -188,6 +188,15 @@ import Testing
         }
     }
 
+    @Test func `an open invitation ends with a revocation also while no machine tries it`() async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join("second")
+            let rogue = try machines.account("second").identity().systemID
+            let outcome = try await machines.whileInviting { _, _ in try machines.account("first").revoke(rogue) }
+            #expect(outcome.identityCode == .invitationUsed)
+        }
+    }
+
     // MARK: The root key
 
     @Test func `after a rotation of the root key the other systems renew their certificates by themselves`()
