@@ -21,6 +21,7 @@ extension DesktopTests {
                 let asking = try desktop.ask(Self.question + ["--wait"])
                 try await desktop.system.shows(2)
                 desktop.daemon.send(SIGKILL)
+                _ = try await desktop.daemon.exit()
                 let daemon = try await desktop.system.startDaemon()
                 try await desktop.eventually("both are shown again, in place of the first") {
                     let history = try await desktop.system.command("notifications", "list", "--json")

@@ -76,6 +76,7 @@ extension DesktopTests {
                 try await desktops.second.shows(1)
                 #expect(try await sending.exit(within: .seconds(60)) == 0)
                 desktops.daemons[1].send(9)
+                _ = try await desktops.daemons[1].exit()
                 _ = try await desktops.daemons[1].exit(within: .seconds(60))
                 // Repeated because the server may not have drawn it yet.
                 try await desktops.eventually("it is closed here") {
@@ -106,6 +107,7 @@ extension DesktopTests {
                 )
                 _ = try await desktops.second.listedKey()
                 desktops.daemons[1].send(9)
+                _ = try await desktops.daemons[1].exit()
                 let daemon = try await desktops.second.startDaemon()
                 let key = try await desktops.second.listedKey()
                 _ = try await desktops.second.command("notifications", "answer", key, "yes")
