@@ -12,10 +12,6 @@ import Testing
 
 /// Attacks on pairing over real connections: machines that follow no rule, against either side.
 @Suite(.timeLimit(.minutes(2))) struct HostilePeerTests {
-    private static func until(_ condition: () -> Bool) async throws {
-        while !condition() { try await Task.sleep(for: .milliseconds(5)) }
-    }
-
     private static func stop(_ body: () async throws -> PairingPlan) async -> PairingStop? {
         do {
             _ = try await body()
@@ -38,7 +34,7 @@ import Testing
                     continue
                 }
                 guesses.append(digits)
-                try await Self.until { machine.person.digits == guesses }
+                try await eventually("the prompt") { machine.person.digits == guesses }
             }
             let result = await machine.result.result
             #expect(throws: IdentityError.self) { try result.get() }
@@ -58,7 +54,7 @@ import Testing
             }
             #expect(machine.person.digits.isEmpty)
             // Only the waiting machine can show the details. It does so as often as it would show digits.
-            try await Self.until { machine.failed > 0 }
+            try await eventually("a report") { machine.failed > 0 }
             #expect(machine.failureCodes.allSatisfy { $0 == .pairingMismatch })
             #expect(machine.failed <= PairingTurns.maxTurns)
             machine.person.answer(true)
@@ -92,7 +88,7 @@ import Testing
             }
             #expect(machine.person.digits.count == 1 && first == .digits(machine.person.digits[0]))
             // Nor right afterwards: a person who answers the first prompt must not answer the next one.
-            try await Self.until { machine.failed == 1 }
+            try await eventually("the report") { machine.failed == 1 }
             let early = try await RawPairing.connect(port: machine.port).guess()
             #expect(early == .refused(.busy))
             #expect(machine.person.digits.count == 1)
@@ -142,12 +138,12 @@ import Testing
             let connecting = PairingPerson(answering: waitingIsLate ? true : nil)
             machine.person.answer(waitingIsLate ? nil : true)
             async let stop = Self.stop { try await machine.pair(connecting, clock: clock) }
-            try await Self.until { !machine.person.digits.isEmpty && !connecting.digits.isEmpty }
+            try await eventually("both prompts") { !machine.person.digits.isEmpty && !connecting.digits.isEmpty }
             (waitingIsLate ? machine.clock : clock).advance(by: Pairing.comparisonTime)
             (waitingIsLate ? machine.person : connecting).answer(true)
             let expected = waitingIsLate ? PairingStop.Reason.refused(.timedOut) : .unansweredHere
             #expect(await stop?.reason == expected)
-            try await Self.until { machine.failed == 1 }
+            try await eventually("the report") { machine.failed == 1 }
             #expect(machine.failureCodes == [.pairingTimedOut])
             #expect(machine.person.carriedOut == 0 && connecting.carriedOut == 0)
             #expect(machine.person.digits.count == 1 && connecting.digits.count == 1)
@@ -169,7 +165,7 @@ import Testing
             let stop = await Self.stop { try await machine.pair(person, port: middle.port) }
             // The commitment names the key of the machine in the middle.
             #expect(stop?.reason == .malformed && person.digits.isEmpty)
-            try await Self.until { machine.failed == 1 }
+            try await eventually("the report") { machine.failed == 1 }
             relay.cancel()
             await middle.listener.bound.close()
         }

@@ -8,19 +8,15 @@ import Testing
 
 /// Machines that end a pairing with a reason that is no comparison, or without one.
 @Suite(.timeLimit(.minutes(2))) struct StoppedPairingTests {
-    private static func until(_ condition: () -> Bool) async throws {
-        while !condition() { try await Task.sleep(for: .milliseconds(5)) }
-    }
-
     @Test func `a connecting machine that is stopped says so, and the other one waits on`() async throws {
         try await WaitingMachine.with { machine in
             let person = PairingPerson()
             let connecting = Task { try await machine.pair(person) }
-            try await Self.until { !person.digits.isEmpty && !machine.person.digits.isEmpty }
+            try await eventually("both prompts") { !person.digits.isEmpty && !machine.person.digits.isEmpty }
             connecting.cancel()
             let ended = await connecting.result
             #expect(throws: CancellationError.self) { try ended.get() }
-            try await Self.until { machine.failed == 1 }
+            try await eventually("the report") { machine.failed == 1 }
             #expect(machine.failureCodes == [.pairingRefused])
             #expect(machine.failureMessages.first?.contains("which calls itself 'machine'") == true)
             machine.person.answer(true)
@@ -38,7 +34,7 @@ import Testing
         try await WaitingMachine.with { machine in
             let person = PairingPerson(answering: true)
             let connecting = Task { try await machine.pair(person) }
-            try await Self.until { !person.digits.isEmpty && !machine.person.digits.isEmpty }
+            try await eventually("both prompts") { !person.digits.isEmpty && !machine.person.digits.isEmpty }
             machine.result.cancel()
             let ended = await connecting.result
             let stop = #expect(throws: PairingStop.self) { try ended.get() }
@@ -79,7 +75,7 @@ import Testing
     @Test func `a connection that only breaks at the digits is no stop`() async throws {
         try await WaitingMachine.with { machine in
             _ = try await RawPairing.connect(port: machine.port).guess()
-            try await Self.until { machine.failed == 1 }
+            try await eventually("the report") { machine.failed == 1 }
             #expect(machine.failureCodes == [nil])
         }
     }
