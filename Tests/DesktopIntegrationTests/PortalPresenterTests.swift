@@ -89,9 +89,6 @@ extension DesktopTests {
                 )
                 var portal: ChildProcess?
                 try await desktop.withScreen { environment in
-                    // Nothing expires on a busy machine.
-                    let settings = "[global]\n    markup = full\n[urgency_normal]\n    timeout = 0\n"
-                    try desktop.write(settings, to: "config/dunst/dunstrc")
                     var processes = try await Desktop.startDunst(environment)
                     // The portal asks its backend at its own start.
                     processes.append(
