@@ -18,23 +18,23 @@ extension DesktopTests {
                 let offering = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
                 let receiving = try desktop.probe("reader", on: "second", Self.type, "stop=decide")
                 let notifying = try desktop.notify()
-                try await desktop.shows(1)
+                try await desktop.system.shows(1)
                 try await desktop.lock(true)
                 try await desktop.eventually("a locked screen shows the application only") {
                     // A closed notification is in the server's history.
-                    try await desktop.control("close-all")
-                    return try await desktop.control("history").contains("\"Continue on this machine\"")
+                    try await desktop.system.control("close-all")
+                    return try await desktop.system.control("history").contains("\"Continue on this machine\"")
                 }
                 try await desktop.lock(false)
-                try await desktop.shows(1)
+                try await desktop.system.shows(1)
                 // Repeated because the notification may be replaced at the same moment.
                 try await desktop.eventually("the application decides") {
-                    try await desktop.control("action", "0")
+                    try await desktop.system.control("action", "0")
                     return desktop.steps("reader").contains("decide \(Self.type)")
                 }
                 try await desktop.eventually("the notification says that it continues") {
-                    try await desktop.control("close-all")
-                    return try await desktop.control("history").contains("Continuing “A text” …")
+                    try await desktop.system.control("close-all")
+                    return try await desktop.system.control("history").contains("Continuing “A text” …")
                 }
                 #expect(desktop.steps("reader").count { $0.hasPrefix("decide") } == 1)
                 for process in [notifying, receiving, offering, server] { await process.stop() }
@@ -50,18 +50,18 @@ extension DesktopTests {
                 let offering = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
                 let receiving = try desktop.probe("reader", on: "second", Self.type)
                 let notifying = try inDaemon ? desktop.daemon() : desktop.notify()
-                try await desktop.shows(1)
+                try await desktop.system.shows(1)
                 await first.stop()
                 let second = try await desktop.startServer()
-                try await desktop.shows(1)
+                try await desktop.system.shows(1)
                 await offering.stop()
-                try await desktop.shows(0)
+                try await desktop.system.shows(0)
                 // A second offer, which is withdrawn with the program that shows it.
                 let third = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
-                try await desktop.shows(1)
+                try await desktop.system.shows(1)
                 await notifying.stop()
                 #expect(notifying.exitCode == 0)
-                try await desktop.shows(0)
+                try await desktop.system.shows(0)
                 for process in [third, receiving, second] { await process.stop() }
             }
         }
@@ -82,50 +82,27 @@ extension DesktopTests {
 
 /// A desktop with a screen, a bus and two systems of one account. The notifications are those of the second.
 private struct NotifiedDesktop {
-    let desktop: Desktop
-    let environment: [String: String]
+    /// The second system.
+    let system: QuestionDesktop
 
     static func with(_ body: (NotifiedDesktop) async throws -> Void) async throws {
         try await Desktop.with { desktop in
-            try await desktop.withBus { bus in
-                let screen = try ChildProcess(["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24"])
-                do {
-                    let display = try await IntegrationSupport.eventually("the screen", within: .seconds(60)) {
-                        screen.lines.first
-                    }
-                    let environment = desktop.environment.merging(bus) { $1 }.merging(["DISPLAY": ":\(display)"]) { $1 }
-                    let notified = NotifiedDesktop(desktop: desktop, environment: environment)
-                    try await createTwoSystems(notified.state("first"), notified.state("second"))
-                    try await body(notified)
-                } catch {
-                    await screen.stop()
-                    throw error
-                }
-                await screen.stop()
+            try await desktop.withScreen(startingServer: { _ in [] }) { environment in
+                let state = "\(desktop.directory)/second"
+                try await createTwoSystems("\(desktop.directory)/first", state)
+                let system = QuestionDesktop(desktop: desktop, state: state, environment: environment)
+                try await body(NotifiedDesktop(system: system))
             }
         }
     }
 
-    private func start(_ arguments: [String]) throws -> ChildProcess {
-        try ChildProcess(arguments, environment: self.environment, readsErrors: true)
-    }
-
-    private func state(_ system: String) -> String { "\(self.desktop.directory)/\(system)" }
-
     /// Starts the notification server, and waits until it responds.
-    func startServer() async throws -> ChildProcess {
-        let server = try self.start(["dunst"])
-        try await self.eventually("the notification server") {
-            guard server.exitCode == nil else { throw IntegrationError("dunst has ended: \(server.lines)") }
-            return Int(try await self.control("count", "displayed")) != nil
-        }
-        return server
-    }
+    func startServer() async throws -> ChildProcess { try await Desktop.startDunst(self.system.environment)[0] }
 
     func notify() throws -> ChildProcess {
-        try self.start(
+        try self.system.start(
             [try builtProgram("remotesystems"), "activities", "notify", "--loopback", "--json"]
-                + ["--state-directory", self.state("second")]
+                + ["--state-directory", self.system.state]
         )
     }
 
@@ -133,8 +110,8 @@ private struct NotifiedDesktop {
     func daemon() throws -> ChildProcess {
         try ChildProcess(
             [try builtProgram("remotesystems"), "host", "run", "--loopback", "--port", "0"]
-                + ["--state-directory", self.state("second")],
-            environment: self.environment.merging(["REMOTE_SYSTEMS_HOST_NOTIFY_OFFERS": "true"]) { $1 },
+                + ["--state-directory", self.system.state],
+            environment: self.system.environment.merging(["REMOTE_SYSTEMS_HOST_NOTIFY_OFFERS": "true"]) { $1 },
             readsErrors: true
         )
     }
@@ -143,31 +120,17 @@ private struct NotifiedDesktop {
     func probe(_ name: String, on system: String, _ arguments: String...) throws -> ChildProcess {
         try ChildProcess(
             [try builtProgram("activity-probe"), "test.\(name)", self.file(name), "lo"] + arguments,
-            environment: self.environment.merging(["REMOTE_SYSTEMS_STATE": self.state(system)]) { $1 },
+            environment: self.system.environment.merging(["REMOTE_SYSTEMS_STATE": self.file(system)]) { $1 },
             readsErrors: true
         )
     }
 
-    private func file(_ probe: String) -> String { "\(self.desktop.directory)/\(probe)" }
+    /// The directory of a system, or the file of an application.
+    private func file(_ name: String) -> String { "\(self.system.desktop.directory)/\(name)" }
 
     /// The steps that an application has recorded.
     func steps(_ probe: String) -> [String] {
         ((try? String(contentsOfFile: self.file(probe), encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
-    }
-
-    /// Runs a command of the notification server, and returns its output. Empty if the server does not respond.
-    @discardableResult
-    func control(_ arguments: String...) async throws -> String {
-        let process = try self.start(["dunstctl"] + arguments)
-        _ = try await process.exit(within: .seconds(60))
-        return try await process.allLines().joined(separator: "\n").trimmingCharacters(in: .whitespaces)
-    }
-
-    /// Waits until the server shows so many notifications.
-    func shows(_ count: Int) async throws {
-        try await self.eventually("\(count) notifications") {
-            try await self.control("count", "displayed") == "\(count)"
-        }
     }
 
     /// Locks or unlocks the screen, as a screen saver reports it.
@@ -177,7 +140,7 @@ private struct NotifiedDesktop {
                 "dbus-send", "--session", "--type=signal", "/org/freedesktop/ScreenSaver",
                 "org.freedesktop.ScreenSaver.ActiveChanged", "boolean:\(isLocked)",
             ],
-            environment: self.environment
+            environment: self.system.environment
         )
     }
 
