@@ -13,7 +13,7 @@ enum ActivityBusCall: Sendable, Equatable {
     case `continue`(id: String, application: String)
 }
 
-extension ActivityBusCall {
+extension ActivityBusCall: BusCall {
     init(_ method: String, _ arguments: BusArguments) throws(BusCallError) {
         let texts = arguments.texts
         switch method {

@@ -49,25 +49,7 @@ actor ActivityBusPrograms: BusPrograms {
         self.webpages = webpages
     }
 
-    func respond(
-        to method: String,
-        _ arguments: BusArguments,
-        of sender: String
-    ) async throws(BusCallError) -> [MessageBus.Argument] {
-        do {
-            return try await self.perform(try ActivityBusCall(method, arguments), sender)
-        } catch let error as BusCallError {
-            throw error
-        } catch let error as ContinuationError {
-            throw BusCallError(code: "\(error.code)", message: error.message)
-        } catch let error as RemoteSystemError {
-            throw BusCallError(code: "\(error.code)", message: error.message)
-        } catch {
-            throw BusCallError(code: "failed", message: "The call was cancelled.")
-        }
-    }
-
-    private func perform(_ call: ActivityBusCall, _ sender: String) async throws -> [MessageBus.Argument] {
+    func perform(_ call: ActivityBusCall, _ sender: String) async throws -> [MessageBus.Argument] {
         switch call {
         case .register(let application, let types):
             try await self.register(application, types, sender)
@@ -100,7 +82,7 @@ actor ActivityBusPrograms: BusPrograms {
 
     private func register(_ application: String, _ types: [String], _ sender: String) async throws {
         guard self.programs[sender] == nil, self.registering.insert(sender).inserted else {
-            throw BusCallError(code: "misuse", message: "This program is registered already.")
+            throw BusCallError.alreadyRegistered
         }
         defer { self.registering.remove(sender) }
         guard self.programs.count + self.registering.count <= Self.max else {
@@ -113,7 +95,7 @@ actor ActivityBusPrograms: BusPrograms {
         // Before the host runs, which registers under the application's id and is compared with this program. Taken
         // by one program at a time: otherwise the host of one could be compared with the process of another.
         guard self.registry.represent(application, process) else {
-            throw BusCallError(code: "misuse", message: "Another program is registered as \(application).")
+            throw BusCallError.taken(application)
         }
         var isRegistered = false
         defer { if !isRegistered { self.registry.endRepresenting(application) } }
@@ -179,7 +161,7 @@ actor ActivityBusPrograms: BusPrograms {
         _ options: ValueSet,
         _ sender: String
     ) async throws -> String {
-        guard let program = self.programs[sender] else { throw Self.notRegistered }
+        guard let program = self.programs[sender] else { throw BusCallError.notRegistered }
         let activity = UserActivity(type: type, title: title.isEmpty ? nil : title)
         let id = activity.id.uuidString.lowercased()
         activity.userInfo = content
@@ -211,7 +193,7 @@ actor ActivityBusPrograms: BusPrograms {
     }
 
     private func activity(_ id: String, of sender: String) throws(BusCallError) -> UserActivity {
-        guard let program = self.programs[sender] else { throw Self.notRegistered }
+        guard let program = self.programs[sender] else { throw .notRegistered }
         guard let activity = program.current?.activity, activity.isCurrent,
             activity.id.uuidString.lowercased() == id.lowercased()
         else {
@@ -329,9 +311,4 @@ actor ActivityBusPrograms: BusPrograms {
         if let version = offer.payloadVersion { description["version"] = .integer(Int64(version)) }
         return description
     }
-
-    private static let notRegistered = BusCallError(
-        code: "notRegistered",
-        message: "Call Register first."
-    )
 }

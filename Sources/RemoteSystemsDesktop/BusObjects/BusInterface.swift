@@ -1,6 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystems
+internal import UserActivities
+internal import UserNotifications
+
 /// An interface that the host daemon has on the session bus. The bus has the same name, and one object at its path.
 struct BusInterface: Sendable {
     let name: String
@@ -23,11 +27,31 @@ struct BusCallError: Error, Equatable {
     var code: String
     var message: String
 
+    static let notRegistered = BusCallError(code: "notRegistered", message: "Call Register first.")
+    static let alreadyRegistered = BusCallError(code: "misuse", message: "This program is registered already.")
+
+    static func taken(_ application: String) -> BusCallError {
+        BusCallError(code: "misuse", message: "Another program is registered as \(application).")
+    }
+
     static func unknownMethod(_ method: String) -> BusCallError {
         BusCallError(code: "unknownMethod", message: "There is no method \(method).")
     }
 
     static func invalid(_ message: String) -> BusCallError {
         BusCallError(code: "invalidArgument", message: message)
+    }
+}
+
+extension BusCallError {
+    /// The error that a program gets for the error of its call.
+    init(of error: any Error) {
+        switch error {
+        case let error as BusCallError: self = error
+        case let error as ContinuationError: self.init(code: "\(error.code)", message: error.message)
+        case let error as NotificationError: self.init(error)
+        case let error as RemoteSystemError: self.init(code: "\(error.code)", message: error.message)
+        default: self.init(code: "failed", message: "The call was cancelled.")
+        }
     }
 }

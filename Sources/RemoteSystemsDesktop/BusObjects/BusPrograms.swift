@@ -1,19 +1,37 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+/// A call of a program on the bus.
+protocol BusCall: Sendable {
+    init(_ method: String, _ arguments: BusArguments) throws(BusCallError)
+}
+
 /// Responds to the programs that call an interface of the host daemon.
 protocol BusPrograms: Actor {
-    func respond(
-        to method: String,
-        _ arguments: BusArguments,
-        of sender: String
-    ) async throws(BusCallError) -> [MessageBus.Argument]
+    associatedtype Call: BusCall
+
+    /// Returns the response to a call. ``BusCallError/init(of:)`` has the errors that are passed to the program.
+    func perform(_ call: Call, _ sender: String) async throws -> [MessageBus.Argument]
 
     /// A program has left the bus.
     func left(_ sender: String) async
 
     /// The bus has ended.
     func leaveAll() async
+}
+
+extension BusPrograms {
+    func respond(
+        to method: String,
+        _ arguments: BusArguments,
+        of sender: String
+    ) async throws(BusCallError) -> [MessageBus.Argument] {
+        do {
+            return try await self.perform(try Call(method, arguments), sender)
+        } catch {
+            throw BusCallError(of: error)
+        }
+    }
 }
 
 extension BusObjectServer {

@@ -18,7 +18,7 @@ enum NotificationBusCall: Sendable, Equatable {
     case ask(application: String, NotificationRequest, NotificationCategory)
 }
 
-extension NotificationBusCall {
+extension NotificationBusCall: BusCall {
     init(_ method: String, _ arguments: BusArguments) throws(BusCallError) {
         let texts = arguments.texts
         switch method {

@@ -37,25 +37,7 @@ actor NotificationBusPrograms: BusPrograms {
         self.server = server
     }
 
-    func respond(
-        to method: String,
-        _ arguments: BusArguments,
-        of sender: String
-    ) async throws(BusCallError) -> [MessageBus.Argument] {
-        do {
-            return try await self.perform(try NotificationBusCall(method, arguments), sender)
-        } catch let error as BusCallError {
-            throw error
-        } catch let error as NotificationError {
-            throw BusCallError(error)
-        } catch let error as RemoteSystemError {
-            throw BusCallError(code: "\(error.code)", message: error.message)
-        } catch {
-            throw BusCallError(code: "failed", message: "The call was cancelled.")
-        }
-    }
-
-    private func perform(_ call: NotificationBusCall, _ sender: String) async throws -> [MessageBus.Argument] {
+    func perform(_ call: NotificationBusCall, _ sender: String) async throws -> [MessageBus.Argument] {
         switch call {
         case .register(let application, let name):
             try await self.register(application, name, sender)
@@ -80,9 +62,7 @@ actor NotificationBusPrograms: BusPrograms {
     }
 
     private func program(_ sender: String) throws(BusCallError) -> Program {
-        guard let program = self.programs[sender] else {
-            throw BusCallError(code: "notRegistered", message: "Call Register first.")
-        }
+        guard let program = self.programs[sender] else { throw .notRegistered }
         return program
     }
 
@@ -95,12 +75,12 @@ actor NotificationBusPrograms: BusPrograms {
         isAsking: Bool = false
     ) async throws {
         guard self.programs[sender] == nil, self.registering[sender] == nil else {
-            throw BusCallError(code: "misuse", message: "This program is registered already.")
+            throw BusCallError.alreadyRegistered
         }
         // Responses of the user go to one program.
         guard !self.programs.values.contains(where: { $0.application == application }),
             !self.registering.values.contains(where: { $0.application == application })
-        else { throw BusCallError(code: "misuse", message: "Another program is registered as \(application).") }
+        else { throw BusCallError.taken(application) }
         guard self.programs.count + self.registering.count < Self.max else {
             throw BusCallError(
                 code: "localResources",
