@@ -9,6 +9,10 @@ package enum ContestantName: String, Codable, CaseIterable, Sendable {
     case rawTLSStreamed = "raw-tls-streamed"
     /// The same as `raw-tls`, but sent by tasks of Swift's thread pool, each of which awaits its response.
     case rawTLSFromPool = "raw-tls-from-pool"
+    /// TLS with tasks of Swift's thread pool that write and read arrays of bytes.
+    case rawTLSArrays = "raw-tls-arrays"
+    /// The same, but the bytes come from a file, and the receiver stores them.
+    case rawTLSFiles = "raw-tls-files"
     /// gRPC Swift 2 over mutual TLS, one call per message.
     case grpcUnary = "grpc-unary"
     /// gRPC Swift 2 over mutual TLS, all messages on one bidirectional stream.
@@ -21,6 +25,9 @@ package enum ContestantName: String, Codable, CaseIterable, Sendable {
     case oursFromPool = "ours-from-pool"
     /// A stream of RemoteSystems through its public API. Bytes are returned or discarded as they arrive.
     case oursStream = "ours-stream"
+
+    /// The contestants that exchange messages. The others only send streams, as the controls of hand-off.
+    package static let ofAllParts = allCases.filter { $0 != .rawTLSArrays && $0 != .rawTLSFiles }
 }
 
 /// The names of the coders.

@@ -14,6 +14,10 @@ extension Report {
         package var files = Series(subject: "continuation stream, file")
         /// Messages of 1 MiB over TLS, in the same rounds.
         package var rawTLS = Series(subject: ContestantName.rawTLSStreamed.rawValue)
+        /// Arrays of 1 MiB over TLS between tasks, in the same rounds.
+        package var rawArrays = Series(subject: ContestantName.rawTLSArrays.rawValue)
+        /// A file over TLS, which the receiver stores, in the same rounds.
+        package var rawFiles = Series(subject: ContestantName.rawTLSFiles.rawValue)
 
         /// The figures of a list with the offers of many systems.
         package var crowd: Crowd?
@@ -44,6 +48,8 @@ extension Report {
             self.streamed.seal()
             self.files.seal()
             self.rawTLS.seal()
+            self.rawArrays.seal()
+            self.rawFiles.seal()
         }
     }
 
@@ -67,6 +73,20 @@ extension Report {
                 "×",
                 figure: self.handOff.flatMap { $0.streamed.ratio(to: $0.rawTLS, \.perSecond) }
             ),
+            Goal(
+                "continuation stream to raw TLS with arrays",
+                .atLeast,
+                0.95,
+                "×",
+                figure: self.handOff.flatMap { $0.streamed.ratio(to: $0.rawArrays, \.perSecond) }
+            ),
+            Goal(
+                "continuation stream, file to raw TLS with files",
+                .atLeast,
+                0.95,
+                "×",
+                figure: self.handOff.flatMap { $0.files.ratio(to: $0.rawFiles, \.perSecond) }
+            ),
         ]
     }
 
@@ -85,7 +105,7 @@ extension Report {
     var handOffStreamTable: Table {
         var table = Table(title: "Hand-off: streams", header: ["", "MiB/s", "to raw TLS"])
         guard let handOff = self.handOff else { return table }
-        for series in [handOff.rawTLS, handOff.streamed, handOff.files] {
+        for series in [handOff.rawTLS, handOff.rawArrays, handOff.streamed, handOff.rawFiles, handOff.files] {
             table.append([
                 series.subject, series.median(\.perSecond).formatted,
                 series.ratio(to: handOff.rawTLS, \.perSecond).formatted,

@@ -43,6 +43,64 @@ struct GoalTests {
     }
 }
 
+struct HandOffReportTests {
+    /// A report in which a transfer of each kind takes so many nanoseconds.
+    private func report(streamed: Int64, files: Int64, raw: Int64, rawArrays: Int64?, rawFiles: Int64?) -> Report {
+        func measurement(_ nanoseconds: Int64) -> Measurement {
+            Measurement(nanoseconds: [nanoseconds], elapsedNanoseconds: nanoseconds)
+        }
+        var report = Report(
+            machine: .init(processor: "p", cores: 2, kernel: "k", loadBefore: 0, loadAfter: 0),
+            rounds: 1,
+            coresSlept: false
+        )
+        var handOff = Report.HandOff()
+        handOff.streamed.append(measurement(streamed))
+        handOff.files.append(measurement(files))
+        handOff.rawTLS.append(measurement(raw))
+        handOff.rawArrays.append(rawArrays.map(measurement))
+        handOff.rawFiles.append(rawFiles.map(measurement))
+        handOff.seal()
+        report.handOff = handOff
+        report.goals = report.evaluatedGoals()
+        return report
+    }
+
+    private func verdict(_ title: String, _ report: Report) -> Goal.Verdict? {
+        report.goals.first { $0.title == title }?.verdict
+    }
+
+    @Test func `a continuation stream is compared with TLS, and with TLS that has its interface`() {
+        let report = report(streamed: 125, files: 250, raw: 100, rawArrays: 120, rawFiles: 200)
+        #expect(verdict("continuation stream to a raw TLS stream", report) == .notMet)
+        #expect(verdict("continuation stream to raw TLS with arrays", report) == .met)
+        #expect(verdict("continuation stream, file to raw TLS with files", report) == .notMet)
+    }
+
+    @Test func `without a control, its goal is not measured`() {
+        let report = report(streamed: 100, files: 100, raw: 100, rawArrays: nil, rawFiles: nil)
+        #expect(verdict("continuation stream to a raw TLS stream", report) == .met)
+        #expect(verdict("continuation stream to raw TLS with arrays", report) == .notMeasured)
+        #expect(verdict("continuation stream, file to raw TLS with files", report) == .notMeasured)
+    }
+
+    @Test func `the table of streams compares all rates with bare TLS`() {
+        let report = report(streamed: 125, files: 250, raw: 100, rawArrays: 200, rawFiles: 200)
+        let rows: [[String?]] = report.handOffStreamTable.rows.map { [$0.first, $0.last] }
+        let expected: [[String?]] = [
+            ["raw-tls-streamed", "1.00"], ["raw-tls-arrays", "0.50"], ["continuation stream", "0.80"],
+            ["raw-tls-files", "0.50"], ["continuation stream, file", "0.40"],
+        ]
+        #expect(rows == expected)
+        #expect(report.text.split(separator: "\n").allSatisfy { $0.count <= Table.widestLine })
+    }
+
+    @Test func `the controls of hand-off exchange no messages`() {
+        let others = Set(ContestantName.allCases).subtracting(ContestantName.ofAllParts)
+        #expect(others == [.rawTLSArrays, .rawTLSFiles])
+    }
+}
+
 struct TableTests {
     @Test(arguments: [
         (0.0, 2, "0.00"), (1.005, 1, "1.0"), (0.05, 2, "0.05"), (1234.5, 0, "1 235"), (1_234_567.25, 2, "1 234 567.25"),

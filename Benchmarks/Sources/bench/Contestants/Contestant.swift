@@ -62,6 +62,8 @@ func contestant(_ name: ContestantName) -> any Contestant {
     case .rawTLS: RawTLS()
     case .rawTLSStreamed: RawTLS(form: .streamed)
     case .rawTLSFromPool: RawTLS(isFromPool: true)
+    case .rawTLSArrays: RawTransfer(form: .parts)
+    case .rawTLSFiles: RawTransfer(form: .file)
     case .grpcUnary: GRPCPeer(form: .unary)
     case .grpcStream: GRPCPeer(form: .stream)
     case .sdBus: SDBus()

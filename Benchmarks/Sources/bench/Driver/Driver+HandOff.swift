@@ -5,7 +5,7 @@ import Measuring
 
 extension Driver {
     /// Measures hand-off from one process to another: until an activity is listed, until another system's handler has
-    /// its content, and the rate of a continuation stream beside that of a TLS stream.
+    /// its content, and the rate of a continuation stream beside those of TLS streams.
     mutating func measureHandOff() {
         progress("hand-off")
         // Beside the systems of ``measureKnownSystem()``.
@@ -17,14 +17,21 @@ extension Driver {
             let continuing = try handOffWorker(receiver)
             defer { continuing.stop() }
             try continuing.order(.watchOffers)
-            let raw = try? Pair(.rawTLSStreamed, credentials: credentials, directory: plan.directory)
+            let raw = startControl(.rawTLSStreamed)
             defer { raw?.stop() }
+            let rawArrays = startControl(.rawTLSArrays)
+            defer { rawArrays?.stop() }
+            let rawFiles = startControl(.rawTLSFiles)
+            defer { rawFiles?.stop() }
             // Not measured: the first continuation, and the first exchange.
             _ = try handOver(megabytes: 0, from: offering, to: continuing)
             for form in [StreamForm.parts, .file] {
                 _ = try handOver(megabytes: plan.handOffMegabytes, form, from: offering, to: continuing)
             }
             try raw?.caller.order(.rehearse(.bulk, plan.warmUp))
+            // The same bytes as those of a continuation stream.
+            let transfer = Limit(count: plan.handOffMegabytes, seconds: 60)
+            for control in [rawArrays, rawFiles] { try control?.caller.order(.rehearse(.bulk, transfer)) }
             var figures = Report.HandOff()
             for _ in 0..<plan.handOffs {
                 let (listed, continued) = try handOver(megabytes: 0, from: offering, to: continuing)
@@ -35,6 +42,8 @@ extension Driver {
                 let megabytes = plan.handOffMegabytes
                 figures.streamed.append(try handOver(megabytes: megabytes, from: offering, to: continuing).continued)
                 figures.rawTLS.append(try raw?.caller.order(.exchange(.bulk, plan.exchange)).measurement)
+                figures.rawArrays.append(try rawArrays?.caller.order(.exchange(.bulk, transfer)).measurement)
+                figures.rawFiles.append(try rawFiles?.caller.order(.exchange(.bulk, transfer)).measurement)
                 figures.files.append(
                     try handOver(megabytes: megabytes, .file, from: offering, to: continuing).continued
                 )
@@ -44,6 +53,16 @@ extension Driver {
             report.handOff = figures
         } catch {
             note("hand-off", "measuring", error)
+        }
+    }
+
+    /// Starts the processes of a control. If they do not start, the others are measured without it.
+    private mutating func startControl(_ name: ContestantName) -> Pair? {
+        do {
+            return try Pair(name, credentials: credentials, directory: plan.directory)
+        } catch {
+            note(name.rawValue, "starting", error)
+            return nil
         }
     }
 

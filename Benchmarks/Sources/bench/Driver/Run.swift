@@ -21,7 +21,7 @@ struct Run: ParsableCommand {
         abstract: "Run the benchmarks (the default).",
         discussion: """
             Parts: \(Part.allCases.map(\.rawValue).joined(separator: ", ")).
-            Contestants: \(ContestantName.allCases.map(\.rawValue).joined(separator: ", ")).
+            Contestants: \(ContestantName.ofAllParts.map(\.rawValue).joined(separator: ", ")).
             """
     )
 
@@ -67,7 +67,7 @@ struct Run: ParsableCommand {
             let word = word.drop { $0 == " " }
             if let part = Part(rawValue: String(word)) {
                 parts.insert(part)
-            } else if let name = ContestantName(rawValue: String(word)) {
+            } else if let name = ContestantName.ofAllParts.first(where: { $0.rawValue == word }) {
                 contestants.insert(name)
             } else {
                 throw ValidationError("'\(word)' is neither a part nor a contestant. See --help.")
@@ -75,7 +75,7 @@ struct Run: ParsableCommand {
         }
         return (
             parts.isEmpty ? Set(Part.allCases) : parts,
-            contestants.isEmpty ? Set(ContestantName.allCases) : contestants
+            contestants.isEmpty ? Set(ContestantName.ofAllParts) : contestants
         )
     }
 
@@ -95,7 +95,7 @@ struct Run: ParsableCommand {
             quick: quick,
             heldConnections: connections ?? (quick ? 100 : 1000),
             parts: selection.parts,
-            contestants: ContestantName.allCases.filter(selection.contestants.contains),
+            contestants: ContestantName.ofAllParts.filter(selection.contestants.contains),
             directory: directory.path,
             keepsCoresAwake: !letCoresSleep
         )

@@ -51,7 +51,7 @@ final class HandOffSystem: Sendable {
             handler: .closure { activity in
                 state.content.withLock { $0.continued = monotonicNanoseconds() }
                 guard activity.supportsContinuationStreams else { return }
-                try await Self.receive(activity, state, into: "\(directory)/received")
+                try await Self.receive(activity, state, into: StreamedFiles.received(in: directory))
             }
         )
         let watcher = UserActivityWatcher(configuration)
@@ -96,21 +96,14 @@ final class HandOffSystem: Sendable {
         let activity = UserActivity(type: Self.type, title: "An activity", supportsContinuationStreams: megabytes > 0)
         activity.userInfo = ["Text": .string(String(repeating: "x", count: Self.contentBytes))]
         activity.userInfo["IsFile"] = .bool(form == .file)
-        let sender = Sender(megabytes: megabytes, file: form == .file ? try self.file(megabytes: megabytes) : nil)
+        let file = form == .file ? try StreamedFiles.sent(megabytes: megabytes, in: self.directory) : nil
+        let sender = Sender(megabytes: megabytes, file: file)
         // An activity does not keep its delegate alive.
         self.sender.withLock { $0 = sender }
         activity.delegate = sender
         let start = monotonicNanoseconds()
         try await activity.becomeCurrent(at: self.host)
         return (activity.id, start)
-    }
-
-    /// Creates the file that is sent, unless it exists.
-    private func file(megabytes: Int) throws -> String {
-        let path = "\(self.directory)/sent-\(megabytes)"
-        guard !FileManager.default.fileExists(atPath: path) else { return path }
-        try Data(repeating: 7, count: megabytes << 20).write(to: URL(filePath: path))
-        return path
     }
 
     private final class Sender: UserActivityDelegate {
