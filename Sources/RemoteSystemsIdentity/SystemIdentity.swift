@@ -103,7 +103,7 @@ public struct SystemIdentity: Sendable {
     /// The time at which the root key that signed the certificate was retired; `nil` if it is not retired. The
     /// certificate is invalid from then on. The machine with the account's root key gets a new one by itself.
     package func rootRetirement(at now: Date) -> Date? {
-        self.roots.retirement(of: self.root).flatMap { $0 <= now ? $0 : nil }
+        self.roots.isRetired(self.root, at: now) ? self.roots.retirement(of: self.root) : nil
     }
 
     /// The system's private key as PEM (PKCS #8), for the TLS library only.

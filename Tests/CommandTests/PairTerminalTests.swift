@@ -103,7 +103,7 @@ extension CommandTests {
                     let stopped = try await (isWaiting ? waiting : connecting).command.finish()
                     #expect(stopped.status == 1)
                     let other = isWaiting ? connecting : waiting
-                    try await other.terminal.wait(for: "was stopped on the other machine")
+                    try await other.terminal.wait(for: "was stopped there before the digits were confirmed")
                     if isWaiting {
                         let ended = try await other.command.finish()
                         #expect(ended.status == 1)

@@ -78,6 +78,8 @@ extension CommandTests {
                 #expect(shown.lines.contains { $0.hasPrefix("state        The account's root key was replaced") })
                 #expect(shown.lines.contains { $0.hasPrefix("certificate  invalid since ") })
                 #expect(shown.lines.allSatisfy { $0.count <= 80 || $0.hasPrefix("kept in") })
+                let systems = try await sandbox.run("account", "systems", as: "other")
+                #expect(systems.lines.contains { $0.hasSuffix("this machine, must join again") })
 
                 let options = ["--loopback", "--wait", "1", "--json"]
                 let list = try await sandbox.start(["list"] + options, as: "other").finish()

@@ -79,7 +79,7 @@ extension AccountContext {
             if !lists.isEmpty || chain != linked.roots {
                 let learned = try LearnedLink(
                     roots: chain,
-                    revocations: lists.map(\.bytes),
+                    verified: lists,
                     of: self.security().identity.accountID
                 )
                 if try store.learn(learned, now: Date()) { self.reloadIdentity() }

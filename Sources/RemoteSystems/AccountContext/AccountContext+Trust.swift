@@ -43,9 +43,12 @@ extension AccountContext {
             let lists = presented.lists.verified(&rejection) { (bytes) throws(TrustError) in
                 try own.revocationList(bytes, now: now)
             }
-            let key = [presented.discoveryKey].compactMap(\.self).verified(&rejection) { (bytes) throws(TrustError) in
-                try own.discoveryKey(bytes, now: now)
-            }.first
+            var key: DiscoveryKey?
+            do throws(TrustError) {
+                if let bytes = presented.discoveryKey { key = try own.discoveryKey(bytes, now: now) }
+            } catch {
+                rejection = rejection ?? error
+            }
             let newLists = lists.filter { !self.isKnown($0, to: security) }
             let isNewKey = key.map { own.discoveryKey.map($0.isNewer) ?? true } ?? false
             if !newLists.isEmpty || isNewKey {

@@ -128,7 +128,7 @@ final class AccountContext: Sendable {
             own != system
         else { return }
         try? await self.accountQueue.run {
-            store.noteMeeting(with: system, named: name, certificateEnd: certificateEnd, now: Date())
+            store.noteMeeting(with: system, named: name, certificateEnd: certificateEnd, by: own, now: Date())
         }
     }
 

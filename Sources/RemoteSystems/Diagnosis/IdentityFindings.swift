@@ -167,7 +167,8 @@ extension DiagnosisFinding {
             why: "Other systems of the account refuse certificates of the old root key.",
             advice: "Join the account again: run 'remotesystems account invite' on the machine with the account's root "
                 + "key, and 'remotesystems account join' here. This machine keeps its id. Use only an invitation that "
-                + "you made yourself: a thief of the old key can have replaced it."
+                + "you made yourself: a thief of the old key can have replaced it. If you did not replace it, another "
+                + "person has the key: run 'remotesystems account leave' on each machine and make a new account."
         )
     }
 }

@@ -11,7 +11,7 @@ extension AccountStore {
     ///
     /// - Parameter name: the name that the system gave itself; `nil` if it gave none. The name noted before stays then.
     func noteAdmission(of system: SystemID, named name: String?, now: Date) {
-        self.note { known in
+        self.note(of: nil) { known in
             let seconds = Int(now.timeIntervalSince1970)
             let meeting = KnownEndpoints.Meeting(
                 name: name ?? known.met[system]?.name ?? "",
@@ -26,8 +26,17 @@ extension AccountStore {
     ///
     /// Only lists of the account's systems use the note, so a failure is ignored.
     ///
-    /// - Parameter certificateEnd: the end of the certificate, which was verified.
-    func noteMeeting(with system: SystemID, named name: String, certificateEnd: Date, now: Date) {
+    /// - Parameters:
+    ///   - certificateEnd: the end of the certificate, which was verified.
+    ///   - own: this system's id in the account of the system that was met. Notes nothing if the store now holds
+    ///     another account.
+    func noteMeeting(
+        with system: SystemID,
+        named name: String,
+        certificateEnd: Date,
+        by own: SystemID,
+        now: Date
+    ) {
         let meeting = KnownEndpoints.Meeting(
             name: name,
             certificateEnd: certificateEnd,
@@ -39,12 +48,14 @@ extension AccountStore {
         {
             return
         }
-        self.note { $0.met(system, meeting) }
+        self.note(of: own) { $0.met(system, meeting) }
     }
 
     /// Changes what is known of the account's systems, if `change` returns that this is worth it.
-    private func note(_ change: (inout KnownEndpoints) -> Bool) {
-        try? self.update(.knownEndpoints) { file in
+    ///
+    /// - Parameter own: this system's id in the account that the change is for; `nil` for any account.
+    private func note(of own: SystemID?, _ change: (inout KnownEndpoints) -> Bool) {
+        try? self.update(.knownEndpoints, of: own) { file in
             guard var known = try? KnownEndpoints.reading(file), change(&known) else { return nil }
             return try? known.file()
         }

@@ -28,7 +28,7 @@ public struct AccountSystem: Sendable, Hashable {
     public let isLocal: Bool
 
     /// Whether the system must join again, because the account's root key was stolen and replaced since it got its last
-    /// certificate that is known here. `false` if none is known, and on machines without the root key, because systems
-    /// join again elsewhere.
+    /// certificate that is known here. `false` if none is known. On a machine without the root key, also `false` for
+    /// all systems but its own, because they join again elsewhere.
     package let mustJoinAgain: Bool
 }

@@ -15,20 +15,22 @@ extension RemoteSystemsAccount {
     ///   read. Its cause is an ``IdentityError``.
     public func systems() throws(RemoteSystemError) -> [AccountSystem] {
         try self.withStore { store throws(IdentityError) in
-            let own = try store.identity()
+            let (own, now) = (try store.identity(), Date())
             let revoked = Set(try store.revocations()?.allSystems ?? [])
             let file = try? store.contents(of: .knownEndpoints)
             let met = file.flatMap { try? KnownEndpoints(file: $0) }?.met ?? [:]
             let others = Set(try store.joinedSystems()).union(revoked).union(met.keys).subtracting([own.systemID])
+            // The root key was replaced on another machine, and this one has no new certificate.
+            let retirement = own.isAuthority ? nil : own.rootRetirement(at: now)
             let local = AccountSystem(
                 id: own.systemID,
                 name: self.context.configuration.systemDisplayName ?? store.systemName()
                     ?? MachineFacts.read().displayName,
                 lastMet: nil,
-                certificateEnd: own.certificateValidity.upperBound,
+                certificateEnd: min(own.certificateValidity.upperBound, retirement ?? .distantFuture),
                 isRevoked: revoked.contains(own.systemID),
                 isLocal: true,
-                mustJoinAgain: false
+                mustJoinAgain: retirement != nil
             )
             // A certificate that was issued before the last stolen key was retired ends at this time or earlier.
             let invalid = own.isAuthority ? own.roots.lastTheft?.addingTimeInterval(CertificateLife.system) : nil

@@ -71,7 +71,7 @@ extension AccountAuthority {
     /// `links` lacks it.
     ///
     /// A thief may have filled the list with withdrawn links or with long entries, so that there is no space for all
-    /// notices. Those of links that this system held come first, in the order of ``HeldLinks``, whatever the list says.
+    /// notices. Those of links that this system held come first.
     private func listAfterTheft(
         of links: [AccountLink],
         held: HeldLinks,
@@ -81,25 +81,25 @@ extension AccountAuthority {
         // Numbers of a stolen key do not count.
         let number = max(try self.nextNumber(after: nil, now: now), UInt64(LinkList.maxWithdrawn))
         var inForce: [AccountLink] = []
-        var ended: [(link: AccountLink, rank: Int)] = []
+        var ended: [AccountLink] = []
         for var link in links {
-            let isInForce = link.withdrawal == nil
-            if isInForce, kept.contains(link.account) {
+            if link.withdrawal == nil, kept.contains(link.account) {
                 link.number = number
                 inForce.append(link)
             } else {
-                ended.append((link, held.index(of: link.account) ?? HeldLinks.maxCount + (isInForce ? 0 : 1)))
+                ended.append(link)
             }
         }
         let listed = Set(links.map(\.account))
-        for (rank, entry) in held.entries.enumerated() where !listed.contains(entry.account) {
-            ended.append((AccountLink(toEnd: entry, now: now), rank))
+        for entry in held.entries where !listed.contains(entry.account) {
+            ended.append(AccountLink(toEnd: entry, now: now))
         }
-        ended.sort { $0.rank < $1.rank }
+        let listedInForce = Set(links.filter { $0.withdrawal == nil }.map(\.account))
+        ended = Self.inOrderOfNotices(ended, listedInForce: listedInForce, held: held)
         var withdrawn: [AccountLink] = []
-        for (place, entry) in ended.prefix(LinkList.maxWithdrawn).enumerated() {
+        for (place, link) in ended.prefix(LinkList.maxWithdrawn).enumerated() {
             // A later list drops the withdrawn links with the smallest numbers.
-            var link = entry.link
+            var link = link
             link.withdraw(by: try self.withdrawal(of: link.account, number: number - UInt64(place)))
             withdrawn.append(link)
         }
@@ -114,5 +114,28 @@ extension AccountAuthority {
                 guard error.code == .tooManyLinks, withdrawn.popLast() != nil else { throw error }
             }
         }
+    }
+
+    /// Returns the links in the order in which they get their notices: those that this system held, then others in
+    /// force in the list, then the rest.
+    ///
+    /// Neither the record nor the list may decide alone. The record keeps links that ended long ago, and a thief's list
+    /// may lack the links that existed. So of the held links, the first of the record and the first of those in force
+    /// in the list take turns.
+    private static func inOrderOfNotices(
+        _ links: [AccountLink],
+        listedInForce: Set<AccountID>,
+        held: HeldLinks
+    ) -> [AccountLink] {
+        let ofRecord = held.entries.compactMap { entry in links.first { $0.account == entry.account } }
+        let ofBoth = ofRecord.filter { listedInForce.contains($0.account) }
+        var order: [AccountLink] = []
+        for (index, link) in ofRecord.enumerated() {
+            order.append(link)
+            if index < ofBoth.count { order.append(ofBoth[index]) }
+        }
+        order += links.filter { listedInForce.contains($0.account) } + links
+        var seen: Set<AccountID> = []
+        return order.filter { seen.insert($0.account).inserted }
     }
 }

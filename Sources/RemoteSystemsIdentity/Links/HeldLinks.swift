@@ -20,6 +20,8 @@ struct HeldLinks: Hashable, Sendable {
 
     /// First the links that were made here, the newest first, then the others in the order in which lists brought them.
     private(set) var entries: [Entry] = []
+    /// The number, from 1, of the newest root key that signed a list of these links; 0 if there is none.
+    private(set) var root = 0
 
     /// The maximum number of links, as many as a list can hold.
     static let maxCount = LinkList.maxLinks + LinkList.maxWithdrawn
@@ -29,11 +31,14 @@ struct HeldLinks: Hashable, Sendable {
     /// The place of an account in the order; `nil` for an account that had no link.
     func index(of account: AccountID) -> Int? { self.entries.firstIndex { $0.account == account } }
 
-    /// Puts a link first that the owner made, changed or kept on this machine. Drops the last one if there is no space.
-    mutating func add(madeHere link: AccountLink) {
+    /// Puts a link first that the owner made or changed on this machine. Drops the last one if there is no space.
+    ///
+    /// - Parameter root: The number of the root key that signs the list with the link.
+    mutating func add(madeHere link: AccountLink, signedBy root: Int) {
         self.remove(link.account)
         self.entries.insert(Entry(roots: link.roots, name: link.name), at: 0)
         if self.entries.count > Self.maxCount { self.entries.removeLast() }
+        self.root = max(self.root, root)
     }
 
     /// Adds the links in force of a list, as far as there is space.
@@ -41,6 +46,7 @@ struct HeldLinks: Hashable, Sendable {
         for link in list.links where link.withdrawal == nil && self.index(of: link.account) == nil {
             guard self.entries.count < Self.maxCount else { return }
             self.entries.append(Entry(roots: link.roots, name: link.name))
+            self.root = max(self.root, list.root)
         }
     }
 
@@ -51,6 +57,7 @@ struct HeldLinks: Hashable, Sendable {
 
     private enum Key {
         static let links = "links"
+        static let root = "root"
         static let roots = "roots"
         static let name = "name"
     }
@@ -62,7 +69,7 @@ struct HeldLinks: Hashable, Sendable {
         let links = self.entries.map { entry in
             Value.dictionary([Key.roots: .data(Data(entry.roots.bytes)), Key.name: .string(entry.name)])
         }
-        let map: ValueSet = [Key.links: .array(links)]
+        let map: ValueSet = [Key.links: .array(links), Key.root: .unsigned(UInt64(self.root))]
         do {
             return try map.encoded(limits: Self.limits)
         } catch {
@@ -72,9 +79,10 @@ struct HeldLinks: Hashable, Sendable {
 
     /// Reads the file's contents.
     init(_ bytes: [UInt8]) throws(TrustError) {
-        guard let links = (try? ValueSet(encoded: bytes, limits: Self.limits))?[Key.links]?.array,
-            links.count <= Self.maxCount
+        guard let map = try? ValueSet(encoded: bytes, limits: Self.limits), let links = map[Key.links]?.array,
+            links.count <= Self.maxCount, let root = map[Key.root]?.uint64, root <= UInt64(RootChain.maxRoots)
         else { throw .malformedLinks("cannot be read") }
+        self.root = Int(root)
         for value in links {
             guard let link = value.dictionary, let roots = link[Key.roots]?.data, let name = link[Key.name]?.string
             else { throw .malformedLinks("has an invalid entry") }

@@ -24,6 +24,16 @@ package struct LearnedLink: Sendable, Hashable {
         self.own = own
     }
 
+    /// Creates what was learned from a system of the linked account.
+    ///
+    /// - Parameters:
+    ///   - lists: Revocation lists of the linked account, which were verified with `roots`.
+    ///   - own: This system's account.
+    package init(roots: RootChain, verified lists: [RevocationList], of own: AccountID) {
+        self.init(roots: roots, revocations: nil as RevocationList?, of: own)
+        for list in lists { self.add(list) }
+    }
+
     /// Verifies what a system of the linked account presented.
     ///
     /// - Parameter own: This system's account, which the withdrawal is for.
@@ -45,7 +55,7 @@ package struct LearnedLink: Sendable, Hashable {
     /// - Throws: As ``RootChain/extended(by:)-(RootChain)``. Nothing is changed then.
     mutating func merge(_ other: LearnedLink) throws(TrustError) {
         self.roots = try self.roots.extended(by: other.roots)
-        if let list = other.revocations { self.revocations = self.revocations?.merging(list) ?? list }
+        if let list = other.revocations { self.add(list) }
         self.withdrawal = Self.newer(self.withdrawal, other.withdrawal)
         self.ownWithdrawal = Self.newer(self.ownWithdrawal, other.ownWithdrawal)
     }
@@ -129,7 +139,10 @@ package struct LearnedLink: Sendable, Hashable {
 
     /// Adds a revocation list after verifying it.
     private mutating func add(revocations bytes: [UInt8]) throws(TrustError) {
-        let list = try RevocationList(bytes, of: self.roots)
+        self.add(try RevocationList(bytes, of: self.roots))
+    }
+
+    private mutating func add(_ list: RevocationList) {
         self.revocations = self.revocations?.merging(list) ?? list
     }
 }

@@ -59,7 +59,7 @@ package struct Pairing: Sendable {
     /// Creates one side.
     ///
     /// - Parameters:
-    ///   - account: This side's account; `nil` if this side may join its account again.
+    ///   - account: This side's account; `nil` if it has none, or may join its account again.
     ///   - ownKey: The key of this side's TLS certificate.
     ///   - peerKey: The key of the certificate that the other side presented in the TLS handshake.
     ///   - nonce: 32 random bytes. Only tests pass one.
@@ -105,7 +105,9 @@ package struct Pairing: Sendable {
                 throw self.stop(.malformed)
             }
             self.state = .waitingForReveal(commitment: commitment)
-            let proof = self.account?.proof(connecting: self.own.key, waiting: self.peerKey)
+            // Without an account, random bytes: a stranger must not learn that this side has none to prove.
+            let proof =
+                self.account?.proof(connecting: self.own.key, waiting: self.peerKey) ?? PairingAccount.noProof()
             return [.send(.answer(nonce: self.own.nonce, intention: self.own.intention, account: proof))]
         case (.waitingForAnswer, .answer(let nonce, let intention, let proof)):
             if let account, let proof, account.isProof(proof, connecting: self.peerKey, waiting: self.own.key) {

@@ -22,6 +22,9 @@ package struct PairingAccount: Sendable {
         Array(HMAC<SHA256>.authenticationCode(for: connecting.bytes + waiting.bytes, using: self.key))
     }
 
+    /// What a connecting side sends that has nothing to prove: as many random bytes as a proof has.
+    static func noProof() -> [UInt8] { JoinLimit.randomNonce() }
+
     func isProof(_ proof: [UInt8], connecting: KeyFingerprint, waiting: KeyFingerprint) -> Bool {
         unsafe proof.withUnsafeBytes { bytes in
             unsafe HMAC<SHA256>.isValidAuthenticationCode(

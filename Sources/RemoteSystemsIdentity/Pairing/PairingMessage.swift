@@ -5,8 +5,8 @@
 package enum PairingMessage: Hashable, Sendable {
     /// The waiting side's commitment to its nonce, its key and its intention.
     case commitment([UInt8])
-    /// The connecting side's nonce and intention, and the proof of its account (``PairingAccount``); `nil` for a system
-    /// that may join its account again, and of earlier versions.
+    /// The connecting side's nonce and intention, and the proof of its account (``PairingAccount``) or random bytes;
+    /// `nil` from earlier versions.
     case answer(nonce: [UInt8], intention: [UInt8], account: [UInt8]? = nil)
     /// The waiting side's nonce and intention, to which it has committed.
     case reveal(nonce: [UInt8], intention: [UInt8])

@@ -152,9 +152,9 @@ package struct PairingStop: Error, Hashable, Sendable {
             IdentityError(
                 .pairingRefused,
                 """
-                The pairing was stopped on the other machine\(peerName.map { ", which calls itself '\($0)'," } ?? "") \
-                before the digits were confirmed on both. The digits were not denied there, and nothing was changed. \
-                To pair, start it again there.
+                The other machine\(peerName.map { ", which calls itself '\($0)'," } ?? "") reports that the pairing \
+                was stopped there before the digits were confirmed on both. Nothing was changed. If both machines \
+                showed the same digits, start it again there.
                 """
             )
         case .timedOut: PairingStop.unansweredThere.error

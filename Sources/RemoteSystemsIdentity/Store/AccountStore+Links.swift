@@ -134,17 +134,26 @@ extension AccountStore {
             if let offer, let link = links[offer.account] {
                 let own = stored.identity.accountID
                 let sent = LearnedLink(roots: offer.roots, revocations: offer.revocations, of: own)
-                _ = try Self.learn(sent, of: link, in: account, stored.identity, isNewLink: true, now: now) {
-                    links[$0].map { $0.withdrawal == nil } ?? false
-                }
+                _ = try Self.learn(
+                    sent,
+                    of: link,
+                    in: account,
+                    stored.identity,
+                    beside: list,
+                    isNewLink: true,
+                    now: now
+                ) { links[$0].map { $0.withdrawal == nil } ?? false }
             }
             if let new {
-                try Self.hold(in: account) { held in
-                    for link in links.values where link != before[link.account] {
-                        if link.withdrawal == nil { held.add(madeHere: link) } else { held.remove(link.account) }
-                    }
+                let changed = links.values.filter { $0 != before[$0.account] }
+                try Self.hold(of: stored.identity, beside: new, in: account) { held in
+                    for link in changed where link.withdrawal == nil { held.add(madeHere: link, signedBy: new.root) }
                 }
                 try Self.store(new, in: account)
+                // Not before the list has their notices.
+                try Self.hold(of: stored.identity, beside: new, in: account) { held in
+                    for link in changed where link.withdrawal != nil { held.remove(link.account) }
+                }
             }
             return try StoredAccount.links(of: stored.identity, in: account, now: now)
         }
@@ -168,7 +177,9 @@ extension AccountStore {
                 throw IdentityError(.rejectedCertificate, error.message, cause: error)
             }
             let present = try StoredAccount.linkList(of: stored.identity, in: account)
-            if let present, let authority = try StoredAccount.authority(in: account) {
+            // Of a list of a stolen key, nothing is signed again.
+            let isStolen = present.map { stored.identity.roots.isStolen($0.root, before: list.root) } ?? false
+            if let present, !isStolen, let authority = try StoredAccount.authority(in: account) {
                 let (older, newer) = list.isNewer(than: present) ? (present, list) : (list, present)
                 let merged = newer.merged(with: older)
                 if Set(merged) != Set(newer.links) {
@@ -177,7 +188,7 @@ extension AccountStore {
                         number: authority.nextNumber(after: newer, now: now),
                         droppedNumber: max(older.droppedNumber, newer.droppedNumber)
                     )
-                    try Self.hold(in: account) { $0.add(inForceIn: present) }
+                    try Self.hold(of: stored.identity, beside: new, in: account) { $0.add(inForceIn: present) }
                     try Self.store(new, in: account)
                     return try StoredAccount.links(of: stored.identity, in: account, now: now)
                 }
@@ -185,7 +196,9 @@ extension AccountStore {
             if present.map({ list.isNewer(than: $0) }) ?? true {
                 // Before the list that lacks them: a crash between the two files loses no withdrawal.
                 if let present {
-                    let held = try Self.hold(in: account) { $0.add(inForceIn: present) }
+                    let held = try Self.hold(of: stored.identity, beside: list, in: account) { held in
+                        if !isStolen { held.add(inForceIn: present) }
+                    }
                     let own = stored.identity.accountID
                     var learned = try StoredAccount.learnedLinks(of: stored.identity, in: account)
                     if learned.keepWithdrawals(of: present, lackingIn: list, by: own, holding: held) {
@@ -201,16 +214,19 @@ extension AccountStore {
         }
     }
 
-    /// Changes the record of the links that this system held. Called before the list is stored that makes the change
-    /// necessary: after a crash between the two, nothing is missing in the record.
+    /// Changes the record of the links that this system held. Links are added before the list is stored that makes the
+    /// change necessary: after a crash between the two, nothing is missing in the record.
     ///
+    /// - Parameter list: The list that is stored before or after the change.
     /// - Returns: The record.
     @discardableResult
     private static func hold(
+        of identity: SystemIdentity,
+        beside list: LinkList,
         in account: borrowing SecretDirectory,
         _ change: (inout HeldLinks) -> Void
     ) throws(IdentityError) -> HeldLinks {
-        let known = StoredAccount.heldLinks(in: account)
+        let known = try StoredAccount.heldLinks(of: identity, beside: list, in: account)
         var held = known
         change(&held)
         if held != known { try account.replace(StoredAccount.File.heldLinks, StoredAccount.heldLinksFile(held)) }
@@ -218,31 +234,35 @@ extension AccountStore {
     }
 
     /// Stores the list of links that ``AccountAuthority/renewedLinks(_:learned:held:keeping:isStolen:now:)`` returns.
+    ///
+    /// - Parameter isRotation: Whether this completes the replacement of the root key. Then a record of held links that
+    ///   cannot be read counts as empty: it must not keep a stolen key from being replaced.
     static func renewLinks(
         of identity: SystemIdentity,
         by authority: AccountAuthority,
         keeping kept: Set<AccountID> = [],
         isStolen: Bool = false,
+        isRotation: Bool = false,
         in account: borrowing SecretDirectory,
         now: Date
     ) throws(IdentityError) {
         let list = try StoredAccount.linkList(of: identity, in: account)
+        let held: HeldLinks
+        do throws(IdentityError) {
+            held = try StoredAccount.heldLinks(of: identity, beside: list, in: account)
+        } catch {
+            guard isRotation else { throw error }
+            held = HeldLinks()
+        }
         let new = try authority.renewedLinks(
             list,
             learned: list == nil ? LearnedLinks() : StoredAccount.learnedLinks(of: identity, in: account),
-            held: StoredAccount.heldLinks(in: account),
+            held: held,
             keeping: kept,
             isStolen: isStolen,
             now: now
         )
-        guard let new else { return }
-        try Self.store(new, in: account)
-        guard isStolen || list.map({ authority.roots.isStolen($0.root) }) ?? false else { return }
-        // The notices are signed. Of the links that the account had, the owner has kept these.
-        try Self.hold(in: account) { held in
-            held = HeldLinks()
-            for link in new.links where link.withdrawal == nil { held.add(madeHere: link) }
-        }
+        if let new { try Self.store(new, in: account) }
     }
 
     private static func store(_ list: LinkList, in account: borrowing SecretDirectory) throws(IdentityError) {
@@ -271,7 +291,7 @@ extension AccountStore {
             // The process that verified the notices may still use an account that this system has left.
             guard learned.own == stored.identity.accountID, let link = list?[learned.account], link.withdrawal == nil
             else { throw .unknownLink(learned.account) }
-            let isNew = try Self.learn(learned, of: link, in: account, stored.identity, now: now) {
+            let isNew = try Self.learn(learned, of: link, in: account, stored.identity, beside: list, now: now) {
                 list?[$0].map { $0.withdrawal == nil } ?? false
             }
             if isNew, let authority = try StoredAccount.authority(in: account) {
@@ -282,6 +302,7 @@ extension AccountStore {
     }
 
     /// - Parameters:
+    ///   - list: the list of links that is stored; `nil` if there is none.
     ///   - isNewLink: whether the link was made just now. Withdrawals of an earlier link do not concern it.
     ///   - isInForce: whether a link is in force. What was learned of others is dropped, except of links that this
     ///     system held.
@@ -290,12 +311,13 @@ extension AccountStore {
         of link: AccountLink,
         in account: borrowing SecretDirectory,
         _ identity: SystemIdentity,
+        beside list: LinkList?,
         isNewLink: Bool = false,
         now: Date,
         keeping isInForce: (AccountID) -> Bool
     ) throws(IdentityError) -> Bool {
         var learned = try StoredAccount.learnedLinks(of: identity, in: account)
-        learned.keep(isInForce, StoredAccount.heldLinks(in: account))
+        learned.keep(isInForce, try StoredAccount.heldLinks(of: identity, beside: list, in: account))
         do throws(TrustError) {
             guard try learned.add(new, of: link, isNewLink: isNewLink, by: identity.accountID, now: now) else {
                 return false

@@ -118,7 +118,15 @@ extension AccountStore {
             _ = try Self.sign(Set(systems), after: list, by: authority, in: account, now: now)
             identity = try StoredAccount(reading: account).identity
         }
-        try Self.renewLinks(of: identity, by: authority, keeping: kept, isStolen: isStolen, in: account, now: now)
+        try Self.renewLinks(
+            of: identity,
+            by: authority,
+            keeping: kept,
+            isStolen: isStolen,
+            isRotation: true,
+            in: account,
+            now: now
+        )
         let certificate = try authority.issueCertificate(for: identity.systemKey.publicKey, now: now)
         let renewed = try identity.replacingCertificate(with: certificate)
         try account.replace(StoredAccount.File.systemCertificate, StoredAccount.certificateFile(certificate))

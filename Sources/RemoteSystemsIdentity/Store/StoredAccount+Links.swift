@@ -57,13 +57,28 @@ extension StoredAccount {
         ) { (bytes) throws(TrustError) in try LearnedLinks(bytes, of: identity.roots) } ?? LearnedLinks()
     }
 
-    /// The links that this system held. A damaged file counts as none: it must not keep a stolen key from being
-    /// replaced.
-    static func heldLinks(in directory: borrowing SecretDirectory) -> HeldLinks {
-        let links = try? Self.read(File.heldLinks, Self.heldLinksType, orElse: "cannot be read", in: directory) {
-            (bytes) throws(TrustError) in try HeldLinks(bytes)
+    /// The links that this system held. If a root key was stolen before the one that signed `list` replaced it, a
+    /// record of the time before counts as empty: the notices of its links are signed, or a thief invented them.
+    ///
+    /// A damaged file counts as empty, too: it must not keep a stolen key from being replaced.
+    ///
+    /// - Parameter list: The list of links, stored or to be stored; `nil` if there is none.
+    static func heldLinks(
+        of identity: SystemIdentity,
+        beside list: LinkList?,
+        in directory: borrowing SecretDirectory
+    ) throws(IdentityError) -> HeldLinks {
+        var held: HeldLinks?
+        do throws(IdentityError) {
+            held = try Self.read(File.heldLinks, Self.heldLinksType, orElse: "cannot be read", in: directory) {
+                (bytes) throws(TrustError) in try HeldLinks(bytes)
+            }
+        } catch {
+            guard error.code == .damaged else { throw error }
         }
-        return links ?? HeldLinks()
+        guard let held else { return HeldLinks() }
+        if let list, identity.roots.isStolen(held.root, before: list.root) { return HeldLinks() }
+        return held
     }
 
     /// Reads a file; returns `nil` if there is none.

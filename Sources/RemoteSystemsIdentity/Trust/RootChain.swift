@@ -26,7 +26,8 @@ package struct RootChain: Sendable {
         /// The time from which the key's signatures of certificates and revocation lists are invalid; `nil` for the
         /// newest.
         var retirement: Date?
-        var isStolen = false
+        /// Whether the key was stolen when its successor replaced it.
+        var wasStolen = false
     }
 
     /// Creates the chain of an account whose root key was never replaced.
@@ -97,7 +98,14 @@ package struct RootChain: Sendable {
 
     /// Whether the key of the root with this number, from 1, or a later one was stolen: what it signed may be a
     /// thief's.
-    func isStolen(_ number: Int) -> Bool { self.hasRoot(number) && self.roots[number - 1].isStolen }
+    func isStolen(_ number: Int) -> Bool { self.isStolen(number, before: self.count) }
+
+    /// Whether the key of the root with this number, from 1, or a later one was stolen before the root `other` replaced
+    /// it.
+    func isStolen(_ number: Int, before other: Int) -> Bool {
+        guard number >= 1, number < other, other <= self.count else { return false }
+        return self.roots[(number - 1)..<(other - 1)].contains { $0.wasStolen }
+    }
 
     /// The number, from 1, of the newest root for whose key `verify` returns true.
     func signer(_ verify: (P256.Signing.PublicKey) -> Bool) -> Int? {
@@ -123,8 +131,8 @@ package struct RootChain: Sendable {
         for index in self.roots.indices {
             let earlier = self.roots[index].retirement ?? succession.retirement
             self.roots[index].retirement = min(earlier, succession.retirement)
-            self.roots[index].isStolen = self.roots[index].isStolen || succession.retiresAtOnce
         }
+        self.roots[self.count - 1].wasStolen = succession.retiresAtOnce
         self.roots.append(Root(id: id, key: succession.key))
         self.certificates.append(der)
     }

@@ -58,7 +58,7 @@ struct AccountShowCommand: Subcommand {
                 ? "member: the account's key was here and is missing (see 'doctor')"
                 : "member: the account's root key is on another machine"
         try output.line("role         \(role)")
-        if let loss = LostMembership(of: account) {
+        if let loss = LostMembership(replaced: replaced, refusal: refusal) {
             let indent = String(repeating: " ", count: 13)
             try output.line("state        \(loss.text.wrapped(indent: indent).dropFirst(indent.count))")
         }

@@ -19,7 +19,7 @@ struct AccountSystemsCommand: Subcommand {
 
             'must join again' marks a system whose certificate ended when the root key was replaced with 'account \
             rotate-root-key --stolen'. Do not invite the machine from which the key was stolen. Only the machine with \
-            the root key shows the mark.
+            the root key marks others; each machine marks itself, also if its certificate ended later.
             """
     )
 
@@ -56,7 +56,7 @@ struct AccountSystemsCommand: Subcommand {
     private static func state(of system: AccountSystem, at now: Date) -> String {
         func day(_ date: Date) -> String { date.formatted(.iso8601.year().month().day()) }
         if system.isRevoked { return "revoked" }
-        if system.mustJoinAgain { return "must join again" }
+        if system.mustJoinAgain { return system.isLocal ? "this machine, must join again" : "must join again" }
         let verb = system.name == nil ? "joined" : "met"
         let met = system.isLocal ? "this machine" : system.lastMet.map { "\(verb) \(day($0))" }
         let certificate = system.certificateEnd.map { end in

@@ -13,11 +13,20 @@ struct LostMembership {
 
     /// Returns nil if this machine knows of no such reason, or cannot read the account's files.
     init?(of account: RemoteSystemsAccount) {
+        self.init(replaced: try? account.rootKeyReplacement(), refusal: try? account.refusalAsRevoked())
+    }
+
+    /// Returns nil if there is no such reason.
+    ///
+    /// - Parameters:
+    ///   - end: When the certificate became invalid, because the root key was replaced; nil if it did not.
+    ///   - refusal: The refusal of this system as revoked; nil if there was none.
+    init?(replaced end: Date?, refusal: RevokedRefusal?) {
         // Proved by the root keys, and a list of revoked systems that was made before does not count any more.
-        if let end = try? account.rootKeyReplacement() {
+        if let end {
             self.finding = .rootKeyReplaced(at: end)
             self.reason = "retiredRoot"
-        } else if let refusal = try? account.refusalAsRevoked() {
+        } else if let refusal {
             self.finding = refusal.finding
             self.reason = "revoked"
         } else {

@@ -79,6 +79,9 @@ import Testing
         #expect(try self.stop(of: PairingAccount(self.id, DiscoveryKey()), at: answer) == nil)
         let unproven = try self.answer(nil)
         #expect(try self.stop(of: self.account, at: unproven) == nil)
+        // Of an earlier version.
+        let early = PairingMessage.answer(nonce: JoinLimit.randomNonce(), intention: try Self.intention().bytes)
+        #expect(try self.stop(of: self.account, at: early) == nil)
         // Passed on by a machine in the middle, which has keys of its own towards each side.
         #expect(try self.stop(of: self.account, at: answer, own: 2, peer: 3) == nil)
         #expect(try self.stop(of: self.account, at: answer, own: 1, peer: 3) == nil)
@@ -97,6 +100,15 @@ import Testing
             self.account.proof(connecting: self.keys[connecting], waiting: self.keys[waiting])
         }
         #expect(Set(proofs).count == 4 && proofs.allSatisfy { $0.count == 32 })
+    }
+
+    @Test func `a stranger cannot see whether an answer has a proof`() throws {
+        let accounts: [PairingAccount?] = [self.account, nil, nil]
+        let proofs = try accounts.map { account -> [UInt8]? in
+            guard case .answer(_, _, let proof) = try self.answer(account) else { return nil }
+            return proof
+        }
+        #expect(Set(proofs).count == 3 && proofs.allSatisfy { $0?.count == 32 })
     }
 
     @Test func `what the other machine reports is not stated as a fact`() {

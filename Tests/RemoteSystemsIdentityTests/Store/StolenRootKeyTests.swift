@@ -349,10 +349,10 @@ import Testing
         #expect(held.entries.map(\.account) == (lists[0].links + lists[1].links).map(\.account))
         // A link that the owner makes displaces the newest of a list.
         let (one, other) = (try self.inventedLink(isWithdrawn: false), try self.inventedLink(isWithdrawn: false))
-        for link in [one, other, one] { held.add(madeHere: link) }
+        for link in [one, other, one] { held.add(madeHere: link, signedBy: 2) }
         let accounts = [one.account, other.account] + (lists[0].links + lists[1].links).dropLast(2).map(\.account)
         #expect(held.entries.map(\.account) == accounts)
-        #expect(try HeldLinks(held.bytes()) == held)
+        #expect(try HeldLinks(held.bytes()) == held && held.root == 2)
         held.remove(one.account)
         #expect(held.index(of: one.account) == nil && held.index(of: other.account) == 0)
     }

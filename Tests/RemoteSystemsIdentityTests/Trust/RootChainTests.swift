@@ -89,6 +89,17 @@ struct LinkForgery {
         #expect(self.third.roots.count == 3)
     }
 
+    @Test func `a key was stolen if it or a later one was retired at once, as of the key in force`() throws {
+        let stolen = try self.second.successor(retiring: noon, now: noon).roots
+        #expect((1...3).map { stolen.isStolen($0) } == [true, true, false])
+        // Before the third key, no theft was known.
+        #expect(!stolen.isStolen(1, before: 2) && stolen.isStolen(1, before: 3) && stolen.isStolen(2, before: 3))
+        for (number, other) in [(0, 2), (2, 1), (3, 3), (1, 4), (4, 5)] {
+            #expect(!stolen.isStolen(number, before: other))
+        }
+        #expect((1...3).allSatisfy { !self.third.roots.isStolen($0) })
+    }
+
     @Test func `a chain is read from its bytes, and a single root is its certificate`() throws {
         #expect(try RootChain(self.third.roots.bytes) == self.third.roots)
         #expect(self.first.roots.bytes == self.first.rootCertificate)

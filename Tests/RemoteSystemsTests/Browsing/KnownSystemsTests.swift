@@ -151,12 +151,14 @@ import Testing
     }
 
     @Test func `a system that is met by its address is noted once`() async throws {
-        try await Self.with { store, _ in
+        try await Self.with { store, own in
             let (system, now) = (try KnownEndpointsTests.system(1), Date())
-            func note(_ name: String) throws -> [UInt8]? {
-                store.noteMeeting(with: system, named: name, certificateEnd: now, now: now)
+            func note(_ name: String, by other: SystemID? = nil) throws -> [UInt8]? {
+                store.noteMeeting(with: system, named: name, certificateEnd: now, by: other ?? own, now: now)
                 return try store.contents(of: .knownEndpoints)
             }
+            // By a program of an account that was replaced meanwhile.
+            #expect(try note("den", by: KnownEndpointsTests.system(2)) == nil)
             let first = try note("den")
             #expect(try KnownEndpoints.reading(first).met[system]?.name == "den")
             #expect(try note("den") == first)

@@ -266,9 +266,15 @@ import Testing
                 let findings = IdentityFindings(now: Date(), facts: facts).all
                 let certificate = try #require(findings.first { $0.code == .certificate })
                 #expect(certificate.status == .problem && certificate.what.contains("root key was replaced"))
+                // The owner may see this because of a thief.
+                #expect(certificate.advice?.contains("'remotesystems account leave' on each machine") == true)
+                let local = try #require(try machines.account("second").systems().first)
+                let end = try #require(try machines.account("second").rootKeyReplacement())
+                #expect(local.isLocal && local.mustJoinAgain && local.certificateEnd == end)
                 try await machines.join("second")
                 #expect(try machines.account("second").rootKeyReplacement() == nil)
                 #expect(try machines.account("second").identity().systemID == second)
+                #expect(try machines.account("second").systems().first?.mustJoinAgain == false)
                 try await self.withWatcher(on: "second", of: machines) { _, watcher in
                     try await until { !watcher.systems.isEmpty }
                 }

@@ -24,15 +24,20 @@ import Testing
     // MARK: Guessing at the waiting machine
 
     /// CVE-2025-32898: a short code that could be tried out.
-    @Test func `each guess at a waiting machine is a prompt, and after ten guesses it waits no longer`() async throws {
+    @Test(arguments: [nil, .cancelled] as [PairingRefusal?])
+    func `each guess at a waiting machine is a prompt, and after ten guesses it waits no longer`(
+        endingWith reason: PairingRefusal?
+    ) async throws {
         try await WaitingMachine.with { machine in
             var guesses: [String] = []
             while guesses.count < PairingTurns.maxTurns {
                 // The pause after a turn, and the end of the last connection.
                 machine.clock.advance(by: PairingTurns.pause)
-                guard case .digits(let digits) = try await RawPairing.connect(port: machine.port).guess() else {
-                    continue
+                let stranger = try await RawPairing.connect(port: machine.port)
+                let guess = try await stranger.guess { _ in
+                    if let reason { try await stranger.connection.send(.refused(reason)) }
                 }
+                guard case .digits(let digits) = guess else { continue }
                 guesses.append(digits)
                 try await eventually("the prompt") { machine.person.digits == guesses }
             }
@@ -41,6 +46,7 @@ import Testing
             // Every guess was seen, and reported, and no prompt stayed.
             #expect(machine.person.digits == guesses)
             #expect(machine.failed == guesses.count && machine.person.endedPrompts == guesses.count)
+            if reason != nil { #expect(machine.failureCodes.allSatisfy { $0 == .pairingRefused }) }
         }
     }
 
