@@ -1222,7 +1222,6 @@ def notification_states():
     def refused(name, reason, received):
         return {"name": name, "at": NOW, "hex": received, "refused": reason}
 
-    waiting = record("waiting", until=600, Read=True)
     return [
         valid("an end", record("dismissed"), "dismissed"),
         valid("a notification that was read", record("waiting", Read=True), "waiting", read=True),
@@ -1230,17 +1229,32 @@ def notification_states():
         valid("an unknown key", record("waiting", until=600, Later=1), "waiting", until=600),
         valid("a greater end", record("activated"), "activated", known=record("withdrawn")),
         valid("a lesser end", record("withdrawn"), "dismissed", known=record("dismissed", 60)),
-        valid("an end of what is snoozed", record("withdrawn", 60), "withdrawn", known=waiting),
-        valid("a snooze of what has ended", waiting, "withdrawn", known=record("withdrawn", 60)),
-        valid("reading what is snoozed", record("waiting", Read=True), "waiting", read=True, until=600,
-              known=record("waiting", until=600)),
-        valid("a later snooze", record("waiting", until=1200), "waiting", read=True, until=1200, known=waiting),
-        valid("an earlier snooze", record("waiting", until=60), "waiting", read=True, until=600, known=waiting),
         valid("an end that is read", record("dismissed", until=600, Read=True), "dismissed"),
         refused("another status", "ignored", record("archived")),
         refused("no date", "the date is required", encode({"Status": "dismissed"}).hex()),
         refused("an end before 31 days", "known for 31 days", record("dismissed", 31 * DAY)),
         refused("a snooze of 31 days", "less than 31 days", record("waiting", until=31 * DAY)),
+    ]
+
+
+def notification_state_keys():
+    delivery = f"{SYSTEM.id}.6f9619ff-8b86-d011-b42d-00cf4fc964ff"
+
+    def digest(text):
+        return base64.b32encode(hashlib.sha256(text.encode()).digest()[:16]).decode().rstrip("=").lower()
+
+    def vector(name, key, **fields):
+        system, _, identifier = delivery.partition(".")
+        record = {"Date": cbor2.CBORTag(1, NOW)} | fields
+        return {"name": name, "system": system, "delivery": identifier, "hex": encode(record).hex(), "json": {"key": key}}
+
+    until = cbor2.CBORTag(1, NOW + 600)
+    return [
+        vector("an end", delivery, Status="dismissed"),
+        vector("read", f"{digest(delivery)}.{digest(f'{delivery} read')}", Status="waiting", Read=True),
+        vector("snoozed", f"{digest(delivery)}.{digest(f'{delivery} {NOW + 600}')}", Status="waiting", Until=until),
+        vector("read and snoozed", f"{digest(delivery)}.{digest(f'{delivery} read {NOW + 600}')}", Status="waiting",
+               Read=True, Until=until),
     ]
 
 
@@ -1433,6 +1447,7 @@ def lists():
         "notifications": notifications(),
         "notification-triggers": notification_triggers(),
         "notification-states": notification_states(),
+        "notification-state-keys": notification_state_keys(),
         "publishers": publishers(),
         "vouchers": vouchers(),
         "conversations": conversations.vectors(),

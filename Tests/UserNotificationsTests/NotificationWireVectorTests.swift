@@ -48,6 +48,18 @@ import ValueSets
         #expect(NotificationState(state.valueSet) == state)
     }
 
+    @Test(arguments: try WireVectors.list("notification-state-keys"))
+    func `the record of a state has the key that its vector states (X-40)`(vector: WireVectors.Vector) throws {
+        let state = try #require(NotificationState(try ValueSet(encoded: try vector.bytes)))
+        let delivery = NotificationState.Key(
+            systemID: try vector.required("system", \.string),
+            deliveryID: try #require(UUID(uuidString: try vector.required("delivery", \.string)))
+        )
+        let key = try vector.required("json") { $0["key"]?.string }
+        #expect(delivery.record(state).text == key)
+        #expect(NotificationState.RecordKey(key, state.status) == delivery.record(state))
+    }
+
     @Test(arguments: try WireVectors.list("notification-triggers"))
     func `a trigger fires at the dates that its vector states, or is refused (X-53)`(vector: WireVectors.Vector) throws
     {

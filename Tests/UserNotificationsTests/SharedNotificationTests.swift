@@ -137,19 +137,20 @@ import ValueSets
             let desk = try await StagedDesk.appearing("Kitchen", on: stage)
             let question = Self.question()
             try await desk.receive(question, stage)
-            let key = try #require(await desk.daemon.receiver.list().first?.stateKey)
+            let delivery = try #require(await desk.daemon.receiver.list().first?.stateKey)
+            var state = NotificationState(status: status, date: stage.clock.date)
+            if status == .waiting {
+                state.isRead = true
+                state.snoozedUntil = Date(timeIntervalSince1970: stage.clock.date.timeIntervalSince1970.rounded() + 600)
+            }
+            let (key, record) = (delivery.record(state), state.valueSet)
             for (account, application) in [
                 (StagedAccount.linked, RemoteSystemHost.machineApplicationID), (.own, "test.other"),
             ] {
                 var forger = StagedApplication(application)
                 forger.features = { _ in
                     let topic = ApplicationTopic(NotificationState.topic)
-                    var state = NotificationState(status: status, date: stage.clock.date)
-                    if status == .waiting {
-                        state.isRead = true
-                        state.snoozedUntil = stage.clock.date + 600
-                    }
-                    try? topic.put(key.text, state.valueSet)
+                    try? topic.put(key.text, record)
                     return [HostFeature(topics: [topic])]
                 }
                 try await stage.appears(

@@ -5,6 +5,7 @@ import Foundation
 import RemoteSystems
 import RemoteSystemsTesting
 import Testing
+import ValueSets
 
 @testable import UserNotifications
 
@@ -123,7 +124,7 @@ import Testing
             #expect(try await desks[0].daemon.receiver.markRead(nil) == 1)
             try await stage.eventually("the office has learnt it") {
                 let states = try await desks[2].daemon.receiver.states.all.values
-                return states.contains { $0.isRead && $0.snoozedUntil == until }
+                return states.contains { $0.isRead } && states.contains { $0.snoozedUntil == until }
             }
             let delivery = try await desks[2].receive(tea, stage)
             #expect(delivery == NotificationDelivery(.kept, reason: "It is shown at a later time."))
@@ -134,6 +135,33 @@ import Testing
             #expect(try await desks[2].receive(new, stage).status == .shown)
             #expect(try desks[2].titles == ["other", "tea"])
             #expect(try await desks[2].daemon.receiver.list().last?.isRead == false)
+        }
+    }
+
+    @Test("A system that has not received a notification can neither end it nor hide it for longer (X-40)")
+    func notReceived() async throws {
+        try await Self.with { stage, desks in
+            let notification = Self.notification()
+            for desk in desks[..<2] { try await desk.receive(notification, stage) }
+            // The office knows what happens because it has something to show.
+            try await desks[2].receive(Self.notification("other"), stage)
+            let until = try await Self.snooze(desks[0], for: 600)
+            try await Self.hidden([desks[0], desks[1]], until: until, stage)
+            try await stage.eventually("the office has learnt it") {
+                try await !desks[2].daemon.receiver.states.all.isEmpty
+            }
+            let known = try await desks[2].daemon.receiver.states.all
+            let id = try #require(notification.deliveryID).uuidString.lowercased()
+            #expect(!known.keys.contains { $0.text.contains(id) })
+            var forged: [String: ValueSet] = [:]
+            for (key, state) in known {
+                var state = state
+                state.snoozedUntil = until + 86_400
+                forged[key.text] = state.valueSet
+            }
+            try await desks[1].daemon.receiver.merge(forged, from: desks[2].system.id)
+            #expect(try await desks[1].daemon.receiver.list().map(\.snoozedUntil) == [until])
+            try await Self.hidden([desks[0], desks[1]], until: until, stage)
         }
     }
 

@@ -60,6 +60,11 @@ struct MirroredNotifications {
         self.entries.values.first { $0.notification.deliveryID == delivery }
     }
 
+    /// The delivery ids of the present contents that have a sound.
+    var deliveriesWithSound: [UUID] {
+        self.entries.values.map(\.notification).filter { $0.request.content.sound != nil }.compactMap(\.deliveryID)
+    }
+
     /// Adds a notification, in place of the content with the same identifier.
     ///
     /// - Returns: whether it is sent: too many have come, or it has no delivery id.

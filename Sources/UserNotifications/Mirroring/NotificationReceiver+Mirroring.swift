@@ -67,7 +67,9 @@ extension NotificationReceiver {
     private func settleMirrored(_ deliveries: Set<UUID>, _ status: NotificationState.Status) async {
         guard let mirror, !deliveries.isEmpty else { return }
         let state = NotificationState(status: status, date: self.clock.date)
-        let keys = deliveries.map { NotificationState.Key(systemID: mirror.systemID, deliveryID: $0) }
+        let keys = deliveries.map { delivery in
+            NotificationState.RecordKey.end(.init(systemID: mirror.systemID, deliveryID: delivery))
+        }
         await self.commitOrLog { () throws(NotificationError) in
             try self.take(Dictionary(uniqueKeysWithValues: keys.map { ($0, state) }), from: Self.stateSource)
         }
@@ -75,7 +77,7 @@ extension NotificationReceiver {
 
     /// Another system knows the ends of these notifications. The end of an older content than the present one ends
     /// nothing: the user has not seen the newer one.
-    func endMirrored(_ keys: some Sequence<NotificationState.Key>) async {
+    func endMirrored(_ keys: [NotificationState.Key]) async {
         guard let mirror, !mirror.notifications.isEmpty else { return }
         for key in keys where key.systemID == mirror.systemID {
             guard let entry = self.mirror?.notifications.entry(of: key.deliveryID) else { continue }
@@ -86,9 +88,13 @@ extension NotificationReceiver {
     }
 
     /// Whether this system's desktop shows a notification with a sound that other systems show, too.
-    func mirrorsWithSound(_ key: NotificationState.Key) -> Bool {
-        guard let mirror, key.systemID == mirror.systemID else { return false }
-        return mirror.notifications.entry(of: key.deliveryID)?.notification.request.content.sound != nil
+    ///
+    /// - Parameter delivery: the digest of its key.
+    func mirrorsWithSound(_ delivery: String) -> Bool {
+        guard let mirror else { return false }
+        return mirror.notifications.deliveriesWithSound.contains { id in
+            NotificationState.Key(systemID: mirror.systemID, deliveryID: id).digest == delivery
+        }
     }
 
     /// Tries again what systems have not accepted, if it is time.

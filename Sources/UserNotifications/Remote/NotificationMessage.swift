@@ -113,7 +113,7 @@ enum NotificationMessage {
 
     /// Asks a system that may show the same notification since when it was not used.
     static func use(_ key: NotificationState.Key) -> ValueSet {
-        ["Type": .string(Self.use), "Key": .string(key.text)]
+        ["Type": .string(Self.use), "Delivery": .string(key.digest)]
     }
 
     static func event(_ event: String, _ entry: ReceivedNotifications.Entry) -> ValueSet {

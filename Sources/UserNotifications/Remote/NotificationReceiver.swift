@@ -49,8 +49,8 @@ package actor NotificationReceiver: Service {
     /// The connections of the senders.
     var connections: [ObjectIdentifier: AppServiceConnection] = [:]
     var routing = ResponseRouting()
-    /// What waits for notifications that other systems ask about.
-    var arrivals = Arrivals<NotificationState.Key>()
+    /// What waits for notifications that other systems ask about, by the digests of their deliveries.
+    var arrivals = Arrivals<String>()
     /// The number of questions about sounds that wait, by the systems that ask.
     var soundQuestions: [String: Int] = [:]
     /// What waits for applications of this system that are started.
@@ -257,7 +257,7 @@ package actor NotificationReceiver: Service {
         if let earlier { self.superseded.report(earlier.number) }
         if let key = entry.stateKey {
             self.watchStates()
-            self.arrivals.report(key)
+            self.arrivals.report(key.digest)
         }
         if let earlier, earlier.stateKey != entry.stateKey, earlier.link != link { self.reportEnd([earlier]) }
         self.setAlarm()

@@ -114,10 +114,11 @@ struct NotificationService: AppServiceProvider {
             let (digest, size) = try reader.attachmentFile()
             return try await self.receiver.attach(digest, size, from: sender, over: request.connection)
         case NotificationMessage.use:
-            guard let key = NotificationState.Key(try reader.requiredString("Key")) else {
-                throw NotificationError(.invalidContent, "The key of the notification is not valid.", field: "Key")
+            let delivery = try reader.requiredString("Delivery")
+            guard NotificationState.Key.isDigest(delivery) else {
+                throw NotificationError(.invalidContent, "The digest of the delivery is not valid.", field: "Delivery")
             }
-            return try await self.receiver.use(key, by: request.caller)
+            return try await self.receiver.use(delivery, by: request.caller)
         case NotificationMessage.respond:
             try Self.checkIsLocal(request.caller)
             try await self.receiver.respond(

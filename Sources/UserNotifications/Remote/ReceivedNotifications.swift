@@ -80,7 +80,10 @@ struct ReceivedNotifications {
 
     subscript(key: String) -> Entry? { self.entries[key] }
 
-    func entry(of state: NotificationState.Key) -> Entry? { self.entries.values.first { $0.stateKey == state } }
+    /// The notification whose delivery has this digest.
+    func entry(ofDelivery digest: String) -> Entry? {
+        self.entries.values.first { $0.stateKey?.digest == digest }
+    }
 
     /// Takes one permit of a sender, before its notification is read.
     mutating func admit(_ sender: NotificationSender, _ now: ContinuousClock.Instant) throws(NotificationError) {

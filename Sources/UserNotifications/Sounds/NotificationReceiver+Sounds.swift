@@ -65,16 +65,18 @@ extension NotificationReceiver {
 
     /// Responds to another system of the user with the time since this one was used, if it shows the notification with
     /// a sound, or leaves that to a third one.
-    func use(_ key: NotificationState.Key, by caller: AppServiceCaller) async throws(NotificationError) -> ValueSet {
+    ///
+    /// - Parameter delivery: the digest of the key of its delivery.
+    func use(_ delivery: String, by caller: AppServiceCaller) async throws(NotificationError) -> ValueSet {
         guard caller.authorizationKind == .sameUser,
             caller.claimedApplicationID == RemoteSystemHost.machineApplicationID
         else {
             throw NotificationError(.notAuthorized, "Only the daemons of the user's own systems ask for this.")
         }
-        if self.mirrorsWithSound(key), let idle = await self.idleTime?() { return Self.response(idle) }
+        if self.mirrorsWithSound(delivery), let idle = await self.idleTime?() { return Self.response(idle) }
         guard self.presenter != nil, let idleTime = self.idleTime,
-            await self.hasArrived(key, for: "\(caller.systemID)"),
-            let entry = self.received.entry(of: key), entry.notification.request.content.sound != nil,
+            await self.hasArrived(delivery, for: "\(caller.systemID)"),
+            let entry = self.received.entry(ofDelivery: delivery), entry.notification.request.content.sound != nil,
             self.permissions.permission(of: entry.sender) == .allowed, let idle = await idleTime()
         else { return [:] }
         return Self.response(idle)
@@ -85,8 +87,8 @@ extension NotificationReceiver {
     }
 
     /// Waits for a notification that was not received yet.
-    private func hasArrived(_ key: NotificationState.Key, for system: String) async -> Bool {
-        if self.received.entry(of: key) != nil { return true }
+    private func hasArrived(_ delivery: String, for system: String) async -> Bool {
+        if self.received.entry(ofDelivery: delivery) != nil { return true }
         let count = self.soundQuestions[system, default: 0]
         guard self.arrivals.count < Self.maxWaiting, count < Self.maxWaitingOfSystem else { return false }
         self.soundQuestions[system] = count + 1
@@ -97,7 +99,7 @@ extension NotificationReceiver {
             self.soundQuestions[system] = rest == 0 ? nil : rest
         }
         return await self.clock.first(within: Self.arrivalTime) {
-            for await arrived in arrivals where arrived == key { return true }
+            for await arrived in arrivals where arrived == delivery { return true }
             return false
         } ?? false
     }

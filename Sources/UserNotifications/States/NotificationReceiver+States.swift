@@ -19,35 +19,40 @@ extension NotificationReceiver {
         let date = self.clock.date
         // A linked account could fill the table with what it withdraws.
         let entries = entries.filter { status != .withdrawn || $0.sender.linkedAccountID == nil }
-        let ended = entries.compactMap(\.stateKey).map { ($0, NotificationState(status: status, date: date)) }
+        let ended = entries.compactMap(\.stateKey).map { key in
+            (NotificationState.RecordKey.end(key), NotificationState(status: status, date: date))
+        }
         return try self.take(Dictionary(ended) { first, _ in first })
     }
 
     /// Takes over what another system knows: removes what has ended there, and hides what is snoozed.
     func merge(_ records: [String: ValueSet], from system: SystemID) async {
-        var incoming: [NotificationState.Key: NotificationState] = [:]
+        var incoming: [NotificationState.RecordKey: NotificationState] = [:]
         for (text, record) in records {
-            guard let key = NotificationState.Key(text), let state = NotificationState(record),
-                state.counts(at: self.clock.date)
+            guard let state = NotificationState(record), state.counts(at: self.clock.date),
+                let key = NotificationState.RecordKey(text, state.status)
             else { continue }
             incoming[key] = state
         }
-        let ends = incoming.filter { $0.value.status != .waiting }
-        await self.endMirrored(ends.keys)
+        let waiting = Dictionary(grouping: incoming.filter { $0.key.digest != nil }) { $0.key.digest ?? "" }
+        await self.endMirrored(incoming.keys.compactMap(\.ended))
         var (ended, changed) = ([ReceivedNotifications.Entry](), [ReceivedNotifications.Entry]())
         await self.commitOrLog { () throws(NotificationError) in
-            ended = self.received.removeAll { $0.stateKey.map { ends[$0] != nil } ?? false }
-            let waiting = self.received.all.filter { $0.stateKey.map { incoming[$0] != nil } ?? false }
-            for entry in waiting {
-                guard let state = entry.stateKey.flatMap({ incoming[$0] }) else { continue }
-                if let entry = self.apply(state, to: entry.key) { changed.append(entry) }
-            }
+            ended = self.received.removeAll { $0.stateKey.map { incoming[.end($0)] != nil } ?? false }
             // What concerns this system is not forgotten for what another one publishes besides.
-            let own = Set((ended + waiting).compactMap(\.stateKey))
+            var own = Set(ended.compactMap(\.stateKey).map(NotificationState.RecordKey.end))
+            for entry in waiting.isEmpty ? [] : self.received.all {
+                guard let delivery = entry.stateKey else { continue }
+                // A system that has not received it can repeat what others have published, and state nothing else.
+                let records = (waiting[delivery.digest] ?? []).filter { delivery.record($0.value) == $0.key }
+                own.formUnion(records.map(\.key))
+                let changes = records.compactMap { self.apply($0.value, to: entry.key) }
+                if let entry = changes.last { changed.append(entry) }
+            }
             let changes = try self.take(incoming.filter { own.contains($0.key) })
             var all = changes + (try self.take(incoming.filter { !own.contains($0.key) }, from: "\(system)"))
             for entry in ended {
-                let state = entry.stateKey.flatMap { self.states[$0] ?? incoming[$0] }
+                let state = entry.stateKey.flatMap { self.states[.end($0)] ?? incoming[.end($0)] }
                 let end = state.flatMap { NotificationEnd($0.status) } ?? .withdrawn
                 self.report(end, entry)
                 all += try self.changes(ending: [entry], end, isKnown: true)
@@ -64,8 +69,7 @@ extension NotificationReceiver {
     /// Why a notification is not shown that has ended already; `nil` if it has not.
     func end(of notification: RemoteNotification, from sender: NotificationSender) -> NotificationDelivery? {
         guard let id = notification.deliveryID,
-            let state = self.states[NotificationState.Key(systemID: sender.systemID, deliveryID: id)],
-            state.status != .waiting
+            self.states[.end(NotificationState.Key(systemID: sender.systemID, deliveryID: id))] != nil
         else { return nil }
         // A sender learns what the user has done from responses only.
         return NotificationDelivery(.withheld, reason: "It has ended on one of the user's systems.")
@@ -77,7 +81,7 @@ extension NotificationReceiver {
     /// - Parameter system: the system that has published it; `nil` for what concerns this system.
     /// - Returns: what is to be stored.
     func take(
-        _ incoming: [NotificationState.Key: NotificationState],
+        _ incoming: [NotificationState.RecordKey: NotificationState],
         from system: String? = nil
     ) throws(NotificationError) -> [NotificationStoreChange] {
         let change = self.states.merge(incoming, from: system, at: self.clock.date)
@@ -90,8 +94,8 @@ extension NotificationReceiver {
     }
 
     private func publish(
-        _ states: [NotificationState.Key: NotificationState],
-        removing dropped: Set<NotificationState.Key>
+        _ states: [NotificationState.RecordKey: NotificationState],
+        removing dropped: Set<NotificationState.RecordKey>
     ) {
         let records = states.map { ($0.key.text, $0.value.valueSet) }
         do throws(RemoteSystemError) {

@@ -55,7 +55,7 @@ extension NotificationReceiver {
         guard !changed.isEmpty else { return }
         self.setAlarm()
         await self.commitOrLog { () throws(NotificationError) in
-            let states = changed.compactMap(\.stateKey).map { ($0, state) }
+            let states = changed.compactMap(\.stateKey).map { ($0.record(state), state) }
             var changes = try self.take(Dictionary(states) { first, _ in first })
             for entry in changed { changes.append(.put(try self.record(entry))) }
             return changes
@@ -78,7 +78,8 @@ extension NotificationReceiver {
 
     /// The entry of a notification that has just arrived, with what is known of it from other systems.
     func withKnownState(_ entry: ReceivedNotifications.Entry) -> ReceivedNotifications.Entry {
-        entry.stateKey.flatMap { self.states[$0] }.flatMap { self.set($0, of: entry.key) } ?? entry
+        guard let delivery = entry.stateKey else { return entry }
+        return self.states.waiting(of: delivery).reduce(entry) { self.set($1, of: entry.key) ?? $0 }
     }
 
     /// - Returns: the entry, if something is new.

@@ -1,7 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Crypto
 internal import FoundationEssentials
+internal import RemoteSystemsIdentity
 internal import ValueSets
 
 /// What has become of a notification, for all systems of the user that have it.
@@ -12,6 +14,19 @@ struct NotificationState: Sendable, Hashable {
         var systemID: String
         /// The ``RemoteNotification/deliveryID``.
         var deliveryID: UUID
+    }
+
+    /// Under what a state is known and published.
+    ///
+    /// An end has the delivery id, because it is over then. Before that, only systems that have received the
+    /// notification may learn the id: with it, another system could end it. So what was read or snoozed has digests.
+    enum RecordKey: Sendable, Hashable {
+        case end(Key)
+        /// - Parameters:
+        ///   - delivery: the digest of the delivery's key, by which the systems that have received it recognise it.
+        ///   - proof: the digest of the key and the state. Only a system that has received the notification can make
+        ///     one for another state.
+        case waiting(delivery: String, proof: String)
     }
 
     /// Whether it waits, or how it ended. Of two statuses the later one in this order counts, on every system.
@@ -37,17 +52,9 @@ struct NotificationState: Sendable, Hashable {
     /// The date until which a notification that waits is hidden, possibly in the past; `nil` if it never was.
     var snoozedUntil: Date?
 
-    /// The state that counts of this one, which is known here, and another. Neither the order nor the number of merges
-    /// matters for anything but the date. Clocks differ, so the date stays as it is known here.
-    ///
-    /// Every end counts more than what waits. What was read once is read, and of two snoozes the later date counts.
-    func merged(with other: Self) -> Self {
-        guard other.status == self.status else { return other.status > self.status ? other : self }
-        var merged = self
-        merged.isRead = self.isRead || other.isRead
-        merged.snoozedUntil = [self.snoozedUntil, other.snoozedUntil].compactMap(\.self).max()
-        return merged
-    }
+    /// The state that counts of this one, which is known here, and another of the same record. Neither the order nor
+    /// the number of merges matters for anything but the date. Clocks differ, so the date stays as it is known here.
+    func merged(with other: Self) -> Self { other.status > self.status ? other : self }
 
     /// Whether the state counts at a date. One that is too old does not, and no snooze is as long as a state is known.
     func counts(at now: Date) -> Bool {
@@ -68,6 +75,54 @@ extension NotificationState.Key {
         guard (1...NotificationLimits.identifierBytes).contains(system.utf8.count) else { return nil }
         self.init(systemID: system, deliveryID: id)
     }
+
+    /// Names the delivery to the systems that have received it, and to no others.
+    var digest: String { Self.digest(self.text) }
+
+    /// The key of the record with a state.
+    func record(_ state: NotificationState) -> NotificationState.RecordKey {
+        guard state.status == .waiting else { return .end(self) }
+        var text = self.text
+        if state.isRead { text += " read" }
+        // A date that is no number of seconds in range is not published.
+        if let until = state.snoozedUntil { text += " \(Int64(exactly: until.timeIntervalSince1970.rounded()) ?? 0)" }
+        return .waiting(delivery: self.digest, proof: Self.digest(text))
+    }
+
+    private static let digestBytes = 16
+
+    private static func digest(_ text: String) -> String {
+        Base32.encode(SHA256.hash(data: Array(text.utf8)).prefix(Self.digestBytes))
+    }
+
+    static func isDigest(_ text: String) -> Bool { Base32.decode(text, count: Self.digestBytes) != nil }
+}
+
+extension NotificationState.RecordKey {
+    var text: String {
+        switch self {
+        case .end(let key): key.text
+        case .waiting(let delivery, let proof): "\(delivery).\(proof)"
+        }
+    }
+
+    /// Reads the key of a record; `nil` for one that no record with this status has.
+    init?(_ text: String, _ status: NotificationState.Status) {
+        guard status == .waiting else {
+            guard let key = NotificationState.Key(text) else { return nil }
+            self = .end(key)
+            return
+        }
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2, parts.allSatisfy(NotificationState.Key.isDigest) else { return nil }
+        self = .waiting(delivery: parts[0], proof: parts[1])
+    }
+
+    /// The delivery that has ended; `nil` for one that waits.
+    var ended: NotificationState.Key? { if case .end(let key) = self { key } else { nil } }
+
+    /// The digest of the delivery that waits; `nil` for one that has ended.
+    var digest: String? { if case .waiting(let delivery, _) = self { delivery } else { nil } }
 }
 
 extension NotificationState {

@@ -8,11 +8,10 @@ internal import FoundationEssentials
 /// Each system publishes its whole table, so that what it knows also travels while the system on which the user acted
 /// is away. A value type without a clock.
 struct NotificationStates {
-    typealias Key = NotificationState.Key
+    typealias Key = NotificationState.RecordKey
 
-    /// The maximum number of states. Those of notifications that wait are forgotten first, because a system that has
-    /// received one keeps its state with it. Then comes what senders have withdrawn, because they may do that as often
-    /// as they want, and then the oldest.
+    /// The maximum number of states. What senders have withdrawn is forgotten first, because they may do that as often
+    /// as they want, and then the oldest. What the user does now is the newest, so it reaches the other systems.
     static let max = 1024
     /// The maximum number of states that are known from one other system only and concern no notification of this one.
     /// So a system that publishes what never was neither displaces what others know, nor spreads it without a limit.
@@ -27,6 +26,12 @@ struct NotificationStates {
     subscript(key: Key) -> NotificationState? { self.states[key] }
 
     var all: [Key: NotificationState] { self.states }
+
+    /// What is known of a notification that waits, as far as systems have published it that have received it.
+    func waiting(of delivery: NotificationState.Key) -> [NotificationState] {
+        let digest = delivery.digest
+        return self.states.filter { key, state in key.digest == digest && key == delivery.record(state) }.map(\.value)
+    }
 
     /// What a merge has changed.
     struct Change: Equatable {
@@ -59,20 +64,33 @@ struct NotificationStates {
             }
             change.put[key] = merged
         }
-        for key in self.excess(at: now) {
+        self.forget(self.endedWaiting, added, &change)
+        self.forget(self.excess(at: now), added, &change)
+        return change
+    }
+
+    private mutating func forget(_ keys: [Key], _ added: Set<Key>, _ change: inout Change) {
+        for key in keys {
             self.states[key] = nil
             self.sources[key] = nil
             change.put[key] = nil
             // What came and went at once was never known.
             if !added.contains(key) { change.dropped.insert(key) }
         }
-        return change
     }
 
     /// Adds a state that was stored.
     mutating func restore(_ state: NotificationState, for key: Key, from system: String? = nil) {
         self.states[key] = state
         self.sources[key] = system
+    }
+
+    /// The states of notifications that do not wait any more.
+    private var endedWaiting: [Key] {
+        let waiting = self.states.keys.filter { $0.digest != nil }
+        guard !waiting.isEmpty else { return [] }
+        let ended = Set(self.states.keys.compactMap { $0.ended?.digest })
+        return waiting.filter { key in key.digest.map { ended.contains($0) } ?? false }
     }
 
     private typealias Entry = (key: Key, value: NotificationState)
@@ -109,7 +127,8 @@ struct NotificationStates {
     }
 
     private static func precedes(_ first: Entry, _ second: Entry) -> Bool {
-        if first.value.status != second.value.status { return first.value.status < second.value.status }
+        let isWithdrawn = first.value.status == .withdrawn
+        if isWithdrawn != (second.value.status == .withdrawn) { return isWithdrawn }
         if first.value.date != second.value.date { return first.value.date < second.value.date }
         return first.key.text < second.key.text
     }

@@ -160,15 +160,21 @@ extension NotificationRecord {
 
     // MARK: States
 
-    init(_ state: NotificationState, of key: NotificationState.Key, from system: String?) throws(NotificationError) {
+    init(
+        _ state: NotificationState,
+        of key: NotificationState.RecordKey,
+        from system: String?
+    ) throws(NotificationError) {
         var set = state.valueSet
         set.put(system, "From")
         try self.init(.state, key: key.text, date: state.date, set)
     }
 
-    func state() throws(NotificationError) -> (NotificationState, key: NotificationState.Key, system: String?) {
+    func state() throws(NotificationError) -> (NotificationState, key: NotificationState.RecordKey, system: String?) {
         let values = try self.values()
-        guard let state = NotificationState(values), let key = NotificationState.Key(self.key) else {
+        guard let state = NotificationState(values),
+            let key = NotificationState.RecordKey(self.key, state.status)
+        else {
             throw NotificationError(.storeFailed, "The record is not a state.")
         }
         return (state, key, values["From"]?.string)
