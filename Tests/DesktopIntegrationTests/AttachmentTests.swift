@@ -75,27 +75,20 @@ extension DesktopTests {
             }
         }
 
-        @Test(arguments: [false, true])
-        func `an image that no program can decode is left out, and the notification is shown`(isCut: Bool) async throws
-        {
+        @Test func `an image that no program can decode is left out, and the notification is shown`() async throws {
             try await OneDesktop.with(server: "plain") { desktop in
                 let path = "\(desktop.system.desktop.directory)/broken.png"
                 try await Desktop.image(8, to: path)
                 var bytes = try Data(contentsOf: URL(filePath: path))
-                if isCut {
-                    // A decoder would show the upper half.
-                    bytes = bytes.prefix(bytes.count / 2)
-                } else {
-                    // The size of the only row: nothing of the picture can be read.
-                    bytes.replaceSubrange(33..<bytes.endIndex, with: Data(count: 40))
-                }
+                // The size of the only row: nothing of the picture can be read.
+                bytes.replaceSubrange(33..<bytes.endIndex, with: Data(count: 40))
                 try bytes.write(to: URL(filePath: path))
                 let asking = try desktop.ask(["--title", "Deploy?", "--attach", path])
                 #expect(try await asking.exit(within: .seconds(60)) == 0)
                 let call = try await desktop.notified()
                 #expect(call.contains(#""image": null"#), "\(call)")
-                let reason = isCut ? "The image is cut off" : "The image cannot be decoded."
-                #expect(asking.lines.contains { $0.contains("'broken.png' was left out. \(reason)") })
+                let reason = "'broken.png' was left out. The image cannot be decoded."
+                #expect(asking.lines.contains { $0.contains(reason) })
             }
         }
     }

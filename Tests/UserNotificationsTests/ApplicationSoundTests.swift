@@ -50,6 +50,39 @@ import Testing
         }
     }
 
+    /// A disk that does not respond.
+    private struct Hanging: ApplicationSounds {
+        func path(of name: String, _ application: String) async -> String? {
+            let (never, feed) = AsyncStream.makeStream(of: Void.self)
+            for await _ in never {}
+            feed.finish()
+            return "/sounds/\(name)"
+        }
+    }
+
+    @Test func `a sound file that is not found within 0.5 s delays a notification no longer`() async throws {
+        try await DiscoveryStage.with { stage in
+            let daemon = try await StagedNotificationDaemon(stage, StepStore())
+            await daemon.receiver.setSounds(Hanging())
+            let notification = RemoteNotification(
+                NotificationRequest(
+                    identifier: "n",
+                    content: NotificationContent(title: "Tea", sound: .named("chime.oga")),
+                    trigger: .timeInterval(.seconds(1), repeats: false)
+                )
+            )
+            _ = try await daemon.receiver.schedule(
+                NotificationMessage.schedule(notification),
+                by: NotificationSender(systemID: "s", application: "calendar", isLocal: true)
+            )
+            try await stage.clock.advance(by: .seconds(2))
+            try await stage.clock.advance(by: .milliseconds(600))
+            try await stage.eventually("it is shown") { !daemon.screen.shown.isEmpty }
+            #expect(daemon.screen.shown.first?.soundPath == nil)
+            daemon.crash()
+        }
+    }
+
     @Test func `a program of another system gets no sound file of the application for which it sends`() async throws {
         try await ReceivingSystem.with { receiving in
             await receiving.receiver.setSounds(Sounds())

@@ -118,10 +118,14 @@ import Testing
             try await Receiving.with(attachments: files.received, scaler: Copier()) { receiving in
                 let whole = TestFile.wholePNG()
                 let half = try files.file("half", Array(whole.prefix(whole.count / 2)))
+                // Its sender has not noticed it.
+                let file = try AttachmentFile(path: half.path(percentEncoded: false))
+                var attachment = NotificationAttachment("half", file, isThumbnailHidden: false)
+                attachment.path = half.path(percentEncoded: false)
                 let connection = try await receiving.connect()
                 let delivery = try await connection.deliver(
                     Self.notification(
-                        try NotificationAttachment(identifier: "half", url: half),
+                        attachment,
                         try NotificationAttachment(identifier: "whole", url: try files.file("whole", whole))
                     )
                 )

@@ -48,6 +48,16 @@ import ValueSets
         #expect(try NotificationAttachment(identifier: "photo", url: url).id == "photo")
     }
 
+    @Test func `a program learns at once that an image is cut off (X-50)`() async throws {
+        let whole = TestFile.wholePNG()
+        let half = try self.file(Array(whole.prefix(whole.count / 2)), named: "half")
+        #expect(self.error(half)?.code == .attachmentInvalid)
+        #expect(self.error(half)?.message.contains("its end is missing") == true)
+        let error = await #expect(throws: NotificationError.self) { try await NotificationAttachment(contentsOf: half) }
+        #expect(error?.code == .attachmentInvalid)
+        #expect(self.error(try self.file(whole, named: "whole")) == nil)
+    }
+
     @Test func `an attachment whose file is read on another thread is the same, and so are its errors (N-21)`()
         async throws
     {

@@ -305,6 +305,16 @@ import ValueSets
             for _ in 0..<2 { #expect(await error(first) == nil) }
             try await receiving.stage.eventually("it is opened") { cards.requests.count == 1 }
             #expect(cards.count == 1 && receiving.screen.shown.count == 1)
+            // As after the button: it is read, and has left the screen.
+            let list = await receiving.receiver.list()
+            #expect(list.map(\.isRead) == [true, false] && list.map(\.isOver) == [true, false])
+            #expect(list.map(\.isShown) == [false, true])
+            // What is snoozed is not shown, and so its view is not opened.
+            _ = try await receiving.receiver.snooze(first, for: 60)
+            try await receiving.stage.eventually("the view is closed") { await !receiving.receiver.isInView(first) }
+            let snoozed = await error(first)
+            #expect(snoozed?.code == .notShown && snoozed?.message.contains("is snoozed until") == true)
+            #expect(cards.count == 1)
             await connection.close()
         }
     }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 
 @testable import UserNotifications
@@ -48,6 +49,24 @@ import Testing
         #expect(try Self.add("q", to: &received, from: other).key != first.key)
         #expect(received.withdraw(["q"], of: other).count == 1)
         #expect(received.all.map(\.key) == [first.key])
+    }
+
+    @Test("What is sent again is still read and snoozed, and a new one in its place is not (X-40)")
+    func sentAgain() throws {
+        var received = ReceivedNotifications(Self.start)
+        let notification = Self.notification("q")
+        let key = try received.add(notification, from: Self.sender, name: nil, Self.start).key
+        let until = Date(timeIntervalSince1970: 2_000_000_000)
+        _ = received.set(key, isRead: true, snoozedUntil: until)
+        let again = try received.add(notification, from: Self.sender, name: nil, Self.start)
+        #expect(again.isRead && again.snoozedUntil == until && received[key] == again)
+        var new = Self.notification("q")
+        for id in [UUID(), nil, nil] {
+            new.deliveryID = id
+            let entry = try received.add(new, from: Self.sender, name: nil, Self.start)
+            #expect(entry.key == key && !entry.isRead && entry.snoozedUntil == nil)
+            _ = received.set(key, isRead: true, snoozedUntil: until)
+        }
     }
 
     @Test("A notification is responded to once")

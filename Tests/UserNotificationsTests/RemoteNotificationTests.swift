@@ -172,7 +172,7 @@ import ValueSets
             let raw = try await receiving.stage.connect(to: receiving.host, service: NotificationMessage.service)
             for message in [
                 ["Type": "list"], ["Type": "watch"], ["Type": "respond", "Key": "1", "Action": "yes"],
-                ["Type": "snooze", "Key": "1", "Seconds": 60], ["Type": "read"],
+                ["Type": "snooze", "Key": "1", "Seconds": 60], ["Type": "read"], ["Type": "open", "Key": "1"],
             ] as [ValueSet] {
                 let response = try await raw.send(message)
                 #expect(response.error?.failureCode == "org.remotesystems.notifications.not-authorized")

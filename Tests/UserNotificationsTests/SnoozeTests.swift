@@ -210,6 +210,20 @@ import ValueSets
         }
     }
 
+    @Test func `what is snoozed while the server shows it is not on the screen afterwards`() async throws {
+        try await ReceivingSystem.with { receiving in
+            let connection = try await receiving.connect()
+            _ = try await connection.deliver(ReceivingSystem.question())
+            let key = try #require(await receiving.receiver.list().first?.key)
+            _ = try await receiving.receiver.snooze(key, for: 60)
+            // The response of the server comes late.
+            await receiving.receiver.shown(key)
+            #expect(await receiving.receiver.list().map(\.isShown) == [false])
+            #expect(receiving.screen.shown.isEmpty)
+            await connection.close()
+        }
+    }
+
     @Test func `a notification is snoozed for 1 minute to 30 days, and not beyond its time`() async throws {
         try await ReceivingSystem.with { receiving in
             let connection = try await receiving.connect()

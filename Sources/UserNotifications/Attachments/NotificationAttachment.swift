@@ -45,10 +45,11 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     ///   - url: The file. A URL of another kind is refused: download the file first.
     ///   - isThumbnailHidden: Whether the notification does not show the image. Defaults to `false`.
     /// - Throws: ``NotificationError`` with `attachmentInvalid` if the file cannot be read, has another format, is
-    ///   larger than ``NotificationAttachmentType/maxBytes``, or an image of more than 50 million pixels.
+    ///   larger than ``NotificationAttachmentType/maxBytes``, an image of more than 50 million pixels, or a PNG image
+    ///   whose end is missing.
     public init(identifier: String? = nil, url: URL, isThumbnailHidden: Bool = false) throws(NotificationError) {
         let (identifier, path) = try Self.checked(identifier, url)
-        self.init(identifier, try AttachmentFile(path: path), at: path, isThumbnailHidden: isThumbnailHidden)
+        try self.init(identifier, try AttachmentFile(path: path), at: path, isThumbnailHidden: isThumbnailHidden)
     }
 
     /// Creates an attachment, and reads the file on another thread.
@@ -65,7 +66,7 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
         isThumbnailHidden: Bool = false
     ) async throws(NotificationError) {
         let (identifier, path) = try Self.checked(identifier, url)
-        self.init(
+        try self.init(
             identifier,
             try await AttachmentFile.read(path: path),
             at: path,
@@ -90,7 +91,15 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     }
 
     /// An attachment with a file of this program.
-    private init(_ identifier: String, _ file: AttachmentFile, at path: String, isThumbnailHidden: Bool) {
+    private init(
+        _ identifier: String,
+        _ file: AttachmentFile,
+        at path: String,
+        isThumbnailHidden: Bool
+    ) throws(NotificationError) {
+        guard !file.isCut else {
+            throw NotificationError(.attachmentInvalid, "The image is cut off: its end is missing.", field: "url")
+        }
         self.init(identifier, file, isThumbnailHidden: isThumbnailHidden)
         self.path = path
         // It is shown as it is.

@@ -41,9 +41,12 @@ extension NotificationReceiver {
     /// Opens the view of a notification for a program of this system. Its programs start afterwards.
     ///
     /// - Throws: ``NotificationError`` that says why it has none now. The notification stays as it is.
-    func openView(_ key: String) throws(NotificationError) {
+    func openView(_ key: String) async throws(NotificationError) {
         guard let entry = self.received[key], entry.readyBy == nil else {
             throw NotificationError(.requestUnknown, "The notification is gone.")
+        }
+        if let until = entry.snoozedUntil {
+            throw NotificationError(.notShown, "The notification is snoozed until \(until.formatted(.iso8601)).")
         }
         if let problem = self.cardProblem(of: entry) {
             throw NotificationError(.notShown, "The notification has no view that can be shown: \(problem)")
@@ -51,13 +54,19 @@ extension NotificationReceiver {
         guard self.cards[key] != nil || self.cards.count < Self.maxCards else {
             throw NotificationError(.limitExceeded, "\(Self.maxCards) views are open. Close one of them first.")
         }
-        self.openCard(key)
+        await self.showCard(key)
+    }
+
+    /// Opens the view of a notification in its place on the screen. The user reads it there.
+    func showCard(_ key: String) async {
+        let isOpened = self.openCard(key)
+        await self.takeFromScreen(key)
+        if isOpened { _ = await self.markRead([key]) }
     }
 
     /// Opens the view of a notification. It stays in the list meanwhile.
     ///
     /// - Returns: whether it is opened, or open already. Otherwise it is shown again.
-    @discardableResult
     func openCard(_ key: String) -> Bool {
         guard let entry = self.received[key], let cardPrograms else { return false }
         let earlier = self.cards[key]

@@ -14,7 +14,7 @@ extension NotificationReceiver {
         // Before its turn: others do not wait for a slow application.
         async let isHeardElsewhere = isSilenced ? true : self.isHeardElsewhere(entry)
         let presentation = isSilenced ? .all : await self.presentation(of: entry)
-        let soundPath = await self.soundPath(of: entry)
+        let soundPath = isSilenced ? nil : await self.soundPath(of: entry)
         let isSilenced = await isHeardElsewhere
         let failure = await self.inOrder {
             // A later notification may have replaced it, or the sender has withdrawn it.
@@ -95,6 +95,8 @@ extension NotificationReceiver {
     func presents(_ entry: ReceivedNotifications.Entry) { self.received.present(entry) }
 
     func shown(_ key: String) async {
+        // The user has snoozed it meanwhile. It is closed next.
+        guard !self.isSnoozed(key) else { return }
         self.received.set(key, isShown: true)
         // Without it, another process would show it a second time.
         guard let presenter = self.presenter as? any PlacedNotificationPresenter,
@@ -117,12 +119,7 @@ extension NotificationReceiver {
         case .activated(let key, let action, let text, let token):
             // The user has seen another text, and is asked again.
             guard self.received.isPresented(key) else { return }
-            if action == .openCard {
-                let isOpened = self.openCard(key)
-                await self.takeFromScreen(key)
-                if isOpened { _ = await self.markRead([key]) }
-                return
-            }
+            if action == .openCard { return await self.showCard(key) }
             do throws(NotificationError) {
                 let entry = try await self.answer(key, action, text: text, activationToken: token)
                 // What the user does next is read meanwhile.
@@ -145,7 +142,7 @@ extension NotificationReceiver {
     }
 
     /// The view of a notification takes its place on the screen. It stays in the list.
-    private func takeFromScreen(_ key: String) async {
+    func takeFromScreen(_ key: String) async {
         guard let entry = self.received.setOver(key) else { return }
         await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
     }

@@ -125,20 +125,25 @@ struct ReceivedNotifications {
             self.counts[sender.quotaHolder, default: 0] += 1
         }
         self.lastNumber += 1
-        let entry = Entry(
+        let earlier = known.flatMap { self.entries[$0] }
+        var entry = Entry(
             key: known ?? "\(self.lastNumber)",
             sender: sender,
             notification: notification,
             systemName: name,
             link: link,
-            isShown: known.flatMap { self.entries[$0]?.isShown } ?? false,
+            isShown: earlier?.isShown ?? false,
             expires: (notification.expiration ?? Self.defaultExpiration(of: notification)).map { now + $0 },
-            readyBy: readyBy.map { min($0, known.flatMap { self.entries[$0]?.readyBy } ?? $0) },
+            readyBy: readyBy.map { min($0, earlier?.readyBy ?? $0) },
             arrived: date,
             number: self.lastNumber,
-            presentedNumber: known.flatMap { self.entries[$0]?.presentedNumber },
-            place: known.flatMap { self.entries[$0]?.place }
+            presentedNumber: earlier?.presentedNumber,
+            place: earlier?.place
         )
+        // The same one was sent again. That it was read or snoozed may be forgotten elsewhere.
+        if let earlier, let key = entry.stateKey, key == earlier.stateKey {
+            (entry.isRead, entry.snoozedUntil) = (earlier.isRead, earlier.snoozedUntil)
+        }
         self.entries[entry.key] = entry
         self.keys[sender, default: [:]][notification.request.identifier] = entry.key
         return entry

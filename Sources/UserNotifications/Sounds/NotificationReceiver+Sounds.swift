@@ -9,6 +9,8 @@ internal import ValueSets
 extension NotificationReceiver {
     /// The maximum time by which the questions to other systems delay a notification.
     private static let askTime = Duration.milliseconds(150)
+    /// The maximum time by which a sound file delays a notification. It may lie on a disk that does not respond.
+    private static let fileTime = Duration.milliseconds(500)
     /// The time that a question waits for the notification, which may still be on its way to this system.
     private static let arrivalTime = Duration.milliseconds(100)
     /// The maximum number of systems that are asked, and of questions that wait.
@@ -16,13 +18,16 @@ extension NotificationReceiver {
     /// The maximum number of questions of one system that wait: those about notifications that arrive together.
     private static let maxWaitingOfSystem = 8
 
-    /// The file of the sound that an application of this system has named; `nil` for another sound.
+    /// The file of the sound that an application of this system has named; `nil` for another sound, and for one that
+    /// is not found in time.
     func soundPath(of entry: ReceivedNotifications.Entry) async -> String? {
         // A program of another system only claims to be the application.
         guard let applicationSounds, entry.sender.isLocal,
             case .named(let name)? = entry.notification.request.content.sound
         else { return nil }
-        return await applicationSounds.path(of: name, entry.notification.application(of: entry.sender))
+        let application = entry.notification.application(of: entry.sender)
+        return await self.clock.first(within: Self.fileTime) { await applicationSounds.path(of: name, application) }
+            ?? nil
     }
 
     // MARK: Asking
