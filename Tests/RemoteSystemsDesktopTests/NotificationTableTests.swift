@@ -96,6 +96,49 @@ import Testing
         #expect(table.activated(9, action: "go") == Self.notification("a"))
     }
 
+    @Test func `a notification makes its sound once, also after the screen was locked and by a new server (N-05)`() {
+        var table = NotificationTable()
+        var loud = Self.notification("a")
+        loud.isSilent = false
+        let hidden = Self.notification("a", "Notification from Atlas")
+        table.want([loud])
+        #expect(!table.wasHeard(loud))
+        let first = table.isHeard(loud)
+        #expect(first && table.wasHeard(loud))
+        // The screen is locked, and unlocked.
+        table.want([hidden])
+        let locked = table.isHeard(hidden)
+        table.want([loud])
+        let unlocked = table.isHeard(loud)
+        table.serverEnded()
+        let restarted = table.isHeard(loud)
+        #expect([locked, unlocked, restarted] == [false, false, false] && table.wasHeard(loud))
+        // Another content is new, and so is the same one that comes back, for example after a snooze.
+        var changed = loud
+        changed.summary = "new"
+        table.want([changed])
+        let another = table.isHeard(changed)
+        table.want([])
+        table.want([changed])
+        let again = table.isHeard(changed)
+        #expect(another && again)
+    }
+
+    @Test func `what a server refuses as a repetition is tried again once`() {
+        var table = NotificationTable()
+        let notification = Self.notification("a")
+        table.want([notification])
+        let first = [table.retriesRepetition(notification), table.retriesRepetition(notification)]
+        #expect(first == [true, false])
+        // Another content, and one that was shown meanwhile, have their own.
+        let new = Self.notification("a", "new")
+        table.want([new])
+        let second = table.retriesRepetition(new)
+        _ = table.notified(new, as: 1)
+        let third = table.retriesRepetition(new)
+        #expect(second && third)
+    }
+
     @Test func `one that the server refuses delays no other, and is tried again after a change`() {
         var table = NotificationTable()
         table.want([Self.notification("a"), Self.notification("b")])

@@ -17,7 +17,7 @@ extension NotificationSession {
     private static let (callTime, pauseTime) = (Duration.seconds(5), Duration.seconds(30))
 
     /// The error with which Plasma refuses for a second what equals its last notification, and the time after which
-    /// that is tried again.
+    /// that is tried again, once.
     private static let (repetition, repetitionTime) =
         ("org.freedesktop.Notifications.Error.ExcessNotificationGeneration", Duration.milliseconds(1200))
 
@@ -73,9 +73,13 @@ extension NotificationSession {
                 if case .failure(let failure) = result, failure.isTimeout { session.pause() }
             }
         case .step(.notify(let notification, let replaced)):
-            let abilities = self.state.withLock { $0.abilities } ?? NotificationServerAbilities()
-            let arguments = notification.arguments(replacing: replaced, for: abilities)
-            self.state.withLock { $0.table.send(notification) }
+            let (abilities, wasHeard) = self.state.withLock { state in
+                state.table.send(notification)
+                return (state.abilities ?? NotificationServerAbilities(), state.table.wasHeard(notification))
+            }
+            var sent = notification
+            sent.isSilent = notification.isSilent || wasHeard
+            let arguments = sent.arguments(replacing: replaced, for: abilities)
             unsafe self.call("Notify", arguments, showing: notification, connection) { session, result in
                 session.responded(notification, result.map { unsafe BusSignal.number(of: $0.pointer) ?? 0 })
             }
@@ -100,19 +104,24 @@ extension NotificationSession {
         let reason: String
         switch result {
         case .success(let id):
-            let (isShown, server) = self.state.withLock { state in
+            let (isShown, isHeard, server) = self.state.withLock { state in
                 state.pause = nil
-                return (state.table.notified(notification, as: id), state.server ?? "")
+                let isShown = state.table.notified(notification, as: id)
+                return (isShown, isShown ? state.table.isHeard(notification) : false, state.server ?? "")
             }
             guard !isShown else {
                 self.events.yield(.shown(notification, place: DesktopNotificationPlace(server: server, id: id)))
-                self.giveFeedback(for: notification)
+                if isHeard { self.giveFeedback(for: notification) }
                 return
             }
             reason = "The server gives no number of its own to it"
         case .failure(let failure):
-            self.state.withLock { $0.table.refused(notification) }
-            guard failure.name != Self.repetition else { return self.retry(notification) }
+            let isRetried = self.state.withLock { state in
+                state.table.refused(notification)
+                guard failure.name == Self.repetition else { return false }
+                return state.table.retriesRepetition(notification)
+            }
+            guard !isRetried else { return self.retry(notification) }
             reason = failure.message
         }
         self.notShown(notification, reason)

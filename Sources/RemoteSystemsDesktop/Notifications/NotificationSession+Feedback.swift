@@ -12,10 +12,10 @@ extension NotificationSession {
     /// The time for the bus to start the service, and for the service to respond.
     private static let feedbackTime = Duration.seconds(5)
 
-    /// Asks the feedback service for what is felt beside the sound of a notification that the server shows.
+    /// Asks the feedback service for what is felt beside the sound of a notification that makes its sound now.
     func giveFeedback(for notification: DesktopNotification) {
         let givesItself = self.state.withLock { $0.abilities?.givesFeedback } == true
-        guard !notification.isSilent, !givesItself else { return }
+        guard !givesItself else { return }
         let call = MessageBus.Call(
             destination: Self.service,
             path: Self.path,

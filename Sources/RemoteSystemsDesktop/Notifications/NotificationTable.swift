@@ -31,6 +31,11 @@ struct NotificationTable {
     private var sent: [String: DesktopNotification] = [:]
     /// The wanted notifications that the server has refused. Their content at that time: a new one is tried.
     private var refused: [String: DesktopNotification] = [:]
+    /// The wanted notifications that were tried again after the server has refused them as repetitions.
+    private var retried: [String: DesktopNotification] = [:]
+    /// The wanted notifications whose sound was made. It is made once: not again after the screen was unlocked, or by a
+    /// new server.
+    private var heard: [String: DesktopNotification] = [:]
 
     /// Sets all notifications that are wanted. Of several with one key, the first one counts.
     mutating func want(_ notifications: [DesktopNotification]) {
@@ -39,6 +44,9 @@ struct NotificationTable {
         self.chosen = [:]
         for (key, content) in self.dismissed where !self.wanted.contains(content) { self.dismissed[key] = nil }
         for (key, content) in self.refused where !self.wanted.contains(content) { self.refused[key] = nil }
+        for (key, content) in self.retried where !self.wanted.contains(content) { self.retried[key] = nil }
+        // A locked screen hides the content meanwhile.
+        self.heard = self.heard.filter { keys.contains($0.key) }
     }
 
     /// The next step, in the order in which notifications are wanted; `nil` if the server shows what is wanted.
@@ -76,6 +84,19 @@ struct NotificationTable {
         // A server that does not replace shows both.
         if let replaced = self.shown[notification.key], replaced.id != id { self.used.append(replaced.id) }
         self.shown[notification.key] = Shown(id: id, content: notification)
+        self.retried[notification.key] = nil
+        return true
+    }
+
+    /// Whether the sound of a notification was made.
+    func wasHeard(_ notification: DesktopNotification) -> Bool { self.heard[notification.key] == notification }
+
+    /// The server shows a notification.
+    ///
+    /// - Returns: whether its sound is made now.
+    mutating func isHeard(_ notification: DesktopNotification) -> Bool {
+        guard !notification.isSilent, !self.wasHeard(notification) else { return false }
+        self.heard[notification.key] = notification
         return true
     }
 
@@ -93,6 +114,15 @@ struct NotificationTable {
 
     /// The server, or what it allows, has changed. What was refused is tried again.
     mutating func retry() { self.refused = [:] }
+
+    /// The server has refused a notification as a repetition.
+    ///
+    /// - Returns: whether it is tried again. That is done once.
+    mutating func retriesRepetition(_ notification: DesktopNotification) -> Bool {
+        guard self.retried[notification.key] != notification else { return false }
+        self.retried[notification.key] = notification
+        return true
+    }
 
     /// The server may show now what it has refused.
     mutating func retry(_ notification: DesktopNotification) {
@@ -152,5 +182,6 @@ struct NotificationTable {
         self.sent = [:]
         self.used = []
         self.chosen = [:]
+        self.retried = [:]
     }
 }
