@@ -143,6 +143,37 @@ import Testing
         }
     }
 
+    @Test func `a running player that still states its old track has not skipped, though that is in the list`() throws {
+        var state = PlayerState()
+        state.status = .playing
+        state.address = "https://example.com/song"
+        state.position = 30
+        let media = try PlayedMedia(state, documents: nil)
+        let old = try #require(URL(string: "https://example.com/later"))
+        for (isStarted, expected) in [
+            (false, .wait), (true, .fail("plays a later track of the list")),
+        ] as [(Bool, PlaybackStartStateMachine.Action)] {
+            var machine = PlaybackStartStateMachine(
+                media,
+                next: [old],
+                isStarted: isStarted,
+                began: self.start,
+                deadline: self.start + .seconds(20)
+            )
+            var playing = self.state(at: 30)
+            playing.address = old.absoluteString
+            let action = machine.observed(playing, now: self.start)
+            #expect(action == expected)
+        }
+    }
+
+    @Test func `the next track of a player is found however its address is written`() throws {
+        let track = try #require(URL(string: "file:///music/b%2Dc.ogg"))
+        #expect(PlaybackStartStateMachine.isSame("file:///music/b-c.ogg", track))
+        #expect(!PlaybackStartStateMachine.isSame("file:///music/b-d.ogg", track))
+        #expect(!PlaybackStartStateMachine.isSame(nil, track) && !PlaybackStartStateMachine.isSame("file:///a", nil))
+    }
+
     @Test func `at the deadline, the reason says how far the player came`() throws {
         let end = self.start + .seconds(20)
         var mute = try self.machine()

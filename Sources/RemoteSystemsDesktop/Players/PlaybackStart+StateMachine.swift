@@ -59,12 +59,14 @@ struct PlaybackStartStateMachine: Sendable {
     private enum Order: Hashable { case play, pause, seek }
 
     /// - Parameters:
-    ///   - next: the tracks that the player may have been given with the media.
+    ///   - next: the tracks behind the media. A player that is started for it gets them, too.
+    ///   - isStarted: whether the player was started for the media. One that ran before may still state its old track,
+    ///     which may be one of them.
     ///   - began: the time at which the position of the media was right.
     ///   - deadline: the time at which the attempt fails.
-    init(_ media: PlayedMedia, next: [URL] = [], began: Instant, deadline: Instant) {
+    init(_ media: PlayedMedia, next: [URL] = [], isStarted: Bool = true, began: Instant, deadline: Instant) {
         self.media = media
-        self.later = next
+        self.later = isStarted ? next : []
         self.began = began
         self.deadline = deadline
     }
@@ -148,14 +150,15 @@ struct PlaybackStartStateMachine: Sendable {
     ///
     /// Other addresses are no reason to give up: one address can be written in several ways, or lead to another one.
     private func hasSkipped(_ state: PlayerState) -> Bool {
-        guard let address = state.address.flatMap({ URL(string: $0) }) else { return false }
-        return !Self.isSame(address, self.media.address) && self.later.contains { Self.isSame(address, $0) }
+        !Self.isSame(state.address, self.media.address) && self.later.contains { Self.isSame(state.address, $0) }
     }
 
-    private static func isSame(_ one: URL, _ other: URL) -> Bool {
-        one.isFileURL && other.isFileURL
-            ? one.path(percentEncoded: false) == other.path(percentEncoded: false)
-            : one.absoluteString == other.absoluteString
+    /// Whether the address that a player states is this one, however the path of a file is written.
+    static func isSame(_ address: String?, _ other: URL?) -> Bool {
+        guard let other, let address = address.flatMap({ URL(string: $0) }) else { return false }
+        return address.isFileURL && other.isFileURL
+            ? address.path(percentEncoded: false) == other.path(percentEncoded: false)
+            : address.absoluteString == other.absoluteString
     }
 
     /// The time for which the player has not moved from a position.

@@ -65,7 +65,7 @@ struct PlayerContinuation: Sendable {
         let deadline = ContinuousClock.now + Self.listTime
         let addresses = await self.bus.addresses(of: Array(list.next.prefix(1)), in: player)
         // A player that was started has the next tracks already.
-        let hasNext = list.next.first.flatMap { addresses[$0] } == playlist.next.first?.absoluteString
+        let hasNext = PlaybackStartStateMachine.isSame(list.next.first.flatMap { addresses[$0] }, playlist.next.first)
         // Each comes directly behind the same track, and so before those that were added earlier.
         var additions: [(URL, String)] = hasNext ? [] : playlist.next.reversed().map { ($0, track) }
         additions += playlist.previous.reversed().map { ($0, list.previous.last ?? PlayerTrackList.noTrack) }
@@ -91,7 +91,7 @@ struct PlayerContinuation: Sendable {
         _ requests: StreamRequests
     ) async throws(ContinuationError) -> (player: String, name: String) {
         let deadline = began + Self.startTime
-        let player = try await self.opened(media, playlist, deadline: deadline)
+        let (player, isStarted) = try await self.opened(media, playlist, deadline: deadline)
         let name = await self.bus.abilities(of: player)?.identity ?? "The player"
         // The player may have taken long to start. Meanwhile, the other one went on, or was paused.
         let asked = ContinuousClock.now
@@ -103,7 +103,13 @@ struct PlayerContinuation: Sendable {
             media.isPlaying = position.isPlaying
             began = asked + (answered - asked) / 2
         }
-        var machine = PlaybackStartStateMachine(media, next: playlist.next, began: began, deadline: deadline)
+        var machine = PlaybackStartStateMachine(
+            media,
+            next: playlist.next,
+            isStarted: isStarted,
+            began: began,
+            deadline: deadline
+        )
         while true {
             let asked = ContinuousClock.now
             let state = await self.bus.state(of: player)
@@ -138,12 +144,14 @@ struct PlayerContinuation: Sendable {
         }
     }
 
-    /// Lets a player open the media, and returns it.
+    /// Lets a player open the media.
+    ///
+    /// - Returns: the player, and whether it was started for the media.
     private func opened(
         _ media: PlayedMedia,
         _ playlist: Playlist,
         deadline: ContinuousClock.Instant
-    ) async throws(ContinuationError) -> String {
+    ) async throws(ContinuationError) -> (player: String, isStarted: Bool) {
         let address = media.address.absoluteString
         let scheme = media.address.scheme?.lowercased() ?? ""
         let name = media.address.lastPathComponent
@@ -157,7 +165,7 @@ struct PlayerContinuation: Sendable {
             } catch {
                 throw Self.failed("The running player did not open the media: \(error.message).")
             }
-            return player
+            return (player, false)
         }
         let decision: LaunchURIDecision
         do throws(RemoteSystemError) {
@@ -174,7 +182,8 @@ struct PlayerContinuation: Sendable {
                 "No player that runs here opens the media. \(decision.reason ?? "None was started.")"
             )
         }
-        return try await self.appeared(media, besides: Set(present.map(\.id)), decision.applicationID, deadline)
+        let player = try await self.appeared(media, besides: Set(present.map(\.id)), decision.applicationID, deadline)
+        return (player, true)
     }
 
     /// Waits for the player that was started, or for a running one that it has passed the media to.
