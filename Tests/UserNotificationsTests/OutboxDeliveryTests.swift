@@ -168,6 +168,30 @@ import ValueSets
         }
     }
 
+    @Test func `one whose expiration has passed is not sent to a system that is back, and leaves the outbox`()
+        async throws
+    {
+        try await Self.with { stage, origin, target in
+            try await target.leaves(stage)
+            var short = Self.notification("short", "Short")
+            short.expiration = .seconds(10)
+            try await Self.post(short, from: origin, to: target)
+            try await stage.clock.advance(by: .seconds(11))
+            try await Self.isEmptied(origin, stage)
+            // The clock is set while it waits, so that no alarm has removed it.
+            try await Self.post(short, from: origin, to: target)
+            stage.clock.date += 11
+            try await target.returns(stage)
+            try await Self.post(Self.notification("other", "Other"), from: origin, to: target)
+            try await stage.eventually("the other one is shown") { try target.titles.contains("Other") }
+            try await stage.clock.advance(by: .seconds(2))
+            try await Self.isEmptied(origin, stage)
+            #expect(try target.titles == ["Other"])
+            let ended = try await target.daemon.receiver.history(after: nil)
+            #expect(ended.sets.isEmpty)
+        }
+    }
+
     @Test func `what cannot be stored is refused, and nothing of it is kept`() async throws {
         try await Self.with { stage, origin, target in
             try await target.leaves(stage)

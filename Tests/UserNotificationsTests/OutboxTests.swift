@@ -44,16 +44,16 @@ import Testing
             try self.outbox.put(Self.entry("\(number)", to: system, after: TimeInterval(number)))
         }
         let available: Set<String> = ["laptop", "desktop"]
-        let next = self.outbox.next(for: available, self.now)
+        let next = self.outbox.next(for: available, at: Self.date, self.now)
         let first = try #require(next)
         #expect(first.key.identifier == "0")
-        let second = self.outbox.next(for: available, self.now)
+        let second = self.outbox.next(for: available, at: Self.date, self.now)
         #expect(second?.key.identifier == "1")
-        let none = self.outbox.next(for: available, self.now)
+        let none = self.outbox.next(for: available, at: Self.date, self.now)
         #expect(none == nil)
         let isRemoved = self.outbox.sent(first, .taken, self.now)
         #expect(isRemoved)
-        let third = self.outbox.next(for: available, self.now)
+        let third = self.outbox.next(for: available, at: Self.date, self.now)
         #expect(third?.key.identifier == "2")
         #expect(self.outbox.all.count == 3 && self.outbox[first.key] == nil)
     }
@@ -69,13 +69,13 @@ import Testing
 
     @Test mutating func `one that is replaced while it is sent stays, and is sent next`() throws {
         try self.outbox.put(Self.entry("q"))
-        let next = self.outbox.next(for: ["laptop"], self.now)
+        let next = self.outbox.next(for: ["laptop"], at: Self.date, self.now)
         let first = try #require(next)
         let second = Self.entry("q", title: "Deploy now?")
         try self.outbox.put(second)
         let isRemoved = self.outbox.sent(first, .taken, self.now)
         #expect(!isRemoved)
-        let last = self.outbox.next(for: ["laptop"], self.now)
+        let last = self.outbox.next(for: ["laptop"], at: Self.date, self.now)
         #expect(last == second)
         // One that was deleted meanwhile does not come back.
         self.outbox.remove(second.key)
@@ -88,18 +88,18 @@ import Testing
         try self.outbox.put(entry)
         var (now, pauses) = (self.now, [Duration]())
         for _ in 1...9 {
-            let next = self.outbox.next(for: ["laptop"], now)
+            let next = self.outbox.next(for: ["laptop"], at: Self.date, now)
             #expect(next == entry)
             let isRemoved = self.outbox.sent(entry, .postponed, now)
             #expect(!isRemoved)
-            let none = self.outbox.next(for: ["laptop"], now)
+            let none = self.outbox.next(for: ["laptop"], at: Self.date, now)
             #expect(none == nil)
             let retry = try #require(self.outbox.nextRetry(after: now))
             pauses.append(retry - now)
             now = retry
         }
         #expect(pauses == [5, 10, 20, 40, 80, 160, 320, 600, 600].map { .seconds($0) })
-        let last = self.outbox.next(for: ["laptop"], now)
+        let last = self.outbox.next(for: ["laptop"], at: Self.date, now)
         #expect(last == entry)
         let isRemoved = self.outbox.sent(entry, .refused, now)
         #expect(isRemoved && self.outbox.isEmpty)
@@ -136,6 +136,22 @@ import Testing
         let late = self.outbox.expire(at: Self.date + Outbox.life)
         #expect(late.map(\.key.identifier) == ["old"])
         #expect(self.outbox.all.map(\.key.identifier) == ["new"])
+    }
+
+    @Test mutating func `what has waited for too long is not sent, also before it is removed`() throws {
+        try self.outbox.put(Self.entry("old"))
+        try self.outbox.put(Self.entry("new", after: 60))
+        let next = self.outbox.next(for: ["laptop"], at: Self.date + Outbox.life, self.now)
+        #expect(next?.key.identifier == "new")
+    }
+
+    @Test(arguments: [(-1, 60), (0, 60), (0.5, 60), (59, 1), (60, nil), (61, nil)] as [(TimeInterval, Int?)])
+    func `what is sent has the rest of its time, and nothing is sent without any`(seconds: TimeInterval, rest: Int?) {
+        var entry = Self.entry("q")
+        entry.notification.expiration = .seconds(60)
+        entry.expires = entry.date + 60
+        #expect(entry.remaining(at: entry.date + seconds)?.expiration == rest.map { Duration.seconds($0) })
+        #expect((entry.remaining(at: entry.date + seconds) == nil) == (rest == nil))
     }
 
     @Test func `what waits is stored with everything that it needs`() throws {

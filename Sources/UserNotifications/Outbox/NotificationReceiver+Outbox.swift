@@ -87,7 +87,7 @@ extension NotificationReceiver {
         for system in self.otherSystems {
             daemons["\(system.id)"] = system.application(RemoteSystemHost.machineApplicationID)
         }
-        while let entry = self.outbox.next(for: Set(daemons.keys), self.clock.now),
+        while let entry = self.outbox.next(for: Set(daemons.keys), at: self.clock.date, self.clock.now),
             let daemon = daemons[entry.key.system]
         {
             _ = self.clock.task { await self.send(entry, to: daemon) }
@@ -95,17 +95,14 @@ extension NotificationReceiver {
     }
 
     private func send(_ entry: Outbox.Entry, to daemon: RemoteSystemApplication) async {
-        var notification = entry.notification
-        if notification.expiration != nil {
-            // Whole seconds, rounded up.
-            let rest = entry.expires.timeIntervalSince(self.clock.date)
-            notification.expiration = .seconds(max(1, Int64(rest.rounded(.up))))
-        }
         let connection = RemoteNotificationConnection(RemoteSystemConnectionRequest(application: daemon))
         let outcome: Outbox.Outcome
         do {
             try await connection.open()
-            _ = try await connection.deliver(notification, onBehalfOf: entry.key.application)
+            // That takes time: its own may be over now.
+            if let notification = entry.remaining(at: self.clock.date) {
+                _ = try await connection.deliver(notification, onBehalfOf: entry.key.application)
+            }
             outcome = .taken
         } catch {
             outcome = Self.outcome(of: error)
@@ -159,6 +156,18 @@ extension NotificationPage {
 }
 
 extension Outbox.Entry {
+    /// The notification with the rest of its time; `nil` if none is left.
+    func remaining(at date: Date) -> RemoteNotification? {
+        let rest = self.expires.timeIntervalSince(date)
+        guard rest > 0 else { return nil }
+        var notification = self.notification
+        if let expiration = notification.expiration {
+            // Whole seconds, rounded up. The clock may have been set back.
+            notification.expiration = min(expiration, .seconds(Int64(min(rest.rounded(.up), Outbox.life))))
+        }
+        return notification
+    }
+
     fileprivate func listed(withUserInfo hasUserInfo: Bool) -> ValueSet {
         var notification = self.notification
         if !hasUserInfo { notification.request.content.userInfo = [:] }

@@ -6,7 +6,7 @@ internal import RemoteSystemsIdentity
 
 /// The notifications of this system's programs that wait for systems of the user that are away.
 ///
-/// A value type: ``next(for:_:)`` says what to send, and the receiver sends it.
+/// A value type: ``next(for:at:_:)`` says what to send, and the receiver sends it.
 struct Outbox {
     typealias Instant = ContinuousClock.Instant
 
@@ -106,11 +106,13 @@ struct Outbox {
     mutating func remove(_ key: Key) -> Entry? { self.entries.removeValue(forKey: key) }
 
     /// What to send next, the oldest first, to one of the systems that are available. Each receives one at a time.
-    mutating func next(for systems: Set<String>, _ now: Instant) -> Entry? {
+    ///
+    /// - Parameter date: the present date. What has waited for too long is not sent.
+    mutating func next(for systems: Set<String>, at date: Date, _ now: Instant) -> Entry? {
         guard self.sending.count < Self.maxSending else { return nil }
         let ready = self.entries.values.filter { entry in
             let system = entry.key.system
-            return systems.contains(system) && self.sending[system] == nil
+            return systems.contains(system) && self.sending[system] == nil && entry.expires > date
                 && self.pauses[system].map { $0.end <= now } ?? true
         }
         guard let entry = ready.min(by: { ($0.date, $0.key) < ($1.date, $1.key) }) else { return nil }

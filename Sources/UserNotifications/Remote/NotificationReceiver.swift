@@ -411,12 +411,18 @@ package actor NotificationReceiver: Service {
         let date = [self.pending.next, self.received.nextSnoozeEnd].compactMap(\.self).min()
             .map { WallClockWatch.instant(of: $0, self.clock) }
         // It need not be exact, and the clock may be set.
-        let late = [self.routing.nextExpiration, self.outbox.nextExpiration].compactMap(\.self).min().map { date in
+        let late = self.routing.nextExpiration.map { date in
             self.clock.now + .seconds(min(max(date.timeIntervalSince(self.clock.date), 60), 86_400))
+        }
+        let posted = self.outbox.nextExpiration.map { date in
+            let rest = max(date.timeIntervalSince(self.clock.date), 0)
+            // A millisecond later, so that the date has been reached in spite of rounding.
+            return self.clock.now + .seconds(min(rest, 86_400)) + .milliseconds(rest > 0 ? 1 : 0)
         }
         let retry = self.outbox.nextRetry(after: self.clock.now)
         let times = [
-            self.received.nextExpiration, date, late, retry, self.attachments.nextExpiration, self.mirror?.retry,
+            self.received.nextExpiration, date, late, posted, retry, self.attachments.nextExpiration,
+            self.mirror?.retry,
         ]
         guard let next = times.compactMap(\.self).min() else {
             self.alarm = nil
