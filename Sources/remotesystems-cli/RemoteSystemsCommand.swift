@@ -38,7 +38,7 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
         // Both subcommands trap signals as soon as they have parsed their arguments.
         if words.first == "serve" || words.starts(with: ["host", "run"]) { SignalMask.blockTermination() }
         do {
-            await Self.main(try NotifyCommand.separatingWait(words))
+            await Self.main(try NotifyCommand.separatingWait(NotificationTexts.joined(words)))
         } catch {
             Self.exit(withError: error)
         }

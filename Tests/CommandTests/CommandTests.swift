@@ -47,7 +47,8 @@ extension CommandTests {
             ["call", "somewhere", "x", "a=1", "--describe"], ["call", "somewhere", "x", "--timeout", "0"],
             ["serve", "--application-id", ""],
             ["ping", "192.0.2.1", "--loopback"], ["info", "kitchen:5000", "--loopback"],
-            ["doctor", "[2001:db8::1]:80", "--loopback"],
+            ["doctor", "[2001:db8::1]:80", "--loopback"], ["notify", "192.0.2.1", "--loopback", "--title", "T"],
+            ["notifications", "pending", "192.0.2.1", "--loopback"],
             ["ping", "127.0.0.1:99999"], ["ping", "127.0.0.1:0"], ["info", "1.2.3.999"], ["apps", "1.2.3.999:80"],
             ["call", "[::1", "x"], ["doctor", "[kitchen]:80"], ["launch", "[::1]47474", "https://example.com"],
         ])
@@ -64,6 +65,8 @@ extension CommandTests {
             ["ping", "--count"], ["ping", "--size"], ["ping", "--interval"], ["ping", "--wait"], ["serve", "--port"],
             ["doctor", "--port"], ["account", "invite", "--port"], ["host", "run", "--port"],
             ["call", "somewhere", "x", "--timeout"], ["ping", "--timeout"],
+            ["notify", "--all", "--title", "T", "--wait"], ["notify", "--all", "--title", "T", "--expire"],
+            ["notifications", "history", "--limit"],
         ])
         func `a number below the minimum is reported with its range, wrapped at 80 columns`(arguments: [String])
             async throws

@@ -58,11 +58,47 @@ extension HostDaemonTests {
             ["notifications", "permit", "denied", "--application", ""], ["notifications", "permit", "--system", "x"],
             ["notifications", "history", "--limit", "0"], ["notifications", "history", "--key", "1"],
             ["notify", "--all", "--title", "T", "--wait=abc"], ["notify", "--all", "--title", "T", "--wait=0"],
+            ["notify", "--all", "--title", "T", "--wait=-5"], ["notify", "--wait", "-5", "--all", "--title", "T"],
         ])
         func `arguments that would concern more than is meant are refused`(arguments: [String]) async throws {
             try await Daemon.with { daemon in
                 let (status, lines) = try await daemon.finish(arguments + ["--loopback"])
                 #expect(status == 64, "\(lines)")
+            }
+        }
+
+        @Test func `a wait below its range is refused with the range, wherever it stands`() async throws {
+            try await Daemon.with { daemon in
+                for wait in [["--wait=-5"], ["--wait", "-5"], ["--wait=-inf"], ["--wait", "-0.5"]] {
+                    let (status, lines) = try await daemon.finish(
+                        ["notify"] + wait + ["--all", "--title", "T", "--loopback"]
+                    )
+                    #expect(status == 64 && lines.joined().contains("--wait takes 1 to 2592000"), "\(lines)")
+                }
+            }
+        }
+
+        @Test func `a text may begin with a hyphen`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let (status, lines) = try await daemon.finish(
+                        ["notify", "--all", "--loopback", "--title", "--- x ---", "--subtitle", "-5", "--body"]
+                            + ["--wait=5 is long", "--sender", "-me-", "--text-action", "why=Why"]
+                    )
+                    #expect(status == 0, "\(lines)")
+                    let (_, list) = try await Self.run(daemon, "list")
+                    #expect(list.contains("--- x --- – -5 – --wait=5 is long  (-me- on this system)"), "\(list)")
+                    let key = String(try #require(list.firstMatch(of: /([0-9]+)  --- x/)).output.1)
+                    let (answered, text) = try await Self.run(daemon, "answer", key, "why", "--text", "-5")
+                    #expect(answered == 0 && text.hasSuffix(": -5"), "\(text)")
+                    let texts = ["--title", "-1", "--subtitle", "-2", "--body", "- item", "--sender", "-me-"]
+                    let (scheduled, line) = try await daemon.finish(
+                        ["notifications", "schedule", "--loopback", "--in", "3600"] + texts
+                    )
+                    #expect(scheduled == 0, "\(line)")
+                    let (_, pending) = try await Self.run(daemon, "pending")
+                    #expect(pending.contains("-1 – -2 – - item"), "\(pending)")
+                }
             }
         }
 
@@ -122,6 +158,33 @@ extension HostDaemonTests {
                         #expect(status == 2 && lines.joined().contains(hint), "\(lines)")
                     }
                     // It waits as before.
+                    #expect(try await Self.run(daemon, "list").0 == 0)
+                }
+            }
+        }
+
+        @Test func `a view whose program does not exist is not opened (N-13)`() async throws {
+            try await Daemon.with { daemon in
+                let program = "\(daemon.directory)/missing"
+                try """
+                {"id": "test.calendar", "start": {"exec": ["/bin/true"]},
+                 "notificationContentExtensions": [{"exec": ["\(program)"], "categories": "invite"}]}
+                """.write(
+                    toFile: "\(daemon.directory)/data/remote-systems/applications/test.calendar.json",
+                    atomically: true,
+                    encoding: .utf8
+                )
+                // Nothing is shown there.
+                try await daemon.whileRunning(environment: ["DISPLAY": ":999"]) { _, _ in
+                    let (status, lines) = try await daemon.finish(
+                        ["notify", "--all", "--title", "T", "--category", "invite", "--application", "test.calendar"]
+                            + ["--loopback"]
+                    )
+                    #expect(status == 0, "\(lines)")
+                    let (_, list) = try await Self.run(daemon, "list", "--json")
+                    let key = String(try #require(list.firstMatch(of: /"key":"([0-9]+)"/)).output.1)
+                    let (opened, text) = try await Self.run(daemon, "open", key)
+                    #expect(opened == 2 && text.contains("cannot be run: there is no file \(program)."), "\(text)")
                     #expect(try await Self.run(daemon, "list").0 == 0)
                 }
             }

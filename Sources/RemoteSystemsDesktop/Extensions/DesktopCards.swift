@@ -24,12 +24,15 @@ package struct DesktopCards: CardPrograms {
     }
 
     package func problem(_ application: String, _ category: String) -> String? {
-        guard self.starter.registry.contentExtension(of: application, category) != nil else {
+        guard let content = self.starter.registry.contentExtension(of: application, category) else {
             return "no manifest of \(application) has a content extension for the category '\(category)'."
         }
         let environment = self.starter.registry.programEnvironment
         guard ["DISPLAY", "WAYLAND_DISPLAY"].contains(where: { environment[$0]?.isEmpty == false }) else {
             return "the host daemon has no display (DISPLAY, WAYLAND_DISPLAY)."
+        }
+        if let problem = content.exec.first.flatMap(ProgramFile.problem(with:)) {
+            return "its extension cannot be run: \(problem)"
         }
         return ProgramFile.problem(with: self.window)
     }

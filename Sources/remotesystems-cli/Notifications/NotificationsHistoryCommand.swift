@@ -19,7 +19,10 @@ struct NotificationsHistoryCommand: Subcommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The maximum number. Defaults to 20. Range: 1 to 10000.", valueName: "number"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The maximum number. Defaults to 20. Range: 1 to 10000.", valueName: "number")
+    )
     var limit: Int?
 
     @Flag(help: "Delete the history, or one notification of it.")

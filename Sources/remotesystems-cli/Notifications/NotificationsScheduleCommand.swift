@@ -52,7 +52,13 @@ struct NotificationsScheduleCommand: Subcommand {
     )
     var near: String?
 
-    @Option(help: ArgumentHelp("The radius of the region, in metres. Range: 10 to 100000.", valueName: "metres"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The radius of the region, in metres. Range: 10 to 100000. Defaults to 100.",
+            valueName: "metres"
+        )
+    )
     var radius: Double?
 
     @Flag(name: .customLong("on-exit"), help: "Show it when the system leaves the region.")
@@ -224,10 +230,7 @@ struct NotificationsPendingCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        if let system {
-            guard !system.isEmpty else { throw ValidationError("The system's name is empty.") }
-            if let mistake = SystemAddress.mistake(in: system) { throw ValidationError(mistake) }
-        }
+        try self.options.network.validate(system: self.system)
         try self.names.validate(system: self.system)
     }
 

@@ -71,10 +71,15 @@ struct NotifyCommand: Subcommand {
     static func separatingWait(_ words: [String]) throws -> [String] {
         guard words.first == Self.configuration.commandName else { return words }
         let end = words.firstIndex(of: "--") ?? words.endIndex
-        return try words[..<end].flatMap { word in
+        return try words[..<end].indices.flatMap { index -> [String] in
+            let word = words[index]
+            // The parser takes a negative number for another option.
+            if index > 0, words[index - 1] == "--wait", let number = Double(word), !(number >= 0) {
+                throw ValidationError(Self.waitRange)
+            }
             guard word.hasPrefix("--wait=") else { return [word] }
             let value = String(word.dropFirst("--wait=".count))
-            guard Double(value) != nil else { throw ValidationError(Self.waitRange) }
+            guard let number = Double(value), number >= 0 else { throw ValidationError(Self.waitRange) }
             return ["--wait", value]
         } + words[end...]
     }
@@ -85,10 +90,7 @@ struct NotifyCommand: Subcommand {
         guard (self.system == nil) == self.all else {
             throw ValidationError("Name a system, or give --all.")
         }
-        if let system {
-            guard !system.isEmpty else { throw ValidationError("The system's name is empty.") }
-            if let mistake = SystemAddress.mistake(in: system) { throw ValidationError(mistake) }
-        }
+        try self.network.validate(system: self.system)
         try self.names.validate(system: self.system)
         guard (1...2_592_000).contains(self.wait ?? 1) else {
             throw ValidationError(Self.waitRange)

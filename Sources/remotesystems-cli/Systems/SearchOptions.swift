@@ -30,17 +30,7 @@ struct SearchOptions: ParsableArguments {
     }
 
     /// Checks the system argument of a subcommand.
-    func validate(system: String?) throws {
-        guard let system else { return }
-        guard !system.isEmpty else { throw ValidationError("The system's name is empty.") }
-        if let mistake = SystemAddress.mistake(in: system) { throw ValidationError(mistake) }
-        guard let address = SystemAddress(system) else { return }
-        do {
-            try self.network.network.check(host: address.host)
-        } catch {
-            throw ValidationError("\(error.message) Omit --loopback.")
-        }
-    }
+    func validate(system: String?) throws { try self.network.validate(system: system) }
 
     /// Returns the configuration for a search by a subcommand.
     ///
@@ -59,6 +49,21 @@ struct SearchOptions: ParsableArguments {
         // Subcommands read the watcher's systems after the loop over its events.
         options.stopsWithLastSequence = false
         return RemoteSystemWatcher(configuration, filters: filters, options: options)
+    }
+}
+
+extension NetworkOptions {
+    /// Checks the system argument of a subcommand.
+    func validate(system: String?) throws {
+        guard let system else { return }
+        guard !system.isEmpty else { throw ValidationError("The system's name is empty.") }
+        if let mistake = SystemAddress.mistake(in: system) { throw ValidationError(mistake) }
+        guard let address = SystemAddress(system) else { return }
+        do {
+            try self.network.check(host: address.host)
+        } catch {
+            throw ValidationError("\(error.message) Omit --loopback.")
+        }
     }
 }
 
