@@ -112,6 +112,45 @@ extension CommandTests {
             }
         }
 
+        @Test func `a known system that is off is called off, and no other one is suggested`() async throws {
+            try await Sandbox.with { sandbox in
+                let first = try await self.join("first", named: "desk1", sandbox)
+                let second = try await self.join("second", named: "desk2", sandbox)
+                try await sandbox.whileServing(as: "first") { _, _ in
+                    try await self.meet([first], named: "desk1", sandbox)
+                    try await sandbox.whileServing(as: "second") { _, _ in
+                        try await self.meet([second], named: "desk2", sandbox)
+                    }
+                    func message(_ arguments: String...) async throws -> String {
+                        let refused = try await sandbox.start(arguments + ["--loopback", "--json"]).finish()
+                        #expect(refused.status == 2, "\(refused)")
+                        return refused.event("failed")?["message"] as? String ?? ""
+                    }
+                    let later = "With --later it is sent when that system is back."
+                    for name in ["desk2", String(second.prefix(8))] {
+                        let off = "The system \(name) is off or not reachable"
+                        let ping = try await message("ping", name, "--wait", "2")
+                        #expect(ping.hasPrefix(off) && !ping.contains("desk1") && !ping.contains(later), "\(ping)")
+                        let notify = try await message("notify", name, "--title", "T", "--search-time", "2")
+                        #expect(notify.hasPrefix(off) && notify.hasSuffix(later), "\(notify)")
+                    }
+                    let asking = try await message(
+                        "notify",
+                        "desk2",
+                        "--title",
+                        "T",
+                        "--search-time",
+                        "2",
+                        "--wait",
+                        "9"
+                    )
+                    #expect(asking.contains("is off or not reachable") && !asking.contains(later), "\(asking)")
+                    let unknown = try await message("ping", "desk3", "--wait", "2")
+                    #expect(unknown.contains("Did you mean 'desk1'?"), "\(unknown)")
+                }
+            }
+        }
+
         private func revoke(_ name: String, _ sandbox: Sandbox) async throws -> FinishedCommand {
             try await sandbox.run("account", "revoke", name, "--loopback", "--wait", "1", "--json")
         }

@@ -44,19 +44,24 @@ struct NotifyRun: Sendable {
     let output: Output
 
     /// Finds the host daemon of the system that the command line names.
-    func finder(_ name: String?, _ acceptsName: Bool) -> SystemFinder {
+    ///
+    /// - Parameter whenAway: What can be done while the system is away. Defaults to nothing.
+    func finder(_ name: String?, _ acceptsName: Bool, whenAway: String? = nil) -> SystemFinder {
         SystemFinder(
             name,
             wait: self.searchTime,
             self.configuration,
             acceptsName: acceptsName,
-            program: .hostDaemon
+            program: .hostDaemon,
+            whenAway: whenAway
         )
     }
 
     /// Sends to one system.
     func send(to name: String, acceptsName: Bool, wait: Duration?) async throws -> Result {
-        let finder = self.finder(name, acceptsName)
+        // A question cannot wait in the outbox.
+        let whenAway = wait == nil ? "With --later it is sent when that system is back." : nil
+        let finder = self.finder(name, acceptsName, whenAway: whenAway)
         let system = try await finder.find(offering: RemoteNotificationConnection.service)
         // The failure to reach the only system is the error of the command.
         let count = NotifyCount(self.output, notesFailures: false)

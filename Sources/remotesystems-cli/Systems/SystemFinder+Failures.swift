@@ -10,6 +10,18 @@ extension SystemFinder {
         return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
     }
 
+    /// Whether a text is the name, or the beginning of the id, of a system of the account that was not found.
+    private func knows(_ text: String, _ search: NameSearch?) -> Bool {
+        guard !self.anyoneNearby else { return false }
+        let systems = (try? RemoteSystemsAccount(self.configuration).systems()) ?? []
+        return systems.contains { system in
+            guard !system.isLocal, !system.isRevoked else { return false }
+            // It may have been seen under a new name.
+            return (search?.name(of: system.id) ?? system.name) == text
+                || text.count >= NameSearch.minPrefix && "\(system.id)".hasPrefix(text)
+        }
+    }
+
     /// Returns the error when no system matches.
     ///
     /// - Parameter search: What was found instead.
@@ -32,6 +44,20 @@ extension SystemFinder {
             )
         }
         let others = search?.names ?? []
+        if let text, self.knows(text, search) {
+            let cause =
+                if let reason, others.isEmpty {
+                    " \(reason.what)" + (reason.advice.map { " \($0)" } ?? "")
+                } else {
+                    " '\(self.program.rawValue)' must be running on it, on the same network."
+                }
+            return Failure(
+                "unreachable",
+                "The system \(text) is off or not reachable: it was not found in \(self.waited).\(cause)"
+                    + (self.whenAway.map { " \($0)" } ?? ""),
+                canRetry: true
+            )
+        }
         if let text, !others.isEmpty {
             let account = self.anyoneNearby ? "of another account" : "of this account"
             return Failure(

@@ -23,6 +23,8 @@ struct SystemFinder: Sendable {
     let acceptsName: Bool
     /// The program that the system needs.
     let program: Program
+    /// What can be done while the system is away, as a sentence; `nil` for nothing.
+    let whenAway: String?
 
     /// A program that offers a service, as the errors of a search name it.
     enum Program: String, Sendable {
@@ -36,7 +38,8 @@ struct SystemFinder: Sendable {
         _ configuration: RemoteSystemsConfiguration,
         anyoneNearby: Bool = false,
         acceptsName: Bool = false,
-        program: Program = .serve
+        program: Program = .serve,
+        whenAway: String? = nil
     ) {
         self.text = text
         self.wait = wait
@@ -44,6 +47,7 @@ struct SystemFinder: Sendable {
         self.anyoneNearby = anyoneNearby
         self.acceptsName = acceptsName
         self.program = program
+        self.whenAway = whenAway
     }
 
     /// Returns the system that is meant, as soon as `suits` accepts it.
