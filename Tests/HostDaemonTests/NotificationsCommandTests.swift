@@ -42,6 +42,8 @@ extension HostDaemonTests {
                     )
                     let key = String(try #require(ends.dropFirst().first?.2))
                     #expect(try await Self.run(daemon, "history", "--delete", "--limit", "1").0 == 64)
+                    let (unknown, reason) = try await Self.run(daemon, "history", "--delete", "--key", "999")
+                    #expect(unknown == 1 && reason.contains("'999'") && !reason.contains("deleted"), "\(reason)")
                     #expect(try await Self.run(daemon, "history", "--delete", "--key", key).0 == 0)
                     let (_, rest) = try await Self.run(daemon, "history", "--limit", "10", "--json")
                     let lines = rest.split(separator: "\n")
@@ -49,6 +51,7 @@ extension HostDaemonTests {
                     #expect(lines.last?.contains(#""action":"yes""#) == true, "\(rest)")
                     #expect(try await Self.run(daemon, "history", "--limit", "1").1.split(separator: "\n").count == 1)
                     #expect(try await Self.run(daemon, "history", "--delete").0 == 0)
+                    #expect(try await Self.run(daemon, "history", "--delete").0 == 1)
                     #expect(try await Self.run(daemon, "history").0 == 1)
                 }
             }
@@ -186,6 +189,46 @@ extension HostDaemonTests {
                     let (opened, text) = try await Self.run(daemon, "open", key)
                     #expect(opened == 2 && text.contains("cannot be run: there is no file \(program)."), "\(text)")
                     #expect(try await Self.run(daemon, "list").0 == 0)
+                }
+            }
+        }
+
+        @Test func `a watch goes on with a daemon that was restarted, and states how notifications end`() async throws {
+            try await Daemon.with { daemon in
+                var (kept, watching) = ("", [ChildProcess]())
+                try await daemon.whileRunning { _, _ in
+                    kept = try await Self.ask(daemon)
+                    for arguments in [[], ["--json"]] {
+                        let command = try daemon.command(["notifications", "watch", "--loopback"] + arguments)
+                        watching.append(command)
+                        _ = try await eventually("it is listed", within: .seconds(60)) {
+                            command.lines.contains { $0.contains("Deploy?") } ? true : nil
+                        }
+                    }
+                }
+                let (text, json) = (watching[0], watching[1])
+                try await daemon.whileRunning { _, _ in
+                    let (status, lines) = try await daemon.finish([
+                        "notify", "--all", "--loopback", "--title", "Second",
+                    ])
+                    #expect(status == 0, "\(lines)")
+                    for command in [text, json] {
+                        _ = try await eventually("the second one is listed", within: .seconds(60)) {
+                            command.lines.contains { $0.contains("Second") } ? true : nil
+                        }
+                    }
+                    #expect(try await Self.run(daemon, "answer", kept, "yes").0 == 0)
+                    _ = try await json.event("answered")
+                    _ = try await eventually("its end is listed", within: .seconds(60)) {
+                        text.lines.contains { $0.contains(" - answered \(kept)  Deploy?") } ? true : nil
+                    }
+                }
+                // It was listed once, although the second daemon has it too.
+                #expect(json.lines.count { $0.contains("Deploy?") && $0.contains(#""event":"delivered""#) } == 1)
+                #expect(text.lines.contains { $0.hasPrefix("The host daemon has ended.") })
+                for command in [text, json] {
+                    command.send(SIGINT)
+                    #expect(try await command.exit(within: .seconds(60)) == 0)
                 }
             }
         }

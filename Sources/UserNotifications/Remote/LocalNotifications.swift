@@ -131,10 +131,12 @@ package final class LocalNotifications: Sendable {
     }
 
     /// Deletes one notification of the history, or all.
-    package func forget(_ key: String?) async throws {
+    ///
+    /// - Returns: how many were deleted.
+    package func forget(_ key: String?) async throws -> Int {
         var message: ValueSet = ["Type": .string(NotificationMessage.forget)]
         message.put(key, "Key")
-        _ = try await self.send(message)
+        return try await self.send(message)["Count"]?.int ?? 0
     }
 
     /// Delivers a notification when its trigger fires, also after this program has ended.

@@ -53,7 +53,26 @@ extension NotificationReceiver {
     }
 
     /// Deletes one notification of the history, or all.
-    func forget(_ key: String?) async throws(NotificationError) {
+    ///
+    /// - Returns: how many were deleted.
+    func forget(_ key: String?) async throws(NotificationError) -> Int {
+        let count = try await self.historyCount(key)
         try await self.commit([key.map { .remove(.history, key: $0) } ?? self.pruning(keeping: 0)])
+        return count
+    }
+
+    /// The number of notifications in the history.
+    ///
+    /// - Parameter key: the only one that is counted; `nil` for all.
+    private func historyCount(_ key: String?) async throws(NotificationError) -> Int {
+        guard let store else { return 0 }
+        let oldest = self.clock.date - Self.historyLife
+        var (count, last) = (0, String?.none)
+        while true {
+            let records = try await store.history(after: last, limit: NotificationPage.maxEntries)
+            count += records.count { record in record.date >= oldest && (key.map { $0 == record.key } ?? true) }
+            guard records.count == NotificationPage.maxEntries, key == nil || count == 0 else { return count }
+            last = records.last?.key
+        }
     }
 }

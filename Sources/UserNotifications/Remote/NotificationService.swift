@@ -90,8 +90,7 @@ struct NotificationService: AppServiceProvider {
             return try await self.receiver.history(after: try reader.string("After")).valueSet
         case NotificationMessage.forget:
             try Self.checkIsLocal(request.caller)
-            try await self.receiver.forget(try reader.string("Key"))
-            return [:]
+            return ["Count": .integer(Int64(try await self.receiver.forget(try reader.string("Key"))))]
         case NotificationMessage.post:
             try Self.checkIsLocal(request.caller)
             try await self.receiver.post(message, by: sender)

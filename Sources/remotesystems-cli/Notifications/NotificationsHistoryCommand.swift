@@ -10,12 +10,12 @@ struct NotificationsHistoryCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
         abstract: "List or delete the notifications that have ended on this system.",
-        usage: "remotesystems notifications history [--limit <number>] [--delete [--key <key>]]",
+        usage: "remotesystems notifications history [<options>]",
         discussion: """
             The newest come first. A notification is kept for 30 days after it was answered, dismissed or withdrawn, \
             or its time was over; at most 10 000 are kept.
 
-            Exit status: 1 if there is none.
+            Exit status: 1 if there is none to list or to delete.
             """
     )
 
@@ -42,23 +42,28 @@ struct NotificationsHistoryCommand: Subcommand {
         guard self.key == nil || self.delete else { throw ValidationError("--key is used with --delete.") }
     }
 
+    private static let none = "No notification has ended."
+
     func perform(_ output: Output) async throws -> Bool {
-        let list: [EndedNotification]? = try await untilInterrupted {
+        let result: (list: [EndedNotification], deleted: Int)? = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
-            let isDeleted = self.delete
-            if isDeleted { try await notifications.forget(self.key) }
-            let list = isDeleted ? [] : try await notifications.history(limit: self.limit ?? 20)
+            let deleted = self.delete ? try await notifications.forget(self.key) : 0
+            let list = self.delete ? [] : try await notifications.history(limit: self.limit ?? 20)
             await notifications.close()
-            return list
+            return (list, deleted)
         }
-        guard let list else { throw CancellationError() }
+        guard let (list, deleted) = result else { throw CancellationError() }
         guard !self.delete else {
+            guard deleted > 0 else {
+                output.note((self.key.map { "No notification with the key '\($0)' has ended." } ?? Self.none).printable)
+                return false
+            }
             try output.json(MarkOutput(event: "deleted"))
             try output.line(self.key.map { "deleted: \($0)" } ?? "deleted: the history of this system")
             return true
         }
         guard !list.isEmpty else {
-            output.note("No notification has ended.")
+            output.note(Self.none)
             return false
         }
         for ended in list {
