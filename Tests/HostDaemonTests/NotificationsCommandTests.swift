@@ -140,6 +140,11 @@ extension HostDaemonTests {
             (["--text-action", "a=\(String(repeating: "x", count: 5000))"], "--text-action 'a=x"),
             (["--sender", "a\u{7}b"], "--sender: "), (["--id", String(repeating: "x", count: 5000)], "--id: "),
             (["--body", String(repeating: "x", count: 50_000)], "--body: "),
+            (["--body", String(repeating: "x", count: 9000)], "at most 4096 bytes in all"),
+            (
+                ["--body", String(repeating: "x", count: 5000)],
+                "larger than 4096 bytes, with all texts and actions. Shorten them."
+            ),
         ])
         func `an error in what notify sends names the option`(arguments: [String], beginning: String) async throws {
             try await Daemon.with { daemon in
@@ -147,6 +152,8 @@ extension HostDaemonTests {
                     ["notify", "--all", "--title", "T"] + arguments + ["--loopback"]
                 )
                 #expect(status == 2 && lines.joined().contains(beginning), "\(status) \(lines)")
+                // The command has no such option.
+                #expect(!lines.joined().contains("user info"))
             }
         }
 
@@ -272,13 +279,59 @@ extension HostDaemonTests {
                     #expect(status == 0 && text.hasPrefix("snoozed: \(key) until 2"), "\(text)")
                     #expect(try await Self.run(daemon, "read").0 == 64)
                     #expect(try await Self.run(daemon, "read", key, "--all").0 == 64)
-                    #expect(try await Self.run(daemon, "read", "999").0 == 1)
+                    let (missing, hint) = try await Self.run(daemon, "read", key, "999")
+                    #expect(missing == 2 && hint.contains("No notification with the key '999'"), "\(hint)")
                     #expect(try await Self.run(daemon, "read", key).0 == 0)
                     #expect(try await Self.run(daemon, "read", "--all").0 == 1)
                     let (_, list) = try await Self.run(daemon, "list")
                     #expect(list.contains("[read, snoozed until 2"), "\(list)")
                     let (_, json) = try await Self.run(daemon, "list", "--json")
                     #expect(json.contains(#""isRead":true"#) && json.contains(#""snoozedUntil":"2"#), "\(json)")
+                }
+            }
+        }
+
+        @Test func `errors of the daemon name the option`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let (status, lines) = try await daemon.finish(
+                        ["notify", "--all", "--title", "Short", "--expire", "600", "--loopback"]
+                    )
+                    #expect(status == 0, "\(lines)")
+                    let (_, list) = try await Self.run(daemon, "list", "--json")
+                    let key = String(try #require(list.firstMatch(of: /"key":"([0-9]+)"/)).output.1)
+                    let (late, reason) = try await Self.run(daemon, "snooze", key, "--for", "1h")
+                    #expect(late == 2 && reason.contains("--for: ") && !reason.contains("Seconds"), "\(reason)")
+                    let long = String(repeating: "x", count: 600)
+                    for (option, value) in [("--title", long), ("--subtitle", long), ("--sender", "a\u{7}b")] {
+                        let title = option == "--title" ? [] : ["--title", "T"]
+                        let (refused, text) = try await daemon.finish(
+                            ["notifications", "schedule", "--loopback", "--in", "60", option, value] + title
+                        )
+                        #expect(refused == 2 && text.joined().contains("\(option): "), "\(text)")
+                        #expect(!text.joined().contains("content.") && !text.joined().contains("applicationName"))
+                    }
+                }
+            }
+        }
+
+        @Test func `what is scheduled is listed with its sender and its attachments`() async throws {
+            try await Daemon.with { daemon in
+                let file = "\(daemon.directory)/song.mp3"
+                try Data("ID3\u{3} music".utf8).write(to: URL(filePath: file))
+                try await daemon.whileRunning { _, _ in
+                    let (status, lines) = try await daemon.finish(
+                        ["notifications", "schedule", "--loopback", "--in", "3600", "--title", "Tea", "--attach", file]
+                            + ["--sender", "Kitchen"]
+                    )
+                    #expect(status == 0, "\(lines)")
+                    let (_, text) = try await Self.run(daemon, "pending")
+                    #expect(
+                        text.contains("Tea  (Kitchen, remote-systems.command.notifications)\n    a sound, '"),
+                        "\(text)"
+                    )
+                    let (_, json) = try await Self.run(daemon, "pending", "--json")
+                    #expect(json.contains(#""sender":"Kitchen""#), "\(json)")
                 }
             }
         }

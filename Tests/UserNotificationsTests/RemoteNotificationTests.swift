@@ -250,6 +250,32 @@ import ValueSets
         }
     }
 
+    @Test func `only the command without a name is shown by its system alone (N-10)`() {
+        let content = NotificationContent(title: "q")
+        var notification = RemoteNotification(NotificationRequest(identifier: "q", content: content))
+        #expect(notification.isOfCommand("remote-systems.command.notify"))
+        #expect(!notification.isOfCommand("com.example.build"))
+        notification.applicationName = "remote-systems.command.notify"
+        #expect(!notification.isOfCommand("remote-systems.command.notify"))
+        #expect(!notification.isOfCommand("com.example.build"))
+    }
+
+    @Test func `an error about a text states the limit of the whole where that is smaller`() {
+        func message(_ title: Int, _ body: Int) -> String {
+            let content = NotificationContent(
+                title: String(repeating: "x", count: title),
+                body: String(repeating: "x", count: body)
+            )
+            let notification = RemoteNotification(NotificationRequest(identifier: "q", content: content))
+            let error = #expect(throws: NotificationError.self) { try notification.validate() }
+            return error?.message ?? ""
+        }
+        #expect(message(1, 9000).contains("4096 bytes in all"))
+        #expect(message(1, 5000).contains("larger than 4096 bytes"))
+        // The whole is small enough.
+        #expect(!message(600, 1).contains("4096"))
+    }
+
     @Test("A list of notifications that are larger than a message is complete, and has no user info of others")
     func pages() async throws {
         try await Receiving.with { receiving in

@@ -67,7 +67,11 @@ public struct RemoteNotification: Sendable, Hashable {
     ///
     /// - Throws: ``NotificationError`` that names the field, or with `payloadTooLarge`.
     public func validate() throws(NotificationError) {
-        try self.request.validate()
+        do throws(NotificationError) {
+            try self.request.validate()
+        } catch {
+            throw self.statingWholeSize(error)
+        }
         guard self.request.trigger == nil else {
             throw NotificationError(
                 .triggerInvalid,
@@ -77,6 +81,18 @@ public struct RemoteNotification: Sendable, Hashable {
         }
         try self.validateFields()
         try Self.checkSize(of: self.valueSet)
+    }
+
+    /// An error about a text, with the limit of the whole, which is smaller than that of a body.
+    private func statingWholeSize(_ error: NotificationError) -> NotificationError {
+        let content = self.request.content
+        let size = content.title.utf8.count + content.subtitle.utf8.count + content.body.utf8.count
+        guard error.code == .limitExceeded, size > NotificationLimits.remotePayloadBytes else { return error }
+        var error = error
+        error.message +=
+            " A notification for another system has at most \(NotificationLimits.remotePayloadBytes) bytes "
+            + "in all, with its actions."
+        return error
     }
 
     private func validateFields() throws(NotificationError) {
@@ -110,6 +126,13 @@ public struct RemoteNotification: Sendable, Hashable {
 
     /// The application of the receiving system that it belongs to, which may not be installed there.
     func application(of sender: NotificationSender) -> String { self.targetApplicationID ?? sender.application }
+
+    /// Whether the command of this SDK has sent it, without a name. Only the system is shown as the sender then, in
+    /// place of the internal id of the command.
+    package func isOfCommand(_ application: String) -> Bool {
+        self.applicationName == nil
+            && ["remote-systems.command.notify", "remote-systems.command.notifications"].contains(application)
+    }
 
     static func checkSize(of set: ValueSet) throws(NotificationError) {
         do throws(NotificationError) {

@@ -84,13 +84,17 @@ extension LocalNotifications {
     /// The notification with a key that the user has entered.
     func notification(_ key: String) async throws -> ListedNotification {
         guard let notification = try await self.list().first(where: { $0.key == key }) else {
-            throw NotificationError(
-                .requestUnknown,
-                "No notification with the key '\(key)' waits on this system. 'remotesystems notifications list' lists "
-                    + "those that wait."
-            )
+            throw Self.unknown(key)
         }
         return notification
+    }
+
+    static func unknown(_ key: String) -> NotificationError {
+        NotificationError(
+            .requestUnknown,
+            "No notification with the key '\(key)' waits on this system. 'remotesystems notifications list' lists "
+                + "those that wait."
+        )
     }
 }
 
@@ -120,103 +124,6 @@ struct NotificationsListCommand: Subcommand {
         }
         for notification in list { try notification.report("notification", "", output) }
         return true
-    }
-}
-
-/// The command `remotesystems notifications watch`.
-struct NotificationsWatchCommand: Subcommand {
-    static let configuration = CommandConfiguration(
-        commandName: "watch",
-        abstract: "Show the notifications of this system, and every change.",
-        usage: "remotesystems notifications watch [<options>]",
-        discussion: """
-            Prints each notification that is delivered (+), read (=), or snoozed or gone (-, and the word that says \
-            how), until Ctrl-C. When the host daemon is restarted, it connects again. With --terminals, it also \
-            writes each new one to the other terminals on which this user is logged in, and the command that answers \
-            it.
-            """
-    )
-
-    @Flag(help: "Also write each new notification to this user's other terminals that accept messages (see mesg(1)).")
-    var terminals = false
-
-    @OptionGroup var options: LocalNotificationsOptions
-    @OptionGroup var common: CommonOptions
-
-    func perform(_ output: Output) async throws -> Bool {
-        _ = try await untilInterrupted {
-            var notifications = try await self.options.open(self.common)
-            var list = try await notifications.watch()
-            // The dates of those that were reported: one that replaces another has its key.
-            var reported: [String: Date] = [:]
-            var isFirst = true
-            while true {
-                for notification in list where !Self.isReported(notification, reported) {
-                    try self.report("delivered", notification, isFirst: isFirst, output)
-                    reported[notification.key] = notification.date
-                }
-                isFirst = false
-                for await change in notifications.changes {
-                    try self.report(change.event, change.notification, isFirst: false, output)
-                    let waits = ["delivered", "read", "snoozed"].contains(change.event)
-                    reported[change.notification.key] = waits ? change.notification.date : nil
-                }
-                guard !Task.isCancelled else { return }
-                output.note("The host daemon has ended. The command waits until it is back.")
-                (notifications, list) = try await self.reopen()
-                let gone = Set(reported.keys).subtracting(list.map(\.key))
-                if !gone.isEmpty { try await self.reportEnds(of: gone, notifications, output) }
-                for key in gone { reported[key] = nil }
-            }
-        }
-        return true
-    }
-
-    /// - Parameter isFirst: whether it was there when the command has started.
-    private func report(_ event: String, _ notification: ListedNotification, isFirst: Bool, _ output: Output) throws {
-        let sign =
-            switch event {
-            case "delivered": output.style(.green, "+")
-            case "read": "="
-            // How it has ended, or that it is hidden.
-            default: output.style(.red, "-") + " \(event.printable)"
-            }
-        try notification.report(event, isFirst ? "\(sign) " : "\(LocalTime.now) \(sign) ", output)
-        guard self.terminals, event == "delivered", !isFirst else { return }
-        let answer = "Answer: remotesystems notifications answer \(notification.key) ACTION"
-        _ = UserTerminals.write(notification.lines + [answer])
-    }
-
-    /// Whether a notification was reported, and was not replaced since. The store rounds dates.
-    private static func isReported(_ notification: ListedNotification, _ reported: [String: Date]) -> Bool {
-        reported[notification.key].map { abs($0.timeIntervalSince(notification.date)) < 1 } ?? false
-    }
-
-    /// Reports how notifications have ended while there was no connection.
-    private func reportEnds(of keys: Set<String>, _ notifications: LocalNotifications, _ output: Output) async throws {
-        // If the connection is lost again, it is opened again.
-        let history = (try? await notifications.history(limit: 512)) ?? []
-        for ended in history.reversed() where keys.contains(ended.notification.key) {
-            try self.report(ended.event, ended.notification, isFirst: false, output)
-        }
-    }
-
-    /// Connects again, at intervals of 500 ms at first and up to 10 s, until the host daemon responds.
-    private func reopen() async throws -> (LocalNotifications, [ListedNotification]) {
-        var pause = Duration.milliseconds(500)
-        while true {
-            try await Task.sleep(for: pause)
-            pause = min(pause * 2, .seconds(10))
-            do {
-                let notifications = try await self.options.open(self.common)
-                return (notifications, try await notifications.watch())
-            } catch let error as NotificationError {
-                // It is back, and refuses.
-                throw error
-            } catch {
-                try Task.checkCancellation()
-            }
-        }
     }
 }
 
@@ -323,11 +230,13 @@ extension ListedNotification {
 
     /// The key, the texts and the sender.
     var line: String {
+        let system = self.systemName ?? "this system"
         let sender = self.notification.applicationName ?? self.application
-        return "\(self.key)  \(self.texts)  (\(sender) on \(self.systemName ?? "this system"))"
+        let source = self.notification.isOfCommand(self.application) ? "from \(system)" : "\(sender) on \(system)"
+        return "\(self.key)  \(self.texts)  (\(source))"
     }
 
-    fileprivate func report(_ event: String, _ prefix: String, _ output: Output) throws {
+    func report(_ event: String, _ prefix: String, _ output: Output) throws {
         try output.json(ListedNotificationOutput(event, self))
         let lines = self.lines
         try output.line("\(prefix)\(lines[0].printable)")
@@ -335,17 +244,24 @@ extension ListedNotification {
     }
 
     /// The key, the texts, the sender and the state; the actions and the attachments, a line each.
-    fileprivate var lines: [String] {
+    var lines: [String] {
         let actions = self.actions.map { action in
             "    \(action.identifier): \(action.title)\(action.textInput == nil ? "" : " (takes --text)")"
         }
-        let attachments = self.notification.request.content.attachments.map { attachment in
-            let path = attachment.url?.path(percentEncoded: false) ?? "not on this system"
-            return "    \(attachment.type.kind.noun), '\(attachment.identifier)': \(path)"
-        }
+        let attachments = self.notification.request.content.attachmentLines
         let until = self.snoozedUntil.map { "snoozed until \(LocalTime.text($0))" }
         let marks = [self.isRead ? "read" : nil, until].compactMap(\.self).joined(separator: ", ")
         return [marks.isEmpty ? self.line : "\(self.line)  [\(marks)]"] + actions + attachments
+    }
+}
+
+extension NotificationContent {
+    /// The attachments, a line each.
+    var attachmentLines: [String] {
+        self.attachments.map { attachment in
+            let path = attachment.url?.path(percentEncoded: false) ?? "not on this system"
+            return "    \(attachment.type.kind.noun), '\(attachment.identifier)': \(path)"
+        }
     }
 }
 

@@ -121,6 +121,12 @@ struct NotificationsScheduleCommand: Subcommand {
         guard self.near != nil || trigger.nextTriggerDate() != nil else { throw ValidationError(self.noDate) }
     }
 
+    /// The options by the fields that they become.
+    private static let optionNames = [
+        "identifier": "--id", "content.title": "--title", "content.subtitle": "--subtitle", "content.body": "--body",
+        "content.attachments": "--attach", "applicationName": "--sender",
+    ]
+
     private var triggerOption: String { self.near != nil ? "--near" : self.date == nil ? "--in" : "--at" }
     private var noDate: String { "\(self.triggerOption): There is no such date in the future." }
 
@@ -145,6 +151,8 @@ struct NotificationsScheduleCommand: Subcommand {
             } catch let error as NotificationError where error.code == .triggerInvalid {
                 // The date has passed since it was checked.
                 throw Failure("\(error.code)", self.noDate)
+            } catch let error as NotificationError {
+                throw error.naming(Self.optionNames)
             }
             await notifications.close()
             return ScheduledOutput(event: "scheduled", id: notification.request.identifier, date: date)
@@ -212,8 +220,8 @@ struct NotificationsPendingCommand: Subcommand {
         abstract: "List the scheduled notifications of this or another system, the next first.",
         usage: "remotesystems notifications pending [<system>] [<options>]",
         discussion: """
-            Prints the date, the id and the texts of each. The id of one that another system has scheduled is for \
-            'notifications cancel' on that system.
+            Prints the date, the id and the texts of each, and its attachments. The id of one that another system has \
+            scheduled is for 'notifications cancel' on that system.
 
             Exit status: 1 if there is none.
             """
@@ -270,6 +278,7 @@ struct NotificationsPendingCommand: Subcommand {
                     id: request.identifier,
                     date: scheduled.dateOfDelivery,
                     application: scheduled.application,
+                    sender: scheduled.notification.applicationName,
                     title: content.title,
                     subtitle: content.subtitle,
                     body: content.body,
@@ -278,10 +287,12 @@ struct NotificationsPendingCommand: Subcommand {
                 )
             )
             let texts = [content.title, content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: " – ")
-            let repeats = request.trigger?.repeats == true ? ", repeats" : ""
+            let source = [scheduled.notification.applicationName, scheduled.application].compactMap(\.self)
+            let marks = source + (request.trigger?.repeats == true ? ["repeats"] : [])
             let time = scheduled.dateOfDelivery.map { LocalTime.text($0) } ?? "at a place"
             let line = "\(time)  \(request.identifier)  \(texts)"
-            try output.line("\(line)  (\(scheduled.application)\(repeats))".printable)
+            try output.line("\(line)  (\(marks.joined(separator: ", ")))".printable)
+            for line in content.attachmentLines { try output.line(line.printable) }
         }
         return true
     }
@@ -379,6 +390,7 @@ private struct ScheduledOutput: Encodable {
     /// `nil` for one that waits for a place.
     var date: Date?
     var application: String?
+    var sender: String?
     var title: String?
     var subtitle: String?
     var body: String?

@@ -48,9 +48,13 @@ struct NotificationsSnoozeCommand: Subcommand {
         let result: (id: String, date: Date?)? = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
             let notification = try await notifications.notification(self.key)
-            let date = try await notifications.snooze(self.key, for: Self.seconds(self.time) ?? 0)
-            await notifications.close()
-            return (notification.notification.request.identifier, date)
+            do {
+                let date = try await notifications.snooze(self.key, for: Self.seconds(self.time) ?? 0)
+                await notifications.close()
+                return (notification.notification.request.identifier, date)
+            } catch let error as NotificationError {
+                throw error.naming(["Seconds": "--for"])
+            }
         }
         guard let result else { throw CancellationError() }
         try output.json(SnoozedOutput(key: self.key, id: result.id, snoozedUntil: result.date))
@@ -80,7 +84,7 @@ struct NotificationsReadCommand: Subcommand {
             They still wait, and are marked as read on all systems of the account that have them. 'notifications list' \
             marks none by itself; what is opened in a view is marked.
 
-            Exit status: 1 if none of them was unread.
+            Exit status: 1 if none of them was unread; 2 if a key is unknown, and none is marked then.
             """
     )
 
@@ -101,6 +105,13 @@ struct NotificationsReadCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let count = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
+            if !self.all {
+                let listed = Set(try await notifications.list().map(\.key))
+                // Then none of them is marked.
+                if let unknown = self.keys.first(where: { !listed.contains($0) }) {
+                    throw LocalNotifications.unknown(unknown)
+                }
+            }
             let count = try await notifications.markRead(self.all ? nil : self.keys)
             await notifications.close()
             return count

@@ -173,6 +173,11 @@ struct NotifyContentOptions: ParsableArguments {
     /// The error with the option that the user has given in place of the field that it became.
     private func namingOption(_ error: NotificationError) -> NotificationError {
         var error = error
+        if error.code == .payloadTooLarge {
+            error.message =
+                "The notification is larger than \(NotificationLimits.remotePayloadBytes) bytes, with all "
+                + "texts and actions. Shorten them."
+        }
         if let field = error.field, let option = self.option(of: field) { error.field = option }
         return error
     }
