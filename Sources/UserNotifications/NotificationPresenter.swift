@@ -45,6 +45,8 @@ public struct PresentedNotification: Sendable, Hashable {
     public var category: NotificationCategory?
     /// The name of the application that sent it.
     public var applicationName: String
+    /// Whether the command of this SDK has sent it, without a name. Only the system is shown as the sender then.
+    package var isOfCommand: Bool
     /// The id of the application's desktop entry, without `.desktop`; `nil` if it has none.
     public var desktopEntry: String?
     /// The name of the system that sent it, which the presenter must show; `nil` for this system.
@@ -78,6 +80,7 @@ public struct PresentedNotification: Sendable, Hashable {
         self.content = content
         self.category = category
         self.applicationName = applicationName
+        self.isOfCommand = false
         self.desktopEntry = nil
         self.systemName = systemName
         self.systemID = nil

@@ -106,7 +106,7 @@ extension DesktopTests {
                 let asking = try desktop.ask(Self.question)
                 #expect(try await asking.exit(within: .seconds(60)) == 0)
                 let shown = try await desktop.notified()
-                #expect(shown.contains(#""notify": "Deploy? \u2013 remote-systems.command.notify"#))
+                #expect(shown.contains(#""notify": "Deploy? \u2013 from this system""#))
                 #expect(shown.contains(#""actions": ["default", "Open"]"#))
             }
         }

@@ -130,6 +130,24 @@ import UserNotifications
         #expect(arguments.contains("x – com.example.build on build er"))
     }
 
+    @Test func `the command without a name shows its system alone, and no name has that form (N-10)`() {
+        func source(_ name: String, _ system: String?, isOfCommand: Bool = false) -> String? {
+            var notification = PresentedNotification(
+                identifier: "7",
+                content: NotificationContent(title: "x"),
+                applicationName: name,
+                systemName: system
+            )
+            notification.isOfCommand = isOfCommand
+            return DesktopNotification(notification, isLocked: false).source
+        }
+        #expect(source("remote-systems.command.notify", "server", isOfCommand: true) == "from server")
+        #expect(source("remote-systems.command.notify", nil, isOfCommand: true) == "from this system")
+        #expect(source("from server", "laptop") == "from server on laptop")
+        #expect(source("From\u{200b}server", nil) == "From server on this system")
+        #expect(source("Mail", nil) == "Mail")
+    }
+
     @Test func `levels become urgencies, and only a question or a critical one stays (X-60)`() {
         let expected: [(NotificationInterruptionLevel, DesktopNotification.Urgency, Bool)] = [
             (.passive, .low, false), (.active, .normal, false), (.timeSensitive, .normal, false),

@@ -275,7 +275,13 @@ extension DesktopNotification {
         self.desktopEntry = notification.systemName == nil ? notification.desktopEntry : nil
         // Always the last line, so that no text can pretend to be from another system.
         let application = Self.line(notification.applicationName, max: 60)
-        self.source = [application, system].compactMap(\.self).joined(separator: " on ")
+        if notification.isOfCommand {
+            self.source = "from \(system ?? "this system")"
+        } else {
+            // A program of this system cannot get that form with its name.
+            let place = system ?? (application.lowercased().contains("from") ? "this system" : nil)
+            self.source = [application, place].compactMap(\.self).joined(separator: " on ")
+        }
         for action in actions {
             // A server has one text field.
             guard action.textInput == nil || self.textField == nil else { continue }
@@ -329,7 +335,8 @@ extension DesktopNotification {
         if let placeholder = notification.category?.hiddenPreviewsBodyPlaceholder {
             lines.append(Self.lines(placeholder))
         }
-        let source = "Notification from \(system ?? Self.line(notification.applicationName, max: 60))"
+        let name = notification.isOfCommand ? "this system" : Self.line(notification.applicationName, max: 60)
+        let source = "Notification from \(system ?? name)"
         if !title.isEmpty { lines.append("– \(source)") }
         self.init(
             key: notification.identifier,

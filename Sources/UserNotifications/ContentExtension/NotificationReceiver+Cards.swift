@@ -227,7 +227,8 @@ extension NotificationReceiver {
             subtitle: content.subtitle,
             body: content.body,
             hidesTexts: card.hidesDefaultContent,
-            sender: presented.applicationName + system,
+            sender: presented.isOfCommand
+                ? "from \(presented.systemName ?? "this system")" : presented.applicationName + system,
             initialRatio: card.initialRatio,
             actions: (entry.notification.category?.actions ?? []).map(CardWindowAction.init),
             images: images

@@ -49,6 +49,7 @@ struct ReceivedNotifications {
                 applicationName: self.notification.applicationName ?? self.sender.application,
                 systemName: self.systemName
             )
+            presented.isOfCommand = self.notification.isOfCommand(self.sender.application)
             if self.systemName != nil {
                 presented.systemID = self.sender.systemID
             } else {
