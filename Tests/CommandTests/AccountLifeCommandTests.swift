@@ -128,6 +128,20 @@ extension CommandTests {
                 #expect(revoked.status == 0)
                 let rotated = try await sandbox.run("account", "rotate-root-key", "--stolen", "--json")
                 #expect(rotated.event("rotated")?["formerlyRevoked"] as? [String] == [third])
+                // It stays marked until it is invited again, and does not look like one that only must join again.
+                #expect(try await marked() == [second])
+                let marks = try await sandbox.run("account", "systems")
+                #expect(marks.lines.count { $0.hasSuffix("was revoked; do not invite") } == 1)
+                let account = try await sandbox.account()
+                #expect(account["formerlyRevoked"] as? [String] == [third])
+                #expect(account["joined"] as? [String] == [second] && account["revoked"] as? [String] == [])
+                let shown = try await sandbox.run("account", "show")
+                #expect(shown.lines.contains { $0.hasPrefix("was revoked  1, ") && $0.hasSuffix("do not invite:") })
+                #expect((marks.lines + shown.lines).allSatisfy { $0.count <= 80 || $0.hasPrefix("kept in") })
+                #expect(try await self.join("third", sandbox) == third)
+                let readmitted = try await sandbox.account()
+                #expect(readmitted["formerlyRevoked"] as? [String] == [])
+                #expect(readmitted["joined"] as? [String] == [second, third])
             }
         }
 

@@ -31,4 +31,8 @@ public struct AccountSystem: Sendable, Hashable {
     /// certificate that is known here. `false` if none is known. On a machine without the root key, also `false` for
     /// all systems but its own, because they join again elsewhere.
     package let mustJoinAgain: Bool
+
+    /// Whether the system was revoked before a stolen root key was replaced on this machine, and was not admitted
+    /// since. It is not on the new list of revoked systems, because its certificate is invalid in any case.
+    package var wasRevoked = false
 }

@@ -34,9 +34,11 @@ extension RemoteSystemsAccount {
             )
             // A certificate that was issued before the last stolen key was retired ends at this time or earlier.
             let invalid = own.isAuthority ? own.roots.lastTheft?.addingTimeInterval(CertificateLife.system) : nil
-            let systems = others.sorted().map { id -> AccountSystem in
+            let formerlyRevoked = own.isAuthority ? Set(try store.formerlyRevokedSystems()) : []
+            let systems = others.union(formerlyRevoked).sorted().map { id -> AccountSystem in
                 let end = met[id].map { Date(timeIntervalSince1970: TimeInterval($0.certificateEnd)) }
                 let isRevoked = revoked.contains(id)
+                let wasRevoked = !isRevoked && formerlyRevoked.contains(id)
                 let isOutdated = if let invalid, let end { end <= invalid } else { false }
                 return AccountSystem(
                     id: id,
@@ -45,7 +47,8 @@ extension RemoteSystemsAccount {
                     certificateEnd: end,
                     isRevoked: isRevoked,
                     isLocal: false,
-                    mustJoinAgain: isOutdated && !isRevoked
+                    mustJoinAgain: isOutdated && !isRevoked && !wasRevoked,
+                    wasRevoked: wasRevoked
                 )
             }
             return [local] + systems

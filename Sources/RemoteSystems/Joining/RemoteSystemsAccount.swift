@@ -50,6 +50,14 @@ public struct RemoteSystemsAccount: Sendable {
         try self.withStore { store throws(IdentityError) in try store.joinedSystems() }
     }
 
+    /// Returns the systems that were revoked before a stolen root key was replaced on this machine, and that it has not
+    /// admitted since. Empty on a machine without the root key.
+    package func formerlyRevokedSystems() throws(RemoteSystemError) -> [SystemID] {
+        try self.withStore { store throws(IdentityError) in
+            try store.identity().isAuthority ? store.formerlyRevokedSystems() : []
+        }
+    }
+
     /// Whether this system belongs to an account whose root key is not on this machine. Creates no account.
     package func isMember() throws(RemoteSystemError) -> Bool {
         try self.withStore { store throws(IdentityError) in

@@ -144,8 +144,8 @@ extension AccountStore {
     }
 
     /// The files that stay when a system joins or recovers the account that it has: those of the links, if the root
-    /// keys verify them, because only this system may have received a revocation of a linked account; and those of
-    /// other layers. Those that cannot be read are set aside with the rest.
+    /// keys verify them, because only this system may have received a revocation of a linked account; the record of
+    /// formerly revoked systems; and those of other layers. Those that cannot be read are set aside with the rest.
     private static func filesToKeep(
         of present: StoredAccount,
         verifiedBy roots: RootChain,
@@ -153,8 +153,8 @@ extension AccountStore {
     ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
         guard let account = try state.subdirectory(Self.accountName) else { return [] }
         var files = StoredAccount.linkFiles(of: present.identity, verifiedBy: roots, in: account)
-        for file in StateFile.ofAccount {
-            if let bytes = try? account.read(file.name) { files.append((file.name, bytes)) }
+        for name in StateFile.ofAccount.map(\.name) + [StoredAccount.File.formerlyRevoked] {
+            if let bytes = try? account.read(name) { files.append((name, bytes)) }
         }
         return files
     }

@@ -114,7 +114,9 @@ extension AccountStore {
         if authority.roots.count > 1, min(signedList, signedKey) < authority.roots.count {
             // A thief of a key may have revoked any system, and no certificate is left to be revoked. The new list is
             // signed also if it is empty, so that a thief of the old key cannot make one.
-            let systems = list.map { authority.roots.isStolen($0.root) ? [] : $0.allSystems } ?? []
+            let isListStolen = list.map { authority.roots.isStolen($0.root) } ?? false
+            if isListStolen { try Self.recordFormerlyRevoked(list, of: identity, in: account) }
+            let systems = isListStolen ? [] : list?.allSystems ?? []
             _ = try Self.sign(Set(systems), after: list, by: authority, in: account, now: now)
             identity = try StoredAccount(reading: account).identity
         }

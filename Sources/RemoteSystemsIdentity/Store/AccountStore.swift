@@ -204,12 +204,16 @@ public struct AccountStore: Sendable {
             let list = try StoredAccount.revocations(from: stored.identity, in: account)
             guard list?.position == position else { throw .withdrawnInvitation }
             try Self.add(system, to: account)
+            try Self.forgetRevocation(of: system, in: account)
         }
     }
 
     /// Records a system whatever was revoked since it was invited.
     package func recordJoined(_ system: SystemID) throws(IdentityError) {
-        try self.withAccount { (account, _) throws(IdentityError) in try Self.add(system, to: account) }
+        try self.withAccount { (account, _) throws(IdentityError) in
+            try Self.add(system, to: account)
+            try Self.forgetRevocation(of: system, in: account)
+        }
     }
 
     private static func add(_ system: SystemID, to account: borrowing SecretDirectory) throws(IdentityError) {
@@ -222,7 +226,7 @@ public struct AccountStore: Sendable {
             )
         }
         systems.append(system)
-        try account.replace(StoredAccount.File.joinedSystems, StoredAccount.joinedSystemsFile(systems))
+        try account.replace(StoredAccount.File.joinedSystems, StoredAccount.systemsFile(systems))
     }
 
     /// The systems that received a certificate from this machine, oldest first.
@@ -236,7 +240,14 @@ public struct AccountStore: Sendable {
     private static let maxJoinedSystems = 10_000
 
     static func joinedSystems(in account: borrowing SecretDirectory) throws(IdentityError) -> [SystemID] {
-        let name = StoredAccount.File.joinedSystems
+        try Self.systems(listedIn: StoredAccount.File.joinedSystems, of: account)
+    }
+
+    /// The ids in a file with one id on each line. None if there is no such file.
+    static func systems(
+        listedIn name: String,
+        of account: borrowing SecretDirectory
+    ) throws(IdentityError) -> [SystemID] {
         guard let bytes = try account.read(name) else { return [] }
         var systems: [SystemID] = []
         for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {

@@ -23,6 +23,7 @@ struct StoredAccount {
         static let discoveryKey = "discovery-key.pem"
         static let formerDiscoveryKeys = "former-discovery-keys.pem"
         static let joinedSystems = "joined-systems"
+        static let formerlyRevoked = "formerly-revoked"
         static let revokedSystems = "revoked-systems.pem"
         static let links = "links.pem"
         static let learnedLinks = "learned-links.pem"
@@ -59,7 +60,7 @@ struct StoredAccount {
             files.append((File.rootKey, Array((rootKey.pemRepresentation + "\n").utf8)))
         }
         if !joinedSystems.isEmpty {
-            files.append((File.joinedSystems, Self.joinedSystemsFile(joinedSystems)))
+            files.append((File.joinedSystems, Self.systemsFile(joinedSystems)))
         }
         if let revocations {
             files.append((File.revokedSystems, Self.revocationsFile(revocations)))
@@ -67,7 +68,7 @@ struct StoredAccount {
         return files
     }
 
-    static func joinedSystemsFile(_ systems: [SystemID]) -> [UInt8] {
+    static func systemsFile(_ systems: [SystemID]) -> [UInt8] {
         Array(systems.map { "\($0)\n" }.joined().utf8)
     }
 

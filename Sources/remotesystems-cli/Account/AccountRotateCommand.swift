@@ -69,7 +69,10 @@ struct AccountRotateCommand: Subcommand {
         if !revoked.isEmpty {
             // The new list of revoked systems is empty.
             let ids = revoked.map(\.short).joined(separator: ", ")
-            try output.line("These systems had been revoked. Invite them only if you mean to readmit them: \(ids).")
+            try output.line(
+                ("These systems had been revoked. Invite them only if you mean to readmit them: \(ids). 'remotesystems "
+                    + "account systems' marks them.").wrapped()
+            )
         }
         for link in links where self.stolen && !kept.contains(link) {
             try output.line("The link with \(link.name.printable) (\(link.account.short)) has ended.")

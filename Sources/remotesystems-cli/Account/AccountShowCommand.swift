@@ -27,7 +27,8 @@ struct AccountShowCommand: Subcommand {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         let identity = try account.identity()
         let revoked = try account.revokedSystems()
-        let joined = try account.systemsThatJoined().filter { !revoked.contains($0) }
+        let formerlyRevoked = try account.formerlyRevokedSystems().filter { !revoked.contains($0) }
+        let joined = try account.systemsThatJoined().filter { !revoked.contains($0) && !formerlyRevoked.contains($0) }
         let directory = try account.directory
         let lacksKey = try account.lacksKey()
         let refusal = try account.refusalAsRevoked()
@@ -43,6 +44,7 @@ struct AccountShowCommand: Subcommand {
                 renewal: identity.renewalDate,
                 joined: joined,
                 revoked: revoked,
+                formerlyRevoked: formerlyRevoked,
                 refusedAsRevoked: refusal?.date,
                 refusedBy: refusal?.system,
                 rootKeyReplaced: replaced,
@@ -74,6 +76,10 @@ struct AccountShowCommand: Subcommand {
             try output.line("revoked      \(revoked.count), by id:")
             for system in revoked { try output.line("             \(system)") }
         }
+        if !formerlyRevoked.isEmpty {
+            try output.line("was revoked  \(formerlyRevoked.count), before the root key was stolen; do not invite:")
+            for system in formerlyRevoked { try output.line("             \(system)") }
+        }
         try output.line("kept in      \(directory.printable)")
         return true
     }
@@ -99,6 +105,8 @@ private struct AccountOutput: Encodable {
     var renewal: Date
     var joined: [SystemID]
     var revoked: [SystemID]
+    /// The systems that were revoked before a stolen root key was replaced, and not admitted since.
+    var formerlyRevoked: [SystemID]
     /// The time at which another system refused this one as revoked.
     var refusedAsRevoked: Date?
     var refusedBy: SystemID?

@@ -18,8 +18,10 @@ struct AccountSystemsCommand: Subcommand {
             here is '(not seen yet)'.
 
             'must join again' marks a system whose certificate ended when the root key was replaced with 'account \
-            rotate-root-key --stolen'. Do not invite the machine from which the key was stolen. Only the machine with \
-            the root key marks others; each machine marks itself, also if its certificate ended later.
+            rotate-root-key --stolen'. Do not invite the machine from which the key was stolen. 'was revoked; do not \
+            invite' marks a system that had been revoked before that. The thief can have revoked systems, too: invite \
+            such a system only if you know why it was revoked. Only the machine with the root key marks others; each \
+            machine marks itself, also if its certificate ended later.
             """
     )
 
@@ -38,7 +40,8 @@ struct AccountSystemsCommand: Subcommand {
                     certificateEnd: system.certificateEnd,
                     isRevoked: system.isRevoked,
                     isLocal: system.isLocal,
-                    mustJoinAgain: system.mustJoinAgain
+                    mustJoinAgain: system.mustJoinAgain,
+                    wasRevoked: system.wasRevoked
                 )
             )
             let name = system.name.map(\.printable) ?? "(not seen yet)"
@@ -56,6 +59,7 @@ struct AccountSystemsCommand: Subcommand {
     private static func state(of system: AccountSystem, at now: Date) -> String {
         func day(_ date: Date) -> String { date.formatted(.iso8601.year().month().day()) }
         if system.isRevoked { return "revoked" }
+        if system.wasRevoked { return "was revoked; do not invite" }
         if system.mustJoinAgain { return system.isLocal ? "this machine, must join again" : "must join again" }
         let verb = system.name == nil ? "joined" : "met"
         let met = system.isLocal ? "this machine" : system.lastMet.map { "\(verb) \(day($0))" }
@@ -77,4 +81,6 @@ private struct AccountSystemOutput: Encodable {
     var isLocal: Bool
     /// Whether the system has to join again after the root key was stolen.
     var mustJoinAgain: Bool
+    /// Whether the system was revoked before the root key was stolen, and not admitted since.
+    var wasRevoked: Bool
 }

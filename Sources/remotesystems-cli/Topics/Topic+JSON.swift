@@ -45,9 +45,9 @@ extension Topic {
                                                 certificateBegins certificateEnds
                                                 renewal joined revoked directory
                                                 refusedAsRevoked refusedBy
-                                                rootKeyReplaced
+                                                rootKeyReplaced formerlyRevoked
           account-system         account        id name lastMet certificateEnd isRevoked
-                                 systems        isLocal mustJoinAgain
+                                 systems        isLocal mustJoinAgain wasRevoked
           renamed                account rename name
           rotated                account        accountID retirement stolen
                                  rotate-root-   formerlyRevoked

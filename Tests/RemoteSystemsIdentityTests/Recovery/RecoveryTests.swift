@@ -83,6 +83,16 @@ import Testing
         #expect(try self.store.contents(of: .namedSystems) == text)
     }
 
+    @Test func `the record of formerly revoked systems stays when the account is recovered on its machine`() throws {
+        _ = try self.store.identity(now: noon)
+        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        _ = try self.store.revoke(system, now: noon)
+        _ = try self.store.rotateRootKey(isStolen: true, now: noon)
+        _ = try self.export()
+        _ = try self.importing(into: self.store)
+        #expect(try self.store.formerlyRevokedSystems() == [system])
+    }
+
     @Test func `a recovery file restores the chain of root keys, and an older file is refused`() throws {
         let identity = try self.export()
         let newest = try self.store.authority().successor(retiring: noon, now: noon)

@@ -460,9 +460,41 @@ import Testing
         _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
         let new = try #require(try self.store.revocations())
         #expect(new.root == 2 && new.allSystems.isEmpty)
+        let formerly = try self.store.formerlyRevokedSystems()
+        #expect(formerly.count == RevocationList.maxSystems - 1 && !formerly.contains(own))
         #expect(
             try self.store.revoke(SystemID(of: P256.Signing.PrivateKey().publicKey), now: Self.later).systems.count == 1
         )
+    }
+
+    @Test func `systems that were revoked before a theft stay recorded until this machine admits them again`() throws {
+        let systems = (0..<3).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }.sorted()
+        // The one that joined here comes first, before any that a thief can have invented.
+        let (first, second, joined) = (systems[0], systems[1], systems[2])
+        try self.store.recordJoined(joined)
+        for system in systems { _ = try self.store.revoke(system, now: noon) }
+        _ = try self.store.rotateRootKey(isStolen: false, now: noon)
+        #expect(try self.store.formerlyRevokedSystems().isEmpty)
+        _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        #expect(try self.store.revocations()?.allSystems == [])
+        #expect(try self.store.formerlyRevokedSystems() == [joined, first, second])
+        try self.store.recordJoined(joined)
+        #expect(try self.store.formerlyRevokedSystems() == [first, second])
+        // A later theft adds to them.
+        _ = try self.store.revoke(joined, now: Self.later)
+        _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        #expect(try self.store.formerlyRevokedSystems() == [joined, first, second])
+    }
+
+    @Test func `a damaged record of formerly revoked systems keeps no stolen key from being replaced`() throws {
+        let path = self.store.directory + "/account/formerly-revoked"
+        try write("nonsense\n", to: path)
+        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        _ = try self.store.revoke(system, now: noon)
+        #expect(code { () throws(IdentityError) in try self.store.formerlyRevokedSystems() } == .damaged)
+        try self.store.recordJoined(system)
+        _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        #expect(try self.store.formerlyRevokedSystems() == [system])
     }
 
     @Test func `a machine with the root key never signs its own revocation`() throws {
