@@ -38,6 +38,8 @@ final class AccountContext: Sendable {
     private let reloading = Mutex(())
     /// The task that reads the files once for all concurrent connection attempts; `nil` while none runs.
     private let changeReading = Mutex<Task<Void, Never>?>(nil)
+    /// The task that stores the root keys that a peer has shown last; `nil` if none has shown any.
+    private let rootKeeping = Mutex<Task<Void, Never>?>(nil)
     private let follower: AccountObserver
     /// Whether this process pairs under the account now. Its person can compare the digits of one pairing at a time.
     let isPairing = Mutex(false)
@@ -376,9 +378,22 @@ final class AccountContext: Sendable {
     /// is full, they are stored when a peer presents them to another process.
     private func keep(roots: RootChain) {
         guard self.environment.identity == nil else { return }
-        Task(executorPreference: self.environment.taskExecutor) {
-            try? await self.accountQueue.run { self.store(roots: roots) }
+        self.rootKeeping.withLock { keeping in
+            let earlier = keeping
+            keeping = Task(executorPreference: self.environment.taskExecutor) {
+                await earlier?.value
+                try? await self.accountQueue.run { self.store(roots: roots) }
+            }
         }
+    }
+
+    /// Returns when the root keys that peers have shown are stored.
+    ///
+    /// A host may refuse this system at once because its root key was replaced. A program that then ends would forget
+    /// the new key before it is stored, and a machine with the old key would continue to admit systems with it.
+    func untilRootsAreStored() async {
+        let keeping = self.rootKeeping.withLock { $0 }
+        await keeping?.value
     }
 
     /// Blocks while it waits for the lock on the files.

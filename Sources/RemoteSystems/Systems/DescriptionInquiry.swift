@@ -56,6 +56,7 @@ struct DescriptionInquiry: Sendable {
                 )
             ) { _, _ in .requestUnknown }
         } catch let error as TransportError {
+            await self.origin.account.untilRootsAreStored()
             throw RemoteSystemError(error)
         }
         let following = Task(executorPreference: self.origin.environment.taskExecutor) {

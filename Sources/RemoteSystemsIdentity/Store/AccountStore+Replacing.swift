@@ -34,7 +34,11 @@ extension AccountStore {
             guard !present.identity.isAuthority else {
                 throw IdentityError(
                     .accountInUse,
-                    "This system holds the root key of account \(account.short), so there is nothing to join."
+                    """
+                    This system holds the root key of account \(account.short), so there is nothing to join. If other \
+                    systems refuse it because the root key was replaced on another machine, this key is of no use: run \
+                    'remotesystems account leave --force' here, then join again. This system then gets a new id.
+                    """
                 )
             }
             if !evenIfMember, try !Self.mustRejoin(present, in: state, now: now) {

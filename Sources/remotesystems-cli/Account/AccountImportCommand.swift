@@ -36,6 +36,11 @@ struct AccountImportCommand: Subcommand {
         try AccountChangeOutput.report(change, event: "imported", output)
         try output.line("It holds the account's root key now. If the machine that held it before is lost or in other")
         try output.line("hands: 'remotesystems account revoke', or 'rotate-root-key --stolen'.")
+        let advice =
+            "If the root key was replaced after this file was written, this key is of no use: run 'remotesystems "
+            + "doctor ADDRESS' with the address of another machine. 'remotesystems account show' then prints whether "
+            + "this one still is the authority."
+        try output.line(advice.wrapped())
         return true
     }
 }

@@ -288,6 +288,45 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a machine with a replaced root key learns so from one refusal, and admits no system any more`(
+        byDiagnosis: Bool
+    ) async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join("second")
+            let passphrase = Array("correct horse battery".utf8)
+            let file = "\(machines.directory)/recovery"
+            try machines.account("first").exportRecovery(to: file, passphrase: passphrase)
+            _ = try machines.account("second").importRecovery(from: file, passphrase: passphrase, evenIfShared: true)
+            try machines.account("first").rotateRootKey(isStolen: true)
+            #expect(try machines.account("second").identity().isAuthority)
+            try await self.withHosts(on: ["first"], of: machines) {
+                try await until { machines.segment.advertised > 0 }
+                let port = machines.segment.hints.first?.endpoints.first?.port ?? 0
+                let configuration = machines.configuration("second")
+                if byDiagnosis {
+                    let request = RemoteSystemConnectionRequest(
+                        host: "127.0.0.1",
+                        port: port,
+                        configuration: configuration
+                    )
+                    let findings = await RemoteSystemsDiagnosis(configuration, port: 0).run(with: request)
+                    #expect(findings.contains { $0.code == .peer && $0.status == .problem })
+                } else {
+                    await #expect(throws: RemoteSystemError.self) {
+                        _ = try await RemoteSystem.find(host: "127.0.0.1", port: port, configuration: configuration)
+                    }
+                }
+                // A command ends now, so nothing is awaited.
+                let second = machines.account("second")
+                #expect(try !second.identity().isAuthority)
+                #expect(try second.rootKeyReplacement() != nil)
+                let code = await identityCode { _ = try await second.invite { _ in } }
+                #expect(code == .notAuthority)
+            }
+        }
+    }
+
     // MARK: Linked accounts
 
     @Test func `what one machine learned of a linked account protects the machines that did not pair`() async throws {

@@ -46,6 +46,7 @@ struct PeerExamination: Sendable {
             await connection.abortAndWait(.completed)
             return facts
         } catch {
+            await self.context.account.untilRootsAreStored()
             return self.facts(target, after: error)
         }
     }
