@@ -90,6 +90,21 @@ extension CommandTests {
             }
         }
 
+        @Test func `a system that is not found may be one of a linked account, which commands do not find`()
+            async throws
+        {
+            try await Self.linked { sandbox, account in
+                func missing() async throws -> String? {
+                    let info = try await sandbox.run("info", "kitchen", "--loopback", "--wait", "1", "--json")
+                    return info.event("failed")?["message"] as? String
+                }
+                #expect(try await missing()?.contains("--filter authorization=linked") == true)
+                let unlinked = try await sandbox.run("account", "unlink", String(account.description.prefix(6)))
+                #expect(unlinked.status == 0)
+                #expect(try await missing()?.contains("--filter authorization=linked") == false)
+            }
+        }
+
         @Test func `an unknown account and invalid rights are refused`() async throws {
             try await Self.linked { sandbox, account in
                 #expect(try await sandbox.run("account", "grant", "unknown").status == 2)

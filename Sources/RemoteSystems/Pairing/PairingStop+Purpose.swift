@@ -14,8 +14,8 @@ extension PairingStop {
             switch purpose {
             case .link:
                 """
-                This machine is to link two accounts, and the other one to have both machines in one account. Use \
-                '--link' on both machines or on neither.
+                This machine is to link two accounts, and the other one to have both machines in one account. If the \
+                accounts of two persons are to be linked, use '--link' on both machines.
                 """
             case .ownAccount(admits: false, joins: _):
                 """
@@ -34,7 +34,8 @@ extension PairingStop {
                 """
                 This machine can admit the other one or join its account, and the other one can do neither. If the \
                 other machine belongs to an account with others, pair with the machine that holds the root key of that \
-                account, or add '--leave-account' there. If it was started with '--link', omit that.
+                account, or add '--leave-account' there. If the accounts of two persons are to be linked, use \
+                '--link' on both machines.
                 """
             }
         var error = RemoteSystemError(

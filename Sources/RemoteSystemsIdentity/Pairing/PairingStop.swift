@@ -204,13 +204,13 @@ package struct PairingStop: Error, Hashable, Sendable {
             switch (own, peer) {
             case (.link, .link), (.link, .ownAccount):
                 """
-                This machine is to link two accounts, and the other one to have both machines in one account. Use \
-                '--link' on both machines or on neither.
+                This machine is to link two accounts, and the other one to have both machines in one account. If the \
+                accounts of two persons are to be linked, use '--link' on both machines.
                 """
             case (.ownAccount, .link):
                 """
-                This machine is to have both machines in one account, and the other one to link two accounts. Use \
-                '--link' on both machines or on neither.
+                This machine is to have both machines in one account, and the other one to link two accounts. If the \
+                accounts of two persons are to be linked, use '--link' on both machines.
                 """
             case (.ownAccount(admits: false, joins: true), .ownAccount(admits: false, joins: true)):
                 """

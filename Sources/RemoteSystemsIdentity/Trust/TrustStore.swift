@@ -62,7 +62,8 @@ package struct TrustStore: Sendable {
         let standing = self.claimedStanding(system.name.account, now: now, accepting: accepted)
         guard accepted.contains(standing.kind) else {
             throw accepted.contains(.linked)
-                ? self.withdrawal(for: system, presented) ?? .notOurAccount : .notOurAccount
+                ? self.withdrawal(for: system, presented) ?? .notOurAccount
+                : self.isOfLinkedAccount(system, presented) ? .linkedAccount : .notOurAccount
         }
         guard system.hasKnownSignatureAlgorithm else { throw .badSignature }
         var verdict = Verdict(
@@ -86,12 +87,30 @@ package struct TrustStore: Sendable {
 
     /// The notice for a system of an account whose link was withdrawn; `nil` unless its certificate is of that account.
     private func withdrawal(for system: SystemCertificate, _ presented: Presented) -> TrustError? {
-        guard system.hasKnownSignatureAlgorithm, let (account, notice) = self.withdrawn[system.name.account],
-            let roots = try? account.roots.extended(by: presented.successions), roots.signer(system.isSigned) != nil
+        guard let (account, notice) = self.withdrawn[system.name.account],
+            Self.isSigned(system, presented, by: account)
         else { return nil }
         var error = TrustError.linkWithdrawn
         error.withdrawal = notice
         return error
+    }
+
+    /// Whether a system belongs to an account that is linked with this one, as its certificate proves.
+    private func isOfLinkedAccount(_ system: SystemCertificate, _ presented: Presented) -> Bool {
+        guard let linked = self.linked[system.name.account] else { return false }
+        return Self.isSigned(system, presented, by: linked.account)
+    }
+
+    /// Whether a root key of the account signed the certificate of a system that names the account.
+    private static func isSigned(
+        _ system: SystemCertificate,
+        _ presented: Presented,
+        by account: TrustedAccount
+    ) -> Bool {
+        guard system.hasKnownSignatureAlgorithm,
+            let roots = try? account.roots.extended(by: presented.successions)
+        else { return false }
+        return roots.signer(system.isSigned) != nil
     }
 
     /// Decides about a certificate without successions, as ``judge(_:now:accepting:)``.
@@ -216,6 +235,23 @@ extension TrustError {
             toPeer: """
                 The other account has withdrawn its link with yours. Trying again will not help; link the accounts \
                 again if that was wrong.
+                """
+        )
+    }
+
+    /// The objection to a system of a linked account where only systems of this account are accepted. Advises no
+    /// invitation, which would give that system all rights of this account.
+    package static var linkedAccount: TrustError {
+        TrustError(
+            .notOurAccount,
+            """
+            The other system belongs to an account that is linked with this one. Only programs use the systems of a \
+            linked account, as far as its owner permits: 'remotesystems account links' shows what they may use, and \
+            'remotesystems list --filter authorization=linked' lists the systems.
+            """,
+            toPeer: """
+                Your system belongs to an account that is linked with the other side's account, which is not enough \
+                for this connection. 'remotesystems account links' shows what your programs may use.
                 """
         )
     }

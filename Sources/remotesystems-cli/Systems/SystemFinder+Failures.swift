@@ -22,6 +22,16 @@ extension SystemFinder {
         }
     }
 
+    /// What to know if the system that was not found is one of a linked account; empty if no account is linked.
+    private var linkedAdvice: String {
+        guard !self.anyoneNearby, self.text != nil,
+            let links = try? RemoteSystemsAccount(self.configuration).links(),
+            links.contains(where: { $0.state == .active })
+        else { return "" }
+        return " A system of a linked account cannot be named here, because only programs use the links: "
+            + "'remotesystems list --filter authorization=linked' lists such systems."
+    }
+
     /// Returns the error when no system matches.
     ///
     /// - Parameter search: What was found instead.
@@ -64,7 +74,8 @@ extension SystemFinder {
                 "unreachable",
                 "No system\(name) \(account) was found in \(self.waited)."
                     + SimilarNames.question(for: text, among: others)
-                    + " Found instead: \(NameList.text(others)). 'remotesystems list' shows all systems.",
+                    + " Found instead: \(NameList.text(others)). 'remotesystems list' shows all systems."
+                    + self.linkedAdvice,
                 canRetry: true
             )
         }
@@ -80,7 +91,7 @@ extension SystemFinder {
             return Failure(
                 "unreachable",
                 "No system\(name) of this account was found in \(self.waited). \(reason.what)"
-                    + (reason.advice.map { " \($0)" } ?? ""),
+                    + (reason.advice.map { " \($0)" } ?? "") + self.linkedAdvice,
                 canRetry: true
             )
         }
@@ -88,7 +99,7 @@ extension SystemFinder {
             "unreachable",
             "No system\(name) of this account was found in \(self.waited). Check that '\(self.program.rawValue)' "
                 + "is running on it, on the same network and in the same account. 'remotesystems doctor' looks for "
-                + "causes on this machine.",
+                + "causes on this machine.\(self.linkedAdvice)",
             canRetry: true
         )
     }

@@ -73,6 +73,23 @@ import Testing
         }
     }
 
+    @Test func `where linked accounts are not accepted, the error advises no invitation to a system of one`() throws {
+        guard case .failure(let error) = self.judged(accepting: [.sameAccount]) else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(error == .linkedAccount && error.code == .notOurAccount)
+        for text in [error.message, error.messageToPeer] { #expect(!text.contains("invit") && text.contains("linked")) }
+        // Only to a system that proves that it belongs to the linked account.
+        var forgery = try CertificateForgery(by: self.other, for: self.key)
+        forgery.signer = P256.Signing.PrivateKey()
+        guard case .failure(let other) = try self.judged(forgery.der(), accepting: [.sameAccount]) else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(other == .notOurAccount)
+    }
+
     @Test func `a system that names a linked account must belong to it, even where anonymous ones are accepted`() throws
     {
         var forgery = try CertificateForgery(by: self.other, for: self.key)

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import RemoteSystemsIdentity
 import RemoteSystemsTransport
 import Testing
 
@@ -116,6 +117,13 @@ import Testing
         #expect(findings.map(\.code) == [.peer])
         #expect(findings.first?.status == .problem)
         #expect(findings.first?.advice?.contains(text) == true)
+    }
+
+    @Test func `a system of a linked account is not to be invited`() {
+        let error = TransportError(.peerNotTrusted, "Linked.", side: .remote, cause: TrustError.linkedAccount)
+        let findings = PeerFindings(facts: PeerFacts(name: "beta", way: .failed(error))).all
+        #expect(findings.map(\.status) == [.problem])
+        #expect(findings.first?.advice?.contains("invite") == false)
     }
 
     @Test func `without an account no system is contacted`() {

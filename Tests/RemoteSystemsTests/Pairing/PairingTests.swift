@@ -323,6 +323,9 @@ import Testing
                 prompts: prompts
             )
             #expect(Self.code(connecting) == .pairingMismatch && prompts.all.isEmpty)
+            // Not to join accounts instead, which would give the other person all rights.
+            guard case .failure(let error as RemoteSystemError) = connecting else { return }
+            #expect(error.message.contains("use '--link' on both machines") && !error.message.contains("omit"))
         }
     }
 

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 /// Findings about the connection between this system and another.
@@ -47,6 +48,8 @@ struct PeerFindings: Sendable {
             default:
                 return "\(listens), and that there is a route to its network."
             }
+        case .peerNotTrusted where (error.cause as? TrustError) == .linkedAccount:
+            return "This check is for systems of this account. It says nothing about the link between the accounts."
         case .peerNotTrusted, .refused:
             return DiscoveryFindings.trustAdvice
         case .incompatibleVersion: return "Install the same version of RemoteSystems on both machines."
