@@ -90,6 +90,49 @@ extension CommandTests {
             }
         }
 
+        @Test func `all rights are removed only on request`() async throws {
+            try await Self.linked { sandbox, account in
+                let id = account.description
+                for options in [[], ["--nothing", "--service", "test.volume"]] {
+                    let refused = try await sandbox.start(["account", "grant", id] + options).finish()
+                    #expect(refused.status == 64 && refused.errors.contains("--nothing"))
+                }
+                func granted() async throws -> [String]? {
+                    let link = try await sandbox.run("account", "links", "--json").event("link")
+                    return (link?["granted"] as? [String: Any])?["services"] as? [String]
+                }
+                #expect(try await granted() == ["test.volume"])
+                #expect(try await sandbox.run("account", "grant", id, "--nothing").status == 0)
+                #expect(try await granted() == [])
+            }
+        }
+
+        @Test(arguments: [false, true])
+        func `a machine that joins or recovers another account says which links it has left`(
+            isImport: Bool
+        ) async throws {
+            try await Self.linked { sandbox, _ in
+                let passphrase = Array("correct horse battery\n".utf8)
+                var options = ["account", "export", sandbox.directory + "/recovery", "--passphrase-file", "-"]
+                var ended: FinishedCommand?
+                if isImport {
+                    let exported = try await sandbox.start(options, input: passphrase).finish()
+                    #expect(exported.status == 0)
+                    options[1] = "import"
+                    ended = try await sandbox.start(options, as: "bo", input: passphrase).finish()
+                    #expect(ended?.lines.contains { $0.contains("root key was replaced after") } == true)
+                } else {
+                    _ = try await Account.whileInviting(sandbox) { _, uri in
+                        ended = try await sandbox.join(uri, "--json", as: "bo")
+                    }
+                    #expect(ended?.event("joined")?["endedLinks"] as? [String] == ["Ada"])
+                    return
+                }
+                #expect(ended?.lines.contains { $0.contains("Ada.") } == true)
+                #expect(ended?.lines.allSatisfy { $0.count <= 80 || $0.contains("set aside in") } == true)
+            }
+        }
+
         @Test func `a system that is not found may be one of a linked account, which commands do not find`()
             async throws
         {
@@ -107,7 +150,7 @@ extension CommandTests {
 
         @Test func `an unknown account and invalid rights are refused`() async throws {
             try await Self.linked { sandbox, account in
-                #expect(try await sandbox.run("account", "grant", "unknown").status == 2)
+                #expect(try await sandbox.run("account", "grant", "unknown", "--nothing").status == 2)
                 let id = account.description
                 for (option, name) in [
                     ("--scheme", "1x"), ("--scheme", "https:"), ("--scheme", "*"), ("--scheme", ""),

@@ -11,16 +11,30 @@ struct AccountGrantCommand: Subcommand {
         abstract: "Set what the systems of a linked account may use on the systems of this account.",
         usage: "remotesystems account grant <account> [--service <name>]... [--scheme <scheme>]... [<options>]",
         discussion: """
-            The given rights replace all earlier ones; without any, nothing is granted. Only the machine that holds \
-            the account's root key can change rights. Open connections with systems of the linked account end, so \
+            The given rights replace all earlier ones, which 'remotesystems account links' shows; --nothing removes \
+            all, and keeps the link. Only the machine that holds the account's root key can change rights. Open connections with systems of the linked account end, so \
             that they continue with the new rights only.
             """
     )
 
     @OptionGroup var selection: LinkSelection
     @OptionGroup var rights: GrantOptions
+    @Flag(help: "Remove all rights. The link stays.")
+    var nothing = false
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard self.rights.isGiven || self.nothing else {
+            throw ValidationError(
+                "No right is named, and the given ones replace all earlier ones: 'remotesystems account links' shows "
+                    + "them. Add --service, --scheme or --topic, or --nothing to remove all rights."
+            )
+        }
+        guard !self.rights.isGiven || !self.nothing else {
+            throw ValidationError("--nothing removes all rights: omit it, or --service, --scheme, --topic and --days.")
+        }
+    }
 
     func perform(_ output: Output) async throws -> Bool {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))

@@ -28,18 +28,18 @@ struct AccountImportCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
+        let links = account.activeLinks
         let change = try account.importRecovery(
             from: self.file,
             passphrase: try self.passphrase.read(asNew: false),
             evenIfShared: self.leavesAccount
         )
-        try AccountChangeOutput.report(change, event: "imported", output)
-        try output.line("It holds the account's root key now. If the machine that held it before is lost or in other")
-        try output.line("hands: 'remotesystems account revoke', or 'rotate-root-key --stolen'.")
+        try AccountChangeOutput.report(change, event: "imported", endedLinks: account.ended(of: links), output)
         let advice =
-            "If the root key was replaced after this file was written, this key is of no use: run 'remotesystems "
-            + "doctor ADDRESS' with the address of another machine. 'remotesystems account show' then prints whether "
-            + "this one still is the authority."
+            "It holds the account's root key now. If the machine that held it before is lost or in other hands: "
+            + "'remotesystems account revoke', or 'rotate-root-key --stolen'. If the key was replaced after this file "
+            + "was written, it is of no use: run 'remotesystems doctor ADDRESS' with the address of another machine. "
+            + "'remotesystems account show' then prints whether this one still is the authority."
         try output.line(advice.wrapped())
         return true
     }

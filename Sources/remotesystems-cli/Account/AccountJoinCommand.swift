@@ -60,11 +60,12 @@ struct AccountJoinCommand: Subcommand {
         let account = RemoteSystemsAccount(
             RemoteSystemsConfiguration("account", self.network, self.state, logger: self.common.logger())
         )
+        let links = account.activeLinks
         let change = try await untilInterrupted {
             try await account.join(invitation, evenIfShared: self.leavesAccount)
         }
         guard let change else { throw CancellationError() }
-        try AccountChangeOutput.report(change, event: "joined", output)
+        try AccountChangeOutput.report(change, event: "joined", endedLinks: account.ended(of: links), output)
         return true
     }
 
@@ -101,8 +102,15 @@ struct AccountChangeOutput: Encodable {
     var isAuthority: Bool
     /// The directory of the previous account.
     var setAside: String?
+    /// The names of the linked accounts whose links this machine has lost; nil if there are none.
+    var endedLinks: [String]?
 
-    static func report(_ change: AccountChange, event: String, _ output: Output) throws {
+    static func report(
+        _ change: AccountChange,
+        event: String,
+        endedLinks: [AccountLink] = [],
+        _ output: Output
+    ) throws {
         let identity = change.identity
         try output.json(
             AccountChangeOutput(
@@ -110,13 +118,21 @@ struct AccountChangeOutput: Encodable {
                 accountID: identity.accountID,
                 systemID: identity.systemID,
                 isAuthority: identity.isAuthority,
-                setAside: change.setAside
+                setAside: change.setAside,
+                endedLinks: endedLinks.isEmpty ? nil : endedLinks.map(\.name)
             )
         )
         try output.line("This machine is now system \(identity.systemID.short) of account \(identity.accountID.short).")
         if let setAside = change.setAside {
             try output.line("The previous account was set aside in \(setAside.printable)")
             try output.line("Restart the programs that are running under the old account.")
+        }
+        if !endedLinks.isEmpty {
+            let text =
+                "With it, this machine has left the links with other people's accounts: "
+                + "\(endedLinks.map(\.name.printable).joined(separator: ", ")). Their systems and this machine can no "
+                + "longer use each other."
+            try output.line(text.wrapped())
         }
     }
 }

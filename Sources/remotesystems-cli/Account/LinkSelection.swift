@@ -47,6 +47,17 @@ extension RemoteSystemsAccount {
     }
 }
 
+extension RemoteSystemsAccount {
+    /// The links in force. None if they cannot be read, which does not keep the machine from joining another account.
+    var activeLinks: [AccountLink] { ((try? self.links()) ?? []).filter { $0.state == .active } }
+
+    /// Returns those of the links that this machine does not have any more.
+    func ended(of links: [AccountLink]) -> [AccountLink] {
+        let present = Set(self.activeLinks.map(\.account))
+        return links.filter { !present.contains($0.account) }
+    }
+}
+
 /// A linked account, in the output of `account links`, `account grant` and `account unlink` with `--json`.
 struct LinkOutput: Encodable {
     struct Rights: Encodable {

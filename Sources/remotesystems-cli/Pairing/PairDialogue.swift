@@ -35,7 +35,7 @@ struct PairDialogue: Sendable {
     }
 
     func confirm(_ prompt: PairingPrompt) async throws -> Bool {
-        let endingLinks = prompt.effect == .joinsOther ? self.activeLinks() : []
+        let endingLinks = prompt.effect == .joinsOther ? self.account.activeLinks.map(\.name) : []
         try self.output.json(
             ComparisonOutput(
                 digits: prompt.digits,
@@ -74,13 +74,6 @@ struct PairDialogue: Sendable {
         let isSame = answer == "y" || answer == "yes"
         if isSame { self.noteWait() }
         return isSame
-    }
-
-    /// The names of the accounts that this machine's account is linked with. None if they cannot be read, which does
-    /// not keep the machine from joining.
-    private func activeLinks() -> [String] {
-        let links = (try? self.account.links()) ?? []
-        return links.filter { $0.state == .active }.map(\.name)
     }
 
     private func noteWait() { self.output.note("Confirmed here. Waiting for the other machine.") }

@@ -25,8 +25,7 @@ extension SystemFinder {
     /// What to know if the system that was not found is one of a linked account; empty if no account is linked.
     private var linkedAdvice: String {
         guard !self.anyoneNearby, self.text != nil,
-            let links = try? RemoteSystemsAccount(self.configuration).links(),
-            links.contains(where: { $0.state == .active })
+            !RemoteSystemsAccount(self.configuration).activeLinks.isEmpty
         else { return "" }
         return " A system of a linked account cannot be named here, because only programs use the links: "
             + "'remotesystems list --filter authorization=linked' lists such systems."

@@ -60,7 +60,9 @@ extension Topic {
           waiting                pair           addresses port
           compare                pair           digits name effect endsLinks
           admitted stopped       pair           systemID
+                                                endedLinks (account join)
           imported               account import accountID systemID isAuthority setAside
+                                                endedLinks
           revoked                account revoke systemID notified
           left                   account leave  accountID systemID heldRootKey setAside
           exported               account export accountID file
