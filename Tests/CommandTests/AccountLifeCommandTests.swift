@@ -112,7 +112,8 @@ extension CommandTests {
                     )
                 }
                 #expect(try await marked() == [])
-                #expect(try await sandbox.run("account", "rotate-root-key").status == 0)
+                let ordinary = try await sandbox.run("account", "rotate-root-key")
+                #expect(ordinary.status == 0 && ordinary.lines.contains { $0.contains("'remotesystems host run'") })
                 #expect(try await marked() == [])
                 #expect(try await sandbox.run("account", "rotate-root-key", "--stolen").status == 0)
                 #expect(try await marked() == [second, third])

@@ -23,9 +23,13 @@ extension CommandTests {
                     let revoked = try await sandbox.run("account", "revoke", other, "--loopback", "--wait", "1")
                     #expect(revoked.status == 0)
                     // The running service reloads the account in the background, and a command tries it once.
-                    _ = try await eventually("a refusal", within: .seconds(90)) {
-                        _ = try await sandbox.run("list", "--loopback", "--wait", "3", as: "other")
-                        return try await sandbox.account("other")["refusedBy"] as? String == own ? true : nil
+                    _ = try await eventually("a refusal", within: .seconds(90)) { () -> Bool? in
+                        let list = try await sandbox.run("list", "--loopback", "--wait", "3", as: "other")
+                        guard try await sandbox.account("other")["refusedBy"] as? String == own else { return nil }
+                        // Only the finding is printed, not the refusal beside it.
+                        let notes = list.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+                        #expect(notes.contains("account leave") && !notes.contains("You are not authorised"))
+                        return true
                     }
                 }
                 let file = sandbox.state("other") + "/account/known-endpoints.json"
@@ -33,6 +37,7 @@ extension CommandTests {
                 #expect(permissions as? Int == 0o600)
                 let shown = try await sandbox.run("account", "show", as: "other")
                 #expect(shown.lines.contains { $0.hasPrefix("state        System ") })
+                #expect(shown.lines.contains { $0.hasPrefix("certificate  until ") && !$0.contains("renewed") })
                 #expect(shown.lines.allSatisfy { $0.count <= 80 || $0.hasPrefix("kept in") })
 
                 // Also while no other system is there, and while this one lists itself.

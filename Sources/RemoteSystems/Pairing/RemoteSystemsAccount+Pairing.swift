@@ -284,6 +284,11 @@ extension RemoteSystemsAccount {
         }
     }
 
+    /// Checks that this machine can pair for a purpose, before it looks for the other one.
+    package func checkPairing(_ purpose: PairingPurpose, name: String?) async throws(RemoteSystemError) {
+        _ = try await self.intention(purpose, name: name)
+    }
+
     private func intention(
         _ purpose: PairingPurpose,
         name: String?

@@ -128,7 +128,7 @@ struct SystemCertificate {
                 """
                 The certificate expired on \(end.formatted(.iso8601)), and this machine's clock \
                 says \(now.formatted(.iso8601)). Check the clock; if it is right, the other system has to renew its \
-                certificate with the machine that holds the account, or join again.
+                certificate with the machine that holds the account's root key, or join again.
                 """,
                 toPeer: """
                     Your certificate expired on \(end.formatted(.iso8601)), and the other side's \

@@ -280,11 +280,11 @@ extension TrustError {
             .retiredRoot,
             """
             The certificate was signed by a root key that the account has replaced. The other system has to renew its \
-            certificate with the machine that holds the account, or join again.
+            certificate with the machine that holds the account's root key, or join again.
             """,
             toPeer: """
                 Your certificate was signed by a root key that the account has replaced. Renew it with the machine \
-                that holds the account, or join the account again on your machine.
+                that holds the account's root key, or join the account again on your machine.
                 """
         )
     }
@@ -292,7 +292,8 @@ extension TrustError {
     fileprivate static var revoked: TrustError {
         TrustError(
             .revoked,
-            "This system was revoked from the account. Trying again will not help; invite it again if that was wrong.",
+            "The other system was revoked from the account. Trying again will not help; invite it again if that was "
+                + "wrong.",
             toPeer: "Your system was revoked from the account. Trying again will not help; ask for an invitation if "
                 + "that was wrong."
         )

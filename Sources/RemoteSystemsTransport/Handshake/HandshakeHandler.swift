@@ -200,7 +200,9 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         case .host(var handshake, let admit, let place):
             let action = handshake.secured(alpn: alpn, peer: peer)
             self.role = .host(handshake, admit, place)
-            if case .refuse(let refusal) = action { self.refusePeer(refusal, context: context) }
+            var found: String?
+            if case .failure(let error) = peer { found = error.message }
+            if case .refuse(let refusal) = action { self.refusePeer(refusal, found: found, context: context) }
         }
     }
 
@@ -286,18 +288,24 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     /// Refuses a peer because of its certificate or because it broke the protocol, which counts as its failure.
-    func refusePeer(_ refusal: Refusal, context: ChannelHandlerContext) {
+    ///
+    /// - Parameter found: What this side found, for its log. Defaults to `nil`: the refusal's text.
+    func refusePeer(_ refusal: Refusal, found: String? = nil, context: ChannelHandlerContext) {
         if !self.isDone, case .host(_, _, let place) = self.role { place.fail() }
-        self.refuse(refusal, context: context)
+        self.refuse(refusal, found: found, context: context)
     }
 
-    func refuse(_ refusal: Refusal, context: ChannelHandlerContext) {
+    /// Refuses a connection.
+    ///
+    /// - Parameter found: As in ``refusePeer(_:found:context:)``. The refusal's text is worded for the peer.
+    func refuse(_ refusal: Refusal, found: String? = nil, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
+        let reason = found ?? refusal.failure.text
         if let incident = Incident(failureCode: refusal.failure.code) {
-            self.incidents.report(incident, by: self.hostsPeer, reason: refusal.failure.text)
+            self.incidents.report(incident, by: self.hostsPeer, reason: reason)
         } else {
             // At debug level: an unknown service, for example, is the caller's concern.
-            self.logger.debug("Refused a connection", metadata: ["reason": "\(refusal.failure.text)"])
+            self.logger.debug("Refused a connection", metadata: ["reason": "\(reason)"])
         }
         self.finish()
         self.observer?.report(.refused(refusal))

@@ -12,8 +12,8 @@ struct AccountGrantCommand: Subcommand {
         usage: "remotesystems account grant <account> [--service <name>]... [--scheme <scheme>]... [<options>]",
         discussion: """
             The given rights replace all earlier ones, which 'remotesystems account links' shows; --nothing removes \
-            all, and keeps the link. Only the machine that holds the account's root key can change rights. Open connections with systems of the linked account end, so \
-            that they continue with the new rights only.
+            all, and keeps the link. Only the machine that holds the account's root key can change rights. Open \
+            connections with systems of the linked account end, so that they continue with the new rights only.
             """
     )
 

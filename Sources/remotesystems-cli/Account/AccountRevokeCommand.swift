@@ -71,6 +71,9 @@ struct AccountRevokeCommand: Subcommand {
             try output.line(Self.whoKnows(others))
             // The watcher loads the new revocation list and sends it to other systems within about 1 s.
             try await Task.sleep(for: .seconds(others > 0 ? 2.5 : 0))
+            if others > 0 {
+                try output.line("The revocation was sent. Systems that are off receive it when they connect again.")
+            }
         } catch {
             await watcher.stop()
             throw error

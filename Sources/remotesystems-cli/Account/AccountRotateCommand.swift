@@ -66,6 +66,12 @@ struct AccountRotateCommand: Subcommand {
                     + "'remotesystems account join' there). Their certificates, also of revoked ones, are invalid."
                 : "Certificates of the old key are valid until \(retirement.formatted(.iso8601))."
         )
+        if !self.stolen {
+            let advice =
+                "Keep 'remotesystems serve' or 'remotesystems host run' running here until the other systems have "
+                + "renewed their certificates."
+            try output.line(advice.wrapped())
+        }
         if !revoked.isEmpty {
             // The new list of revoked systems is empty.
             let ids = revoked.map(\.short).joined(separator: ", ")

@@ -66,7 +66,7 @@ struct AccountShowCommand: Subcommand {
         }
         let certificate =
             replaced.map { "invalid since \($0.formatted(.iso8601))" }
-            ?? Self.certificate(of: identity, canRenew: !lacksKey, at: .now)
+            ?? Self.certificate(of: identity, canRenew: !lacksKey && refusal == nil, at: .now)
         try output.line("certificate  \(certificate)")
         if identity.isAuthority {
             try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count), by id:")")

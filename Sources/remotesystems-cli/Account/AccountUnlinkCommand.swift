@@ -13,8 +13,11 @@ struct AccountUnlinkCommand: Subcommand {
         discussion: """
             Only the machine that holds the account's root key can withdraw a link. Connections with systems of the \
             other account end within two seconds on this machine, and on other systems of this account when they \
-            receive the change from this one. The other account's systems show the link as withdrawn once they try \
-            to connect. To link the accounts again, use 'remotesystems pair --link'.
+            receive the change from this one.
+
+            The other account's machines learn of it only when one of their programs connects to a system of this \
+            account. Until then they show the link as active. So ask the owner of the other account to run \
+            'remotesystems account unlink', too. To link the accounts again, use 'remotesystems pair --link'.
             """
     )
 
@@ -29,6 +32,11 @@ struct AccountUnlinkCommand: Subcommand {
         guard let changed = try account.links().first(where: { $0.account == link.account }) else { return true }
         try output.json(LinkOutput(event: "unlinked", changed))
         try output.line("The link with \(link.name.printable) (\(link.account.short)) was withdrawn.")
+        guard link.state == .active else { return true }
+        let advice =
+            "The other account's machines learn of it only when one of their programs connects to a system of this "
+            + "account. Ask its owner to run 'remotesystems account unlink', too."
+        try output.line(advice.wrapped())
         return true
     }
 }

@@ -26,11 +26,18 @@ extension RemoteSystemsAccount {
     ///
     /// - Throws: ``Failure`` if no link or more than one fits.
     func link(named text: String) throws -> AccountLink {
-        let links = try self.links().filter { $0.state != .withdrawn }
-        let fitting = links.filter {
+        let named = try self.links().filter {
             $0.name == text || (text.count >= 4 && $0.account.description.hasPrefix(text))
         }
+        let fitting = named.filter { $0.state != .withdrawn }
         guard let only = fitting.first else {
+            if let withdrawn = named.first {
+                throw Failure(
+                    "misuse",
+                    "The link with \(withdrawn.name.printable) (\(withdrawn.account.short)) was withdrawn already. "
+                        + "Nothing was changed. 'remotesystems pair --link' links the accounts again."
+                )
+            }
             throw Failure(
                 "misuse",
                 "No linked account is known as \(text.printable). 'remotesystems account links' lists them."

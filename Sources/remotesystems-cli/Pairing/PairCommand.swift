@@ -112,7 +112,9 @@ struct PairCommand: Subcommand {
         do {
             result = try await untilInterrupted { try await self.pair(account, purpose, dialogue, output) }
         } catch let error as RemoteSystemError {
-            guard let cause = error.cause as? IdentityError, Self.refusals.contains(cause.code) else { throw error }
+            guard let cause = error.cause as? IdentityError, Self.refusals.contains(cause.code) else {
+                throw self.explained(error)
+            }
             try Failure(error).report(output)
             return false
         }
@@ -123,6 +125,17 @@ struct PairCommand: Subcommand {
         }
         try dialogue.report(result)
         return true
+    }
+
+    /// The error, with what it may mean on the machine that connects.
+    private func explained(_ error: RemoteSystemError) -> any Error {
+        let isMember = (error.cause as? IdentityError)?.code == .notAuthority
+        guard isMember, !self.link, self.find || self.address != nil else { return error }
+        var failure = Failure(error)
+        failure.message +=
+            " If the waiting machine is the one with this account's root key ('remotesystems account show' on both), "
+            + "both belong to one account already, and there is nothing to pair."
+        return failure
     }
 
     /// The options that the command on the other machine needs, too, each with a space before it.
@@ -144,6 +157,8 @@ struct PairCommand: Subcommand {
             }
         }
         if self.find {
+            // Fails now if this machine can do nothing of this.
+            try await account.checkPairing(purpose, name: self.name)
             let place = try await self.place(account, output)
             return try await account.pair(purpose, at: place, name: self.name) { prompt in
                 try await dialogue.confirm(prompt)

@@ -89,8 +89,9 @@ struct PairDialogue: Sendable {
             try self.output.json(LinkOutput(event: "linked", link))
             for line in link.lines { try self.output.line(line) }
             self.output.note(
-                ("Programs use the link; commands such as 'ping' find systems of this account only. 'remotesystems list "
-                    + "--filter authorization=linked' lists the other account's systems that are reachable.").wrapped()
+                ("Programs use the link; commands such as 'ping' find systems of this account only. 'remotesystems "
+                    + "list --filter authorization=linked' lists the other account's systems that are reachable.")
+                    .wrapped()
             )
         }
     }

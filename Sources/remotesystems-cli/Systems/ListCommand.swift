@@ -27,28 +27,30 @@ struct ListCommand: Subcommand {
         let watcher = self.search.watcher(configuration, filters: self.filters.filters)
         let events = watcher.events
         try await watcher.start()
-        let isComplete = try await untilInterrupted {
+        let problems: [String]? = try await untilInterrupted { () async throws -> [String] in
             // Several programs of a machine may cause the same error.
-            var reported: Set<String> = []
+            var reported: [String] = []
             for await event in events {
                 switch event {
-                case .enumerationCompleted: return true
+                case .enumerationCompleted: return reported
                 case .error(let error):
-                    guard reported.insert(error.message).inserted else { continue }
+                    guard !reported.contains(error.message) else { continue }
+                    reported.append(error.message)
                     try output.json(MarkOutput.error(error))
-                    output.note(error.message.printable.wrapped())
                 case .added, .updated, .removed: break
                 }
             }
-            return false
+            throw CancellationError()
         }
         let systems = watcher.systems.sorted { ($0.displayName, $0.id) < ($1.displayName, $1.id) }
         let reason = systems.isEmpty ? await RemoteSystemsDiagnosis.likelyReason(whyEmpty: watcher) : nil
         let excluded = await watcher.unlisted.excluded.count
         await watcher.stop()
-        guard isComplete == true else { throw CancellationError() }
+        guard let problems else { throw CancellationError() }
         // The stopped watcher has stored a refusal of this run, too.
         let loss = LostMembership(of: RemoteSystemsAccount(configuration))
+        // The finding says what to do. Each refusal is only another consequence.
+        for problem in problems where loss == nil { output.note(problem.printable.wrapped()) }
         try Self.report(systems, excluded: excluded, loss?.finding ?? reason, output)
         return !systems.isEmpty
     }
