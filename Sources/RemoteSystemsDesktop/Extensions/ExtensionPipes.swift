@@ -81,7 +81,8 @@ final class ExtensionErrors: Sendable {
         self.received = received
         channel.read(offset: 0, length: .max, queue: queue) { _, data, _ in
             received.bytes.withLock { bytes in
-                bytes += (data ?? .empty).prefix(max(0, Self.maxBytes - bytes.count))
+                // As an array: Dispatch never releases data whose slice is iterated.
+                bytes += Array(data ?? .empty).prefix(max(0, Self.maxBytes - bytes.count))
             }
         }
     }
