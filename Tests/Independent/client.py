@@ -551,8 +551,8 @@ class Roots:
         return next((number for number in range(len(self.certificates), 0, -1) if has_signed(self.certificates[number - 1])), None)
 
     def is_retired(self, number, now):
-        # Not valid for longer than a later one.
-        return any(link.end <= now for link in self.certificates[number:])
+        # Not valid for longer than a later one. A stolen one is retired whatever the clock says.
+        return any(link.end <= now or (link.end - link.begin).total_seconds() < 3600 for link in self.certificates[number:])
 
 
 @dataclasses.dataclass

@@ -103,13 +103,13 @@ def root_certificate(account):
 
 
 def link(number=2, key=SECOND_ROOT, signer=ACCOUNT, account=ACCOUNT, names=None, retirement=NOW + 90 * DAY, more=(),
-         constraints=x509.BasicConstraints(True, None), usage=None, algorithm=hashes.SHA256()):
+         begin=NOW - DAY, constraints=x509.BasicConstraints(True, None), usage=None, algorithm=hashes.SHA256()):
     """The certificate of an account's root but the first, signed by the one before; each argument breaks a rule."""
     name = common_name("RemoteSystems account")
     names = [x509.UniformResourceIdentifier(f"remote-systems://{account.id}")] if names is None else names
     builder = (
         x509.CertificateBuilder(name, name, key.public).serial_number(number)
-        .not_valid_before(moment(NOW - DAY)).not_valid_after(moment(retirement))
+        .not_valid_before(moment(begin)).not_valid_after(moment(retirement))
         .add_extension(constraints, True)
         .add_extension(usage or key_usage(digital_signature=False, key_cert_sign=True, crl_sign=True), True)
     )
@@ -294,6 +294,8 @@ def linked_certificates():
         valid("of another account, with anything behind it", certificate(account=OTHER_ACCOUNT, label="other"), [b"any", first],
               anonymous=True),
         refused("a retired root", "the first root is retired", first, [link(retirement=NOW)], "certificate-expired"),
+        refused("a stolen root, by a clock that is behind", "the first root is retired", first,
+                [link(begin=NOW + DAY, retirement=NOW + DAY)], "certificate-expired"),
         refused("a retired root between", "the second root is retired", second, [third_link(retirement=NOW), link()],
                 "certificate-expired"),
         refused("without its links", "not signed by a known root key", third, []),

@@ -89,6 +89,9 @@ package struct AccountAuthority: Sendable {
         now: Date
     ) throws(IdentityError) -> AccountAuthority {
         try CertificateLife.checkClock(now)
+        // A certificate has whole seconds. Rounded up, a stolen key would be valid for a moment after its end.
+        let now = Date(timeIntervalSince1970: now.timeIntervalSince1970.rounded(.down))
+        let retirement = Date(timeIntervalSince1970: retirement.timeIntervalSince1970.rounded(.down))
         let succession = try makingCertificate {
             try RootSuccession.make(
                 number: self.roots.count + 1,

@@ -85,9 +85,10 @@ package struct RootChain: Sendable {
     func retirement(of number: Int) -> Date? { self.hasRoot(number) ? self.roots[number - 1].retirement : nil }
 
     /// Whether the root with this number, from 1, is retired, or is not a root of the account any more. Its signatures
-    /// are then invalid, except those of successions.
+    /// are then invalid, except those of successions. A stolen one is retired whatever the clock says, which may be
+    /// behind.
     func isRetired(_ number: Int, at now: Date) -> Bool {
-        guard self.hasRoot(number) else { return true }
+        guard self.hasRoot(number), !self.isStolen(number) else { return true }
         return self.retirement(of: number).map { $0 <= now } ?? false
     }
 

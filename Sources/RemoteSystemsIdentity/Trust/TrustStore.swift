@@ -69,18 +69,20 @@ package struct TrustStore: Sendable {
         var verdict = Verdict(
             peer: PeerIdentity(standing, systemID: system.name.system, expiry: system.validity.to)
         )
+        var isRetired = false
         if let account = self.account(of: standing) {
             let roots = try account.roots.extended(by: presented.successions)
             guard let root = roots.signer(system.isSigned) else { throw .badSignature }
             verdict.peer.root = roots.id(of: root)
             if roots.count > account.roots.count { verdict.learned = roots }
+            isRetired = roots.isRetired(root, at: now)
             if let retirement = roots.retirement(of: root) { verdict.peer.end(by: retirement) }
         }
         if case .linked(_, let grants) = standing, let end = grants.end { verdict.peer.end(by: end) }
         try system.checkUsage()
         try system.checkValidity(at: now)
         // The certificate is valid and the grants are in force now, so the remaining reason is a retired root.
-        guard now < verdict.peer.expiry else { throw .retiredRoot }
+        guard !isRetired, now < verdict.peer.expiry else { throw .retiredRoot }
         if self.isRevoked(verdict.peer) { throw .revoked }
         return verdict
     }

@@ -377,6 +377,20 @@ struct LinkForgery {
         #expect(self.code { () throws(TrustError) in _ = try fresh.judge(presented, now: noon) } == .retiredRoot)
     }
 
+    @Test func `a stolen root is retired at once, also within its last second and by a clock that is behind`() throws {
+        for fraction in [0.0, 0.4, 0.5, 0.9] {
+            let now = noon.addingTimeInterval(fraction)
+            let certificate = try self.first.issueCertificate(for: self.key, now: noon.addingTimeInterval(-2 * day))
+            let store = self.store(knowing: try self.first.successor(retiring: now, now: now))
+            for clock in [now, now.addingTimeInterval(-day)] {
+                #expect(
+                    self.code { () throws(TrustError) in _ = try store.judge(.init(certificate), now: clock) }
+                        == .retiredRoot
+                )
+            }
+        }
+    }
+
     @Test func `a certificate of a later root has the usual lifetime`() throws {
         let certificate = try self.third.issueCertificate(for: self.key, now: noon.addingTimeInterval(200 * day))
         let store = self.store(knowing: self.third)
