@@ -94,7 +94,7 @@ private final class MortalScreen: NotificationPresenter {
 }
 
 /// Ten thousand notifications, and daemons that die at every kind of step.
-@Suite(.timeLimit(.minutes(5))) struct NotificationFaultTests {
+@Suite(.timeLimit(.minutes(30))) struct NotificationFaultTests {
     private static let senders = (0..<8).map { NotificationSender(systemID: "s", application: "app \($0)") }
 
     /// What the applications and the user know.
