@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystemsDesktop
 
-/// What is said about the sound files of applications.
+/// The examination of the sound files of applications.
 @Suite struct DesktopSoundsTests {
     @Test func `a name without a file is that of a sound of the theme, and no problem`() {
         let directory = FileManager.default.temporaryDirectory.path(percentEncoded: false)

@@ -88,6 +88,7 @@ struct NotificationsWatchCommand: Subcommand {
     private func reopen() async throws -> (LocalNotifications, [ListedNotification]) {
         var pause = Duration.milliseconds(500)
         while true {
+            // Without a daemon nothing can report that one has started. The user ends the wait with Ctrl-C.
             try await Task.sleep(for: pause)
             pause = min(pause * 2, .seconds(10))
             do {

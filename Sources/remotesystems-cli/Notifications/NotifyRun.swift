@@ -229,6 +229,7 @@ struct NotifyRun: Sendable {
         while !Task.isCancelled {
             if let end = await self.broadcast.expiration.map({ $0 + Self.answerTime }) {
                 if end <= .now { return true }
+                // Looked at again then: a system that receives it meanwhile has a later end.
                 try? await Task.sleep(until: end, clock: .continuous)
             } else {
                 // A system may be receiving it now.
