@@ -43,7 +43,7 @@ extension AccountContext {
             let link = self.links[account], link.withdrawal == nil
         else { return }
         // A hundred signatures at most. Waiting here uses up the peer's credit, so it sends no more.
-        while let delay = self.linkedPace.withLock({ $0.delay(of: system, at: self.environment.time.now) }) {
+        while let delay = self.trustPace.withLock({ $0.delayOfLinked(from: system, at: self.environment.time.now) }) {
             try await self.environment.time.sleep(for: delay)
         }
         let store = try self.store()
@@ -129,18 +129,5 @@ extension AccountContext {
                 }
             if let name { AuditEvent(name, link.account).write(to: self.logger) }
         }
-    }
-}
-
-/// The rate at which one system may present what it knows of linked accounts: 48 at once, as many as two systems with
-/// all links differ in, then two a second.
-struct LinkedPace {
-    private var tokens = KeyedTokenBuckets<SystemID>(capacity: 48, rate: 2)
-
-    /// Takes a token.
-    ///
-    /// - Returns: the delay after which to try again; `nil` if there was one.
-    mutating func delay(of system: SystemID, at now: ContinuousClock.Instant) -> Duration? {
-        self.tokens.tryTake(system, at: now) ? nil : max(self.tokens.nextTime(of: system, after: now) - now, .zero)
     }
 }

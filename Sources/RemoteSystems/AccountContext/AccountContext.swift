@@ -23,11 +23,13 @@ final class AccountContext: Sendable {
     /// The logger of the first application context, for messages about the account.
     let logger: Logger
     /// Limits what is logged about peers.
-    private let incidents: IncidentLog
+    let incidents: IncidentLog
     /// The queue that runs the changes of the account's files.
     let accountQueue = AccountQueue()
-    /// Limits how often the signatures of linked accounts are verified, which another system of the account presents.
-    let linkedPace = Mutex(LinkedPace())
+    /// Limits how often signatures are verified that peers publish.
+    let trustPace = Mutex(TrustPace())
+    /// Limits how fast peers publish what they trust.
+    let trustStatePace = StatePace()
     /// The certificates that this process signed lately for other systems.
     let renewed = Mutex(RenewedCertificates())
     private let stateDirectory: String?

@@ -44,7 +44,7 @@ extension SystemBrowser {
         case .observeAccount: await self.observeAccount()
         case .followPresence(let connection, let instance, let attempt):
             await self.followPresence(of: instance, attempt: attempt, over: connection)
-        case .followTrust(let connection): await self.account.followTrust(over: connection, logger: self.logger)
+        case .followTrust(let connection): await self.account.followTrust(over: connection)
         case .followTopic(let topic, let connection, let attempt):
             await self.follow(topic, over: connection, attempt: attempt)
         case .renew: await self.keepRenewing()

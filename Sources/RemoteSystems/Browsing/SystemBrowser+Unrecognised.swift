@@ -76,8 +76,8 @@ extension SystemBrowser {
                 handler: self.requestHandler()
             )
             self.ended(attempt.number, connection)
-            await withTaskGroup(of: Void.self) { [account, time, logger] group in
-                group.addTask { await account.followTrust(over: connection, logger: logger) }
+            await withTaskGroup(of: Void.self) { [account, time] group in
+                group.addTask { await account.followTrust(over: connection) }
                 group.addTask { try? await time.sleep(for: BrowserTimes.exchange) }
                 await group.next()
                 group.cancelAll()

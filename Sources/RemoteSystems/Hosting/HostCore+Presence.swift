@@ -56,7 +56,7 @@ extension HostCore {
                 Task(executorPreference: context.environment.taskExecutor) {
                     await self.watched(by: connection)
                     async let renewing: Void = self.renewIfDue(over: [connection])
-                    await context.account.followTrust(over: connection, logger: context.logger)
+                    await context.account.followTrust(over: connection)
                     await renewing
                 }
             }

@@ -6,6 +6,7 @@ internal import Logging
 internal import NIOCore
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
+internal import Synchronization
 internal import ValueSets
 
 /// The topic `trust`: the revocations, the root keys, the discovery key and the links that a system knows, and what it
@@ -143,35 +144,33 @@ extension AccountContext {
     /// Installs the trust that the peer publishes, until the connection ends or the task is cancelled. Any system may
     /// forward it, since the account's root key signed it.
     @inline(never)
-    func followTrust(over connection: Connection, logger: Logger) async {
-        let subscriber = StateSubscriber(TrustTopic.schema)
+    func followTrust(over connection: Connection) async {
+        let subscriber = StateSubscriber(TrustTopic.schema, pace: self.trustStatePace)
         do {
             _ = try await subscriber.follow(over: connection) { _ in
-                try await self.takeWhenPossible(subscriber.records, from: connection.peer, logger)
+                let holder = connection.peer.quotaHolder
+                // Waiting here uses up the peer's credit, so it sends no more.
+                while let delay = self.trustPace.withLock({ $0.delay(of: holder, at: self.environment.time.now) }) {
+                    try await self.environment.time.sleep(for: delay)
+                }
+                try await self.takeWhenPossible(subscriber.records, from: connection.peer)
             }
         } catch {
             // The task was cancelled.
         }
     }
 
-    private func takeWhenPossible(
-        _ records: [StateKey: ValueSet],
-        from peer: PeerIdentity,
-        _ logger: Logger
-    ) async throws {
+    private func takeWhenPossible(_ records: [StateKey: ValueSet], from peer: PeerIdentity) async throws {
         while true {
             do {
                 return try await self.take(records, from: peer.systemID, peer.standing)
             } catch {
                 let error = RemoteSystemError(error)
                 guard error.canRetry else {
-                    return logger.notice(
-                        "A list of revoked systems or of links was rejected",
-                        metadata: ["system": "\(peer.systemID.short)", "reason": "\(error)"]
-                    )
+                    return self.incidents.report(.trustRejected, by: peer.systemID, reason: "\(error)")
                 }
             }
-            // The account's files are locked. Waiting here uses up the peer's credit, so it sends no more.
+            // The account's files are locked.
             try await self.environment.time.sleep(for: .seconds(1))
         }
     }

@@ -21,6 +21,8 @@ package enum Incident: String, CaseIterable, Sendable {
     case keyLimit = "key-limit"
     /// A certificate was not renewed.
     case renewalRefused = "renewal-refused"
+    /// A list of revoked systems or of links, or another statement of an account's root key, was rejected.
+    case trustRejected = "trust-rejected"
     /// A peer closed a connection with a reason, or refused this system.
     case closedByPeer = "closed-by-peer"
     /// A response could not be sent.
@@ -41,7 +43,7 @@ package enum Incident: String, CaseIterable, Sendable {
     var level: Logger.Level {
         switch self {
         case .handshakeFailed: .info
-        case .closedByPeer, .accessRefused, .activityRefused: .notice
+        case .closedByPeer, .trustRejected, .accessRefused, .activityRefused: .notice
         default: .warning
         }
     }
@@ -65,6 +67,7 @@ package enum Incident: String, CaseIterable, Sendable {
         case .receiveLimit: "A peer's unfinished message was given up; closing"
         case .keyLimit: "A request was refused because too many idempotency keys are kept"
         case .renewalRefused: "A certificate was not renewed"
+        case .trustRejected: "A list of revoked systems or of links was rejected"
         case .closedByPeer: "The other system closes the connection"
         case .responseNotSent: "A response could not be sent"
         case .accessRefused: "A peer was refused"

@@ -76,20 +76,60 @@ import ValueSets
         #expect(TrustTopic.presented(in: many) == PresentedTrust())
     }
 
+    private static let rejected = "A list of revoked systems or of links was rejected"
+
     @Test func `a forged list is ignored, and the connection continues`() async throws {
+        try await Self.withForger { topic, connection, host, log, _ in
+            try topic.commit(put: ["list/0": ["Bytes": .data(Data(count: 72))]])
+            try await until { log.entries.contains { "\($0.message)" == Self.rejected } }
+            #expect(try await connection.send([:], timeout: .seconds(20)).status == .failure)
+            #expect(host.context.account.revocations == nil)
+        }
+    }
+
+    @Test func `a member that keeps sending forged lists has to wait, and fills no log`() async throws {
+        try await Self.withForger { topic, connection, host, log, member in
+            // Each list is another one, so each would be verified.
+            let flood = Task {
+                var number: UInt64 = 0
+                while !Task.isCancelled {
+                    number += 1
+                    let bytes = (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+                    try topic.commit(put: ["list/0": ["Bytes": .data(Data(count: 64) + bytes)]])
+                    await Task.yield()
+                }
+            }
+            defer { flood.cancel() }
+            try await until {
+                host.context.account.trustPace.withLock { pace in
+                    // A copy, so that the question takes no turn.
+                    var pace = pace
+                    return pace.delay(of: .system(member), at: .now) != nil
+                }
+            }
+            #expect(try await connection.send([:], timeout: .seconds(20)).status == .failure)
+            // The first three of a peer are logged, and the others counted.
+            #expect(log.entries.count { "\($0.message)" == Self.rejected } == 3)
+            #expect(host.context.account.revocations == nil)
+        }
+    }
+
+    /// Runs a host, and a member that publishes in the topic `trust` what the body wants.
+    private static func withForger(
+        _ body: (PublishedTopic, Connection, RemoteSystemHost, InMemoryLogHandler, SystemID) async throws -> Void
+    ) async throws {
         try await TwoMachines.with { machines in
             try await machines.join("second")
             let second = ApplicationContext(machines.configuration("second"))
-            let forged = [UInt8](repeating: 0, count: 72)
             let log = InMemoryLogHandler()
             var configuration = machines.configuration("first", application: "test.host")
             configuration.logger = Logger(label: "test") { _ in log }
             let host = RemoteSystemHost(configuration, services: [.ping])
             let running = Task { try await host.run() }
+            let outcome: Result<Void, any Error>
             do {
                 let publisher = StatePublisher()
                 let topic = try publisher.open(TrustTopic.schema, for: .sameAccount)
-                try topic.commit(put: ["list/0": ["Bytes": .data(Data(forged))]])
                 var connector = try await second.connector()
                 connector.opened = { ($0 as? Connection)?.publish(publisher) }
                 let connection = try await connector.connect(
@@ -98,15 +138,15 @@ import ValueSets
                     hello: second.hello(service: Presence.service, targetApplication: nil, limits: second.limits)
                 ) { _, _ in Response() }
                 try await until { publisher.subscriptions == 1 }
-                try await until {
-                    log.entries.contains { "\($0.message)" == "A list of revoked systems or of links was rejected" }
-                }
-                #expect(try await connection.send([:], timeout: .seconds(20)).status == .failure)
-                #expect(host.context.account.revocations == nil)
+                try await body(topic, connection, host, log, second.account.security().systemID)
                 await connection.close()
+                outcome = .success(())
+            } catch {
+                outcome = .failure(error)
             }
             running.cancel()
             _ = await running.result
+            try outcome.get()
         }
     }
 }

@@ -62,7 +62,10 @@ final class FolderDiscovery: DiscoverySource {
         try advertisement.validate()
         let advertised = Advertised(port: advertisement.port, properties: advertisement.properties)
         let file = folder.appending(path: advertisement.instance)
-        try JSONEncoder().encode(advertised).write(to: file, options: .atomic)
+        // Not `.atomic`, which waits for the disk: up to ten seconds beside other programs that write.
+        let incomplete = folder.appending(path: ".\(advertisement.instance)")
+        try JSONEncoder().encode(advertised).write(to: incomplete)
+        try FileManager.default.moveItem(at: incomplete, to: file)
         advertisements.withLock { $0 += 1 }
         report(true)
         // Ends with the task.

@@ -6,8 +6,8 @@ import Testing
 
 @testable import RemoteSystems
 
-/// How often systems of the account may present what they know of linked accounts.
-@Suite struct LinkedPaceTests {
+/// How often peers may present what changes trust.
+@Suite struct TrustPaceTests {
     private static let start = ContinuousClock.now
 
     private static func system(_ number: Int) throws -> SystemID {
@@ -16,14 +16,14 @@ import Testing
     }
 
     /// Presents until there is a delay, and returns how many were accepted.
-    private static func accepted(by pace: inout LinkedPace, of system: SystemID, after time: Duration = .zero) -> Int {
+    private static func accepted(by pace: inout TrustPace, of system: SystemID, after time: Duration = .zero) -> Int {
         var count = 0
-        while count < 1000, pace.delay(of: system, at: Self.start + time) == nil { count += 1 }
+        while count < 1000, pace.delayOfLinked(from: system, at: Self.start + time) == nil { count += 1 }
         return count
     }
 
     @Test func `a system presents 48 at once, as many as two systems with all links differ in`() throws {
-        var pace = LinkedPace()
+        var pace = TrustPace()
         let count = Self.accepted(by: &pace, of: try Self.system(1))
         #expect(count == 48)
         #expect(count == 2 * LinkList.maxLinks)
@@ -31,11 +31,11 @@ import Testing
 
     @Test func `then it waits half a second for each`() throws {
         let system = try Self.system(1)
-        var pace = LinkedPace()
+        var pace = TrustPace()
         _ = Self.accepted(by: &pace, of: system)
         var time = Duration.zero
         for _ in 0..<5 {
-            let next = pace.delay(of: system, at: Self.start + time)
+            let next = pace.delayOfLinked(from: system, at: Self.start + time)
             let delay = try #require(next)
             #expect(delay >= .milliseconds(499) && delay <= .milliseconds(501))
             // The delay suffices: there is one then, and no second one.
@@ -47,10 +47,10 @@ import Testing
 
     @Test func `an attempt that has to wait takes nothing, and the delay counts down`() throws {
         let system = try Self.system(1)
-        var pace = LinkedPace()
+        var pace = TrustPace()
         _ = Self.accepted(by: &pace, of: system)
-        for _ in 0..<100 { _ = pace.delay(of: system, at: Self.start) }
-        let delays = [400, 499].map { pace.delay(of: system, at: Self.start + .milliseconds($0)) }
+        for _ in 0..<100 { _ = pace.delayOfLinked(from: system, at: Self.start) }
+        let delays = [400, 499].map { pace.delayOfLinked(from: system, at: Self.start + .milliseconds($0)) }
         let (first, second) = (try #require(delays[0]), try #require(delays[1]))
         #expect(first >= .milliseconds(99) && first <= .milliseconds(101))
         #expect(second > .zero && second <= .milliseconds(2))
@@ -59,7 +59,7 @@ import Testing
     @Test(arguments: [(1, 2), (10, 20), (24, 48), (86_400, 48)])
     func `two return in a second, up to 48`(seconds: Int, count: Int) throws {
         let system = try Self.system(1)
-        var pace = LinkedPace()
+        var pace = TrustPace()
         _ = Self.accepted(by: &pace, of: system)
         let accepted = Self.accepted(by: &pace, of: system, after: .seconds(seconds))
         #expect(accepted == count)
@@ -67,14 +67,32 @@ import Testing
 
     @Test func `each system has its own allowance, and keeps its delay while others present`() throws {
         let first = try Self.system(0)
-        var pace = LinkedPace()
+        var pace = TrustPace()
         _ = Self.accepted(by: &pace, of: first)
         // More systems than the table holds before it drops those that have their whole allowance.
         for number in 1...200 {
             let count = Self.accepted(by: &pace, of: try Self.system(number))
             #expect(count == 48)
         }
-        let delay = pace.delay(of: first, at: Self.start)
+        let delay = pace.delayOfLinked(from: first, at: Self.start)
         #expect(delay != nil)
+    }
+
+    @Test func `a system may change what it presents 64 times at once, then four times a second`() throws {
+        let (first, second) = (QuotaHolder.system(try Self.system(1)), QuotaHolder.system(try Self.system(2)))
+        var pace = TrustPace()
+        for _ in 0..<64 {
+            let delay = pace.delay(of: first, at: Self.start)
+            #expect(delay == nil)
+        }
+        let next = pace.delay(of: first, at: Self.start)
+        let delay = try #require(next)
+        #expect(delay >= .milliseconds(249) && delay <= .milliseconds(251))
+        let later = (0..<100).count { _ in pace.delay(of: first, at: Self.start + .seconds(10)) == nil }
+        #expect(later == 40)
+        // Another system does not wait, and what is known of linked accounts counts apart.
+        let other = pace.delay(of: second, at: Self.start + .seconds(10))
+        let linked = pace.delayOfLinked(from: try Self.system(1), at: Self.start + .seconds(10))
+        #expect(other == nil && linked == nil)
     }
 }
