@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What Scripts/sanitize tries before it trusts the thread sanitizer: four threads that compete for a mutex, and with
-// the argument "race" also change a value without it.
+// the argument "race" also change a value without it; and a thread that changes a value, then resumes a continuation
+// before its task waits for it.
 
+import Foundation
 import Synchronization
 
 final class Counters: @unchecked Sendable {
@@ -24,3 +26,26 @@ await withTaskGroup(of: Void.self) { group in
     }
 }
 precondition(counters.guarded.withLock { $0 } == 200_000)
+
+final class Resumed: @unchecked Sendable {
+    var value = 0
+    let isDone = Atomic(false)
+}
+
+await withTaskGroup(of: Void.self) { group in
+    for _ in 0..<100 {
+        group.addTask {
+            let resumed = Resumed()
+            await withUnsafeContinuation { continuation in
+                Thread.detachNewThread {
+                    resumed.value = 1
+                    continuation.resume()
+                    // Orders nothing: only the continuation does.
+                    resumed.isDone.store(true, ordering: .relaxed)
+                }
+                while !resumed.isDone.load(ordering: .relaxed) { usleep(10) }
+            }
+            precondition(resumed.value == 1)
+        }
+    }
+}
