@@ -17,8 +17,7 @@ extension SystemBrowser {
         else { return self.unrecognised.remove(name) }
         let identity = self.security.identity
         let isFormer = identity.formerDiscoveryKeys.contains { $0.matches(tag, instance: hint.instance) }
-        // Only a machine without the root key surely has another system that it can miss.
-        guard isFormer || !identity.isAuthority else { return }
+        guard isFormer || self.hasOtherSystems else { return }
         let kind = isFormer ? UnrecognisedHints.Kind.former : .unknown
         guard self.unrecognised.seen(name, at: endpoints, kind, now: self.time.now) else { return }
         self.tryUnrecognisedLater()
@@ -34,17 +33,27 @@ extension SystemBrowser {
     @inline(never)
     func tryUnrecognised() async {
         defer { self.triesUnrecognised = false }
-        while let time = self.unrecognised.nextTime(isAlone: self.isAlone) {
+        while let time = self.unrecognised.nextTime(includingUnknown: self.triesUnknownTags) {
             guard (try? await self.time.sleep(until: time)) != nil else { return }
-            if let candidate = self.unrecognised.next(now: self.time.now, isAlone: self.isAlone) {
+            if let candidate = self.unrecognised.next(now: self.time.now, includingUnknown: self.triesUnknownTags) {
                 self.startExchange(with: candidate)
                 await self.exchanges.becomes { $0 == 0 }
             }
         }
     }
 
-    /// Whether no other system of the account is listed.
-    private var isAlone: Bool { self.machine.systems.keys.allSatisfy { $0 == self.security.systemID } }
+    /// Whether the account has systems that this one can miss. A machine with the root key may be its only system.
+    private var hasOtherSystems: Bool {
+        guard self.security.identity.isAuthority else { return true }
+        return (try? self.account.store().joinedSystems().isEmpty) == false
+    }
+
+    /// Whether unknown tags are tried: while no other system of the account is listed, and always on a machine with the
+    /// root key, because another such machine may have replaced the discovery key meanwhile.
+    var triesUnknownTags: Bool {
+        self.security.identity.isAuthority
+            || self.machine.systems.keys.allSatisfy { $0 == self.security.systemID }
+    }
 
     /// Connects, and lets both sides exchange what they publish of the account's trust. The system is listed only once
     /// its advertisement carries the present tag.
@@ -76,12 +85,7 @@ extension SystemBrowser {
                 handler: self.requestHandler()
             )
             self.ended(attempt.number, connection)
-            await withTaskGroup(of: Void.self) { [account, time] group in
-                group.addTask { await account.followTrust(over: connection) }
-                group.addTask { try? await time.sleep(for: BrowserTimes.exchange) }
-                await group.next()
-                group.cancelAll()
-            }
+            await self.account.followTrust(over: connection, for: BrowserTimes.exchange)
             connection.leave()
             let isNew = self.security.identity.discoveryKey != key
             self.logger.debug("Met a system with another tag", metadata: ["isNewKey": "\(isNew)"])

@@ -20,8 +20,8 @@ struct UnrecognisedHints {
     enum Kind: Hashable, Sendable {
         /// The tag is of a discovery key that the account had before.
         case former
-        /// The tag is of another account, or of a discovery key that this system does not know yet. Tried only while no
-        /// system of the account is connected.
+        /// The tag is of another account, or of a discovery key that this system does not know yet. Tried only where
+        /// this system may be the one that missed a key: see ``SystemBrowser/triesUnknownTags``.
         case unknown
     }
 
@@ -53,7 +53,7 @@ struct UnrecognisedHints {
 
     /// Records an advertisement.
     ///
-    /// - Returns: whether ``next(now:isAlone:)`` may return something later.
+    /// - Returns: whether ``next(now:includingUnknown:)`` may return something later.
     mutating func seen(_ name: String, at endpoints: [Endpoint], _ kind: Kind, now: Instant) -> Bool {
         let other: Kind = kind == .former ? .unknown : .former
         self.entries[other]?[name] = nil
@@ -81,19 +81,19 @@ struct UnrecognisedHints {
     /// Among those with the fewest attempts, the choice is random: a device that advertises several, with names of its
     /// choice, must not always come first.
     ///
-    /// - Parameter isAlone: whether no other system of the account is connected.
-    mutating func next(now: Instant, isAlone: Bool) -> Candidate? {
+    /// - Parameter includingUnknown: whether advertisements with unknown tags are tried, too.
+    mutating func next(now: Instant, includingUnknown: Bool) -> Candidate? {
         var generator = SystemRandomNumberGenerator()
-        return self.next(now: now, isAlone: isAlone, using: &generator)
+        return self.next(now: now, includingUnknown: includingUnknown, using: &generator)
     }
 
     mutating func next(
         now: Instant,
-        isAlone: Bool,
+        includingUnknown: Bool,
         using generator: inout some RandomNumberGenerator
     ) -> Candidate? {
         guard self.last.map({ $0 + Self.interval <= now }) ?? true else { return nil }
-        for kind in isAlone ? [Kind.former, .unknown] : [.former] {
+        for kind in includingUnknown ? [Kind.former, .unknown] : [.former] {
             let due = self.open(kind).filter { $0.value.next <= now }
             let fewest = due.values.map(\.attempts).min()
             let names = due.filter { $0.value.attempts == fewest }.keys.sorted()
@@ -107,8 +107,10 @@ struct UnrecognisedHints {
     }
 
     /// The time of the next attempt; `nil` if there is none.
-    func nextTime(isAlone: Bool) -> Instant? {
-        let times = (isAlone ? [Kind.former, .unknown] : [.former]).flatMap { self.open($0).values.map(\.next) }
+    func nextTime(includingUnknown: Bool) -> Instant? {
+        let times = (includingUnknown ? [Kind.former, .unknown] : [.former]).flatMap {
+            self.open($0).values.map(\.next)
+        }
         guard let time = times.min() else { return nil }
         return self.last.map { max(time, $0 + Self.interval) } ?? time
     }

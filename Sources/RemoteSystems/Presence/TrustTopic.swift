@@ -160,6 +160,16 @@ extension AccountContext {
         }
     }
 
+    /// The same for a limited time.
+    func followTrust(over connection: Connection, for duration: Duration) async {
+        await withTaskGroup(of: Void.self) { [time = self.environment.time] group in
+            group.addTask { await self.followTrust(over: connection) }
+            group.addTask { try? await time.sleep(for: duration) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
     private func takeWhenPossible(_ records: [StateKey: ValueSet], from peer: PeerIdentity) async throws {
         while true {
             do {

@@ -102,7 +102,8 @@ struct AccountRevokeCommand: Subcommand {
 
     private static func whoKnows(_ others: Int) -> String {
         others == 0
-            ? "No other system is reachable now. Other systems are notified when they connect to this one."
+            ? "No other system is reachable now. The others learn of it when one of their programs that lists systems "
+                + "next meets this one, or 'remotesystems doctor ADDRESS' connects to it."
             : "Notifying \(others == 1 ? "the other reachable system" : "the \(others) other reachable systems") …"
     }
 

@@ -12,13 +12,15 @@ import Testing
     private let endpoint = Endpoint(host: "127.0.0.1", port: 1)
 
     /// The attempts within `duration`, as the driver makes them: at most one in each interval.
-    private func attempts(_ hints: inout UnrecognisedHints, isAlone: Bool, within duration: Duration) -> [String] {
+    private func attempts(_ hints: inout UnrecognisedHints, includingUnknown: Bool, within duration: Duration)
+        -> [String]
+    {
         var names: [String] = []
         var now = self.start
-        while let time = hints.nextTime(isAlone: isAlone) {
+        while let time = hints.nextTime(includingUnknown: includingUnknown) {
             now = max(time, now + UnrecognisedHints.interval)
             guard now <= self.start + duration else { break }
-            if let candidate = hints.next(now: now, isAlone: isAlone) { names.append(candidate.name) }
+            if let candidate = hints.next(now: now, includingUnknown: includingUnknown) { names.append(candidate.name) }
         }
         return names
     }
@@ -26,18 +28,18 @@ import Testing
     @Test func `a former tag is tried a few times, the first time after systems that are recognised`() {
         var hints = UnrecognisedHints()
         let isKept = hints.seen("a", at: [self.endpoint], .former, now: self.start)
-        let atOnce = hints.next(now: self.start, isAlone: true)
+        let atOnce = hints.next(now: self.start, includingUnknown: true)
         #expect(isKept && atOnce == nil)
-        let attempts = self.attempts(&hints, isAlone: false, within: .seconds(3600))
+        let attempts = self.attempts(&hints, includingUnknown: false, within: .seconds(3600))
         #expect(attempts == ["a", "a", "a"])
-        #expect(hints.nextTime(isAlone: true) == nil)
+        #expect(hints.nextTime(includingUnknown: true) == nil)
     }
 
-    @Test func `an unknown tag is tried once, and only while no system of the account is connected`() {
+    @Test func `an unknown tag is tried once, and only where unknown tags are wanted`() {
         var hints = UnrecognisedHints()
         _ = hints.seen("a", at: [self.endpoint], .unknown, now: self.start)
-        #expect(hints.nextTime(isAlone: false) == nil)
-        let attempts = self.attempts(&hints, isAlone: true, within: .seconds(3600))
+        #expect(hints.nextTime(includingUnknown: false) == nil)
+        let attempts = self.attempts(&hints, includingUnknown: true, within: .seconds(3600))
         #expect(attempts == ["a"])
     }
 
@@ -47,11 +49,11 @@ import Testing
             _ = hints.seen("\(number)", at: [self.endpoint], number % 2 == 0 ? .former : .unknown, now: self.start)
         }
         // The interval allows 12 a minute. The places and attempts bound the sum.
-        let first = self.attempts(&hints, isAlone: true, within: .seconds(60))
+        let first = self.attempts(&hints, includingUnknown: true, within: .seconds(60))
         #expect(first.count <= 12)
-        let all = self.attempts(&hints, isAlone: true, within: .seconds(1_000_000))
+        let all = self.attempts(&hints, includingUnknown: true, within: .seconds(1_000_000))
         #expect(all.count <= 32 * 3 + 16)
-        #expect(hints.nextTime(isAlone: true) == nil)
+        #expect(hints.nextTime(includingUnknown: true) == nil)
     }
 
     @Test func `an advertisement that vanishes or is recognised is not tried`() {
@@ -59,10 +61,10 @@ import Testing
         _ = hints.seen("a", at: [self.endpoint], .former, now: self.start)
         _ = hints.seen("b", at: [], .former, now: self.start)
         hints.remove("a")
-        #expect(hints.nextTime(isAlone: true) == nil)
+        #expect(hints.nextTime(includingUnknown: true) == nil)
         _ = hints.seen("a", at: [self.endpoint], .unknown, now: self.start)
         hints.removeAll()
-        #expect(hints.nextTime(isAlone: true) == nil)
+        #expect(hints.nextTime(includingUnknown: true) == nil)
     }
 
     /// A generator whose numbers depend on the seed only (SplitMix64).
@@ -86,7 +88,7 @@ import Testing
                 _ = hints.seen(name, at: [self.endpoint], .former, now: self.start)
             }
             var generator = Generator(state: UInt64(seed))
-            let candidate = hints.next(now: self.start + .seconds(1), isAlone: true, using: &generator)
+            let candidate = hints.next(now: self.start + .seconds(1), includingUnknown: true, using: &generator)
             first[candidate?.name ?? "", default: 0] += 1
         }
         #expect(first.count == 4)
@@ -97,7 +99,7 @@ import Testing
         var hints = UnrecognisedHints()
         let names = (0..<8).map { "\($0)" }
         for name in names { _ = hints.seen(name, at: [self.endpoint], .former, now: self.start) }
-        let attempts = self.attempts(&hints, isAlone: false, within: .seconds(3600))
+        let attempts = self.attempts(&hints, includingUnknown: false, within: .seconds(3600))
         #expect(attempts.prefix(8).sorted() == names)
         #expect(attempts.count == 24)
     }

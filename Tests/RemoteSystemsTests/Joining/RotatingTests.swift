@@ -423,4 +423,35 @@ import Testing
             #expect(try self.store("fifth", of: machines).identity().discoveryKey == key)
         }
     }
+
+    @Test func `two machines with the root key that do not recognise each other converge by a diagnosis`() async throws
+    {
+        try await TwoMachines.with { machines in
+            for machine in ["second", "third", "fourth"] { try await machines.join(machine) }
+            let passphrase = Array("correct horse battery".utf8)
+            let file = "\(machines.directory)/recovery"
+            try machines.account("first").exportRecovery(to: file, passphrase: passphrase)
+            _ = try machines.account("second").importRecovery(from: file, passphrase: passphrase, evenIfShared: true)
+            let (one, other) = (
+                try machines.account("third").identity().systemID, try machines.account("fourth").identity().systemID
+            )
+            try machines.account("first").revoke(one)
+            try machines.account("second").revoke(other)
+            let host = RemoteSystemHost(machines.configuration("first"), services: [.ping])
+            let running = Task { try await host.run() }
+            let request = RemoteSystemConnectionRequest(
+                host: "127.0.0.1",
+                port: try await host.port,
+                configuration: machines.configuration("second")
+            )
+            _ = await RemoteSystemsDiagnosis(machines.configuration("second")).run(with: request)
+            try await until {
+                ["first", "second"].allSatisfy {
+                    (try? machines.account($0).revokedSystems()).map(Set.init) == [one, other]
+                }
+            }
+            running.cancel()
+            _ = await running.result
+        }
+    }
 }

@@ -42,7 +42,12 @@ struct PeerExamination: Sendable {
             ) { _, _ in
                 .requestsNotTaken
             }
+            // Without it, two systems that do not recognise each other's announcements keep different revocations. A
+            // failure has its own finding: the connection above has the same endpoint and certificates.
+            async let exchange: Void? = try? TrustExchange(context: self.context)
+                .run(with: target.endpoints, expecting: connection.peer.systemID)
             let facts = await self.facts(over: connection, name: target.name)
+            _ = await exchange
             await connection.abortAndWait(.completed)
             return facts
         } catch {
