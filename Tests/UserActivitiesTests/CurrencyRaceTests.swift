@@ -40,13 +40,12 @@ import Testing
     }
 
     enum End: CaseIterable, Sendable {
-        case invalidate, resign, exclude
+        case invalidate, resign
 
         func apply(to activity: UserActivity) {
             switch self {
             case .invalidate: activity.invalidate()
             case .resign: activity.resignCurrent()
-            case .exclude: activity.isEligibleForHandoff = false
             }
         }
     }
@@ -92,6 +91,12 @@ import Testing
                         group.addTask { try? await origin.makeCurrent(activity) }
                         group.addTask { origin.withdraw(activity) }
                         group.addTask { origin.update(activity) }
+                        for isEligible in [false, true] {
+                            group.addTask {
+                                activity.isEligibleForHandoff = isEligible
+                                origin.update(activity)
+                            }
+                        }
                     }
                 }
                 let left = Set(origin.topic.records.keys)

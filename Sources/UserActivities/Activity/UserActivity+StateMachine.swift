@@ -6,7 +6,7 @@ internal import ValueSets
 
 /// The state of an activity, and the rules for its changes. A value type without I/O or a clock.
 struct UserActivityStateMachine: Sendable {
-    /// Whether the activity is offered.
+    /// Whether the activity is its application's current one.
     enum Phase: Sendable, Hashable {
         case idle, current, invalidated
     }
@@ -14,8 +14,6 @@ struct UserActivityStateMachine: Sendable {
     /// What a change requires of the owner.
     enum Consequence: Sendable, Hashable {
         case nothing
-        /// The published descriptor is out of date.
-        case publish
         /// The offer ends.
         case withdraw
     }
@@ -68,11 +66,12 @@ struct UserActivityStateMachine: Sendable {
     }
 
     /// Changes what is published or sent beside the content.
-    mutating func change(_ change: (inout ActivityAttributes) -> Void) -> Consequence {
+    ///
+    /// - Returns: whether what is published is out of date.
+    mutating func change(_ change: (inout ActivityAttributes) -> Void) -> Bool {
         let before = self.attributes
         change(&self.attributes)
-        guard self.attributes != before, self.phase == .current else { return .nothing }
-        return self.attributes.isEligibleForHandoff ? .publish : .withdraw
+        return self.attributes != before && self.phase == .current
     }
 
     /// Begins a round of saving: the flag is cleared, and stays cleared unless the application sets it again.

@@ -226,6 +226,9 @@ public final class UserActivity: Sendable {
     }
 
     /// Whether other systems may continue the activity. Defaults to `true`.
+    ///
+    /// An activity with `false` can become its application's current one, in place of the former one, but is not
+    /// offered. The flag can be changed while the activity is current: the offer ends, and begins again.
     public var isEligibleForHandoff: Bool {
         get { self.attributes.isEligibleForHandoff }
         set { self.change { $0.isEligibleForHandoff = newValue } }
@@ -252,12 +255,8 @@ public final class UserActivity: Sendable {
     var attributes: ActivityAttributes { self.state.withLock { $0.machine.attributes } }
 
     private func change(_ change: (inout ActivityAttributes) -> Void) {
-        let (consequence, publisher) = self.state.withLock { ($0.machine.change(change), $0.publisher) }
-        switch consequence {
-        case .nothing: break
-        case .publish: publisher?.update(self)
-        case .withdraw: publisher?.withdraw(self)
-        }
+        let (isOutdated, publisher) = self.state.withLock { ($0.machine.change(change), $0.publisher) }
+        if isOutdated { publisher?.update(self) }
         self.changed()
     }
 
@@ -285,8 +284,8 @@ public final class UserActivity: Sendable {
     /// Whether the activity is its application's current one.
     public var isCurrent: Bool { self.state.withLock { $0.machine.phase == .current } }
 
-    /// Makes the activity the application's current one, and offers it to the other systems. The former one is no
-    /// longer offered.
+    /// Makes the activity the application's current one, and offers it to the other systems if it
+    /// ``isEligibleForHandoff``. The former one is no longer offered.
     ///
     /// - Parameter host: the application's host, which must be running. Defaults to `nil`: the only one that runs in
     ///   this process.
@@ -307,8 +306,7 @@ public final class UserActivity: Sendable {
         try await self.becomeCurrent(publishedBy: try host?.origin ?? ActivityPublishers.shared.only())
     }
 
-    /// Makes the activity current where the publisher offers it. If the activity ends before it is offered, it is not
-    /// offered.
+    /// Makes the activity current where the publisher offers it. If the activity ends before that, it is not offered.
     func becomeCurrent(publishedBy publisher: any ActivityPublisher) async throws {
         let (isPossible, former) = self.state.withLock { state -> (Bool, (any ActivityPublisher)?) in
             guard state.machine.becomeCurrent() else { return (false, nil) }
@@ -323,23 +321,19 @@ public final class UserActivity: Sendable {
             )
         }
         former?.withdraw(self)
-        guard self.isEligibleForHandoff else { return }
         do {
             try await publisher.makeCurrent(self)
         } catch {
             self.lostCurrency(at: publisher)
             throw error
         }
-        // The publisher ignores the end of an activity that it does not offer yet.
-        if !self.isOffered(by: publisher) { publisher.withdraw(self) }
+        // The publisher ignores the end of an activity that is not current there yet.
+        if !self.isCurrent(at: publisher) { publisher.withdraw(self) }
         self.changed()
     }
 
-    private func isOffered(by publisher: any ActivityPublisher) -> Bool {
-        self.state.withLock { state in
-            state.machine.phase == .current && state.publisher === publisher
-                && state.machine.attributes.isEligibleForHandoff
-        }
+    private func isCurrent(at publisher: any ActivityPublisher) -> Bool {
+        self.state.withLock { $0.machine.phase == .current && $0.publisher === publisher }
     }
 
     /// Makes an activity that the application has continued its own: the current one, which other systems can continue.
@@ -456,11 +450,11 @@ public final class UserActivity: Sendable {
 
 /// Where an activity is offered.
 protocol ActivityPublisher: AnyObject, Sendable {
-    /// Offers the activity, in place of the former one.
+    /// Makes the activity current, in place of the former one, and offers it if it may be offered.
     func makeCurrent(_ activity: UserActivity) async throws
-    /// Ends the offer of the activity.
+    /// Ends the offer of the activity, which is no longer current.
     func withdraw(_ activity: UserActivity)
-    /// Publishes changed properties of the current activity.
+    /// Publishes changed properties of the current activity, or ends its offer if it may not be offered any more.
     func update(_ activity: UserActivity)
 }
 

@@ -80,12 +80,9 @@ final class ActivityOrigin: Sendable {
     }
 
     /// Publishes the descriptor, and schedules its refresh or its end.
+    ///
+    /// An activity that may not be offered stays the application's current one. It is offered when it may be.
     private func publish(_ activity: UserActivity) throws(RemoteSystemError) {
-        guard self.permissions.now.sending else {
-            // It stays the application's current activity, and is offered when the user permits it.
-            self.publishing.withLock { _ in self.topic.remove(Self.key(activity.id)) }
-            return
-        }
         let now = Date()
         let own = activity.expirationDate?.timeIntervalSince(now)
         // Also false for a date that is not a number.
@@ -95,10 +92,17 @@ final class ActivityOrigin: Sendable {
         }
         let seconds = min(own ?? .infinity, TimeInterval(self.lifetime))
         let (end, left) = (now + seconds, Int(seconds.rounded(.up)))
-        let descriptor = ActivityDescriptor(activity, expirationDate: end, lifetime: .seconds(left))
+        let isPermitted = self.permissions.now.sending
         let isPublished = try self.publishing.withLock { _ throws(RemoteSystemError) in
-            // The offer may have ended since the caller looked.
-            guard self.isCurrent(activity) else { return false }
+            // Read here, so that the last of several changes leaves what is true.
+            let isEligible = activity.isEligibleForHandoff
+            // The activity may have lost its place since the caller looked.
+            guard self.admit(activity, isEligible) else { return false }
+            guard isEligible, isPermitted else {
+                self.topic.remove(Self.key(activity.id))
+                return false
+            }
+            let descriptor = ActivityDescriptor(activity, expirationDate: end, lifetime: .seconds(left))
             try self.topic.put(Self.key(activity.id), descriptor.record)
             return true
         }
@@ -118,6 +122,21 @@ final class ActivityOrigin: Sendable {
             guard state.current === activity else { return timer.cancel() }
             state.timer?.cancel()
             state.timer = timer
+        }
+    }
+
+    /// Permits or refuses continuations of the current activity.
+    ///
+    /// - Returns: whether the activity is current.
+    private func admit(_ activity: UserActivity, _ isEligible: Bool) -> Bool {
+        self.state.withLock { state in
+            guard state.current === activity else { return false }
+            if isEligible {
+                state.continuations.offer(activity.id)
+            } else {
+                state.continuations.withdraw(activity.id)
+            }
+            return true
         }
     }
 
@@ -286,7 +305,6 @@ extension ActivityOrigin: ActivityPublisher {
             let former = state.current
             state.current = activity
             state.activities[activity.id] = activity
-            state.continuations.offer(activity.id)
             if let former, former !== activity { state.continuations.withdraw(former.id) }
             return (former === activity ? nil : former, state.releaseActivities())
         }
