@@ -68,6 +68,23 @@ import ValueSets
         #expect(least.isRoamable && least.sessions.isEmpty && least.visualElements.displayText == "T")
     }
 
+    @Test func `an item of almost 100 KB is saved and read back, and too large to be handed over (X-39)`() async throws
+    {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "saved-item-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var item = try self.item()
+        item.contentInfo = ["text": .string(String(repeating: "x", count: 99_000))]
+        let activity = try UserActivity(type: ContinuationTests.editing, item: item)
+        let saved = SavedActivities(
+            RemoteSystemsConfiguration(applicationID: "com.example.player", stateDirectory: directory)
+        )
+        try await saved.save(activity)
+        let restored = try #require(try saved.activity(item.id))
+        #expect(try ActivityFeedItem(restored) == item)
+        let error = #expect(throws: ContinuationError.self) { try ActivityPayload(restored, isStale: false) }
+        #expect(error?.code == .payloadTooLarge)
+    }
+
     @Test func `an item of more than 100 KB, or without a title, is refused (X-39)`() throws {
         var long = try self.item()
         long.contentInfo = ["text": .string(String(repeating: "x", count: 99_000))]

@@ -65,6 +65,36 @@ import ValueSets
         }
     }
 
+    @Test func `only the length of the required keys counts, and has a limit of its own (X-05)`() async throws {
+        try await self.with { saved, _, _ in
+            func text(_ bytes: Int) -> Value { .string(String(repeating: "x", count: bytes)) }
+            let activity = self.activity("one")
+            activity.requiredUserInfoKeys = ["Draft"]
+            activity.userInfo = ["Draft": text(100_000), "Undo": text(1_000_000)]
+            try await saved.save(activity)
+            // It is more than can be handed over.
+            #expect(throws: ContinuationError.self) { try ActivityPayload(activity, isStale: false) }
+            #expect(try saved.activity("one")?.userInfo == ["Draft": text(100_000)])
+            activity.userInfo = ["Draft": text(SavedActivities.maxActivityBytes)]
+            let error = await #expect(throws: RemoteSystemError.self) { try await saved.save(activity) }
+            #expect(error?.code == .invalidArgument && error?.message.contains("at most 131072 can be saved") == true)
+            #expect(try saved.activity("one")?.userInfo == ["Draft": text(100_000)])
+        }
+    }
+
+    @Test func `an activity that could not be read again is not saved`() async throws {
+        try await self.with { saved, _, _ in
+            let long = self.activity("one", title: String(repeating: "t", count: 2_000))
+            try await saved.save(long)
+            #expect(try saved.activity("one")?.title?.utf8.count == 512)
+            let activity = self.activity("two")
+            activity.webpageURL = URL(string: "ftp://example.com/")
+            let error = await #expect(throws: RemoteSystemError.self) { try await saved.save(activity) }
+            #expect(error?.code == .invalidArgument)
+            #expect(try saved.all().map(\.persistentIdentifier) == ["one"])
+        }
+    }
+
     @Test func `an activity is found by title and keywords if it may be, and the flags are kept (H-03, X-06)`()
         async throws
     {

@@ -13,6 +13,26 @@ struct ActivityPayload: Sendable, Hashable {
     /// The maximum length of an address or an identifier, in bytes.
     static let maxTextBytes = 4096
 
+    /// The purpose of the content, which decides how long it may be.
+    private enum Purpose {
+        case handOff, saving
+
+        var maxBytes: Int {
+            switch self {
+            case .handOff: UserActivityHost.maxPayloadBytes
+            case .saving: SavedActivities.maxActivityBytes
+            }
+        }
+
+        func tooLarge(_ bytes: Int) -> String {
+            let has = "The content of the activity has \(bytes) bytes; at most \(self.maxBytes) can be"
+            return switch self {
+            case .handOff: "\(has) sent. Send large data over a stream."
+            case .saving: "\(has) saved. Set 'requiredUserInfoKeys', so that only these keys are saved."
+            }
+        }
+    }
+
     var type: String
     var userInfo: ValueSet
     var attributes: ActivityAttributes
@@ -53,19 +73,25 @@ struct ActivityPayload: Sendable, Hashable {
         } catch {
             throw ContinuationError(.payloadInvalid, error.message, side: .local, cause: error)
         }
-        self.attributes = activity.attributes
+        self.attributes = try Self.bounded(activity.attributes)
         self.isStale = isStale
-        self.attributes.title = self.attributes.title.flatMap { ActivityDescriptor.shown($0) }
-        self.attributes.keywords = Set(
-            self.attributes.keywords.filter { (1...Self.maxKeywordBytes).contains($0.utf8.count) }
+        try self.checkContent(for: .handOff, side: .local)
+    }
+
+    /// The attributes with a title and keywords of a limited length.
+    private static func bounded(_ attributes: ActivityAttributes) throws(ContinuationError) -> ActivityAttributes {
+        var attributes = attributes
+        attributes.title = attributes.title.flatMap { ActivityDescriptor.shown($0) }
+        attributes.keywords = Set(
+            attributes.keywords.filter { (1...Self.maxKeywordBytes).contains($0.utf8.count) }
                 .sorted().prefix(Self.maxKeywords)
         )
         do {
-            try self.attributes.check()
+            try attributes.check()
         } catch {
             throw ContinuationError(.payloadInvalid, error.message, side: .local, cause: error)
         }
-        try self.checkContent(side: .local)
+        return attributes
     }
 
     /// The part of the content that a browser receives: the title and the web address; `nil` if there is none.
@@ -81,12 +107,25 @@ struct ActivityPayload: Sendable, Hashable {
 
     /// Reads the content of an activity of another application. Unknown fields are ignored.
     ///
-    /// - Parameter documents: translates URLs of documents. `nil` leaves them as they are.
+    /// - Parameter documents: translates URLs of documents.
     /// - Throws: ``ContinuationError`` if the content breaks a rule or is not of the offered type.
     init(
         _ message: ValueSet,
         offeredAs type: String,
-        documents: DocumentURLMapper? = DocumentURLMapper.none
+        documents: DocumentURLMapper = .none
+    ) throws(ContinuationError) {
+        try self.init(message, offeredAs: type, for: .handOff)
+        do {
+            self.userInfo = try documents.local(self.userInfo)
+        } catch {
+            throw ContinuationError(.payloadInvalid, error.message, side: error.side, cause: error)
+        }
+    }
+
+    private init(
+        _ message: ValueSet,
+        offeredAs type: String,
+        for purpose: Purpose
     ) throws(ContinuationError) {
         guard message["Type"]?.string == type, let userInfo = message["UserInfo"]?.dictionary else {
             throw ContinuationError(
@@ -114,13 +153,7 @@ struct ActivityPayload: Sendable, Hashable {
         } catch {
             throw ContinuationError(.payloadInvalid, error.message, side: .remote, cause: error)
         }
-        try self.checkContent(side: .remote)
-        guard let documents else { return }
-        do {
-            self.userInfo = try documents.local(userInfo)
-        } catch {
-            throw ContinuationError(.payloadInvalid, error.message, side: error.side, cause: error)
-        }
+        try self.checkContent(for: purpose, side: .remote)
     }
 
     /// Creates the content of an activity of a browser.
@@ -132,17 +165,31 @@ struct ActivityPayload: Sendable, Hashable {
         try self.init(activity, isStale: false)
     }
 
-    /// Creates the content of an activity that is saved on this system. URLs of files stay as they are.
+    /// Creates the content of an activity that is saved on this system: the required keys, if there are any. URLs of
+    /// files stay as they are.
     init(saving activity: UserActivity) throws(ContinuationError) {
         self.type = activity.type
-        self.userInfo = activity.userInfo
-        self.attributes = activity.attributes
-        try self.checkContent(side: .local)
+        self.attributes = try Self.bounded(activity.attributes)
+        let (content, required) = (activity.userInfo, self.attributes.requiredUserInfoKeys)
+        let missing = required.filter { content[$0] == nil }.sorted()
+        guard missing.isEmpty else {
+            throw ContinuationError(
+                .payloadInvalid,
+                "The content lacks required keys: \(missing.prefix(8).joined(separator: ", ")). Set them before the "
+                    + "activity is saved.",
+                side: .local
+            )
+        }
+        self.userInfo = content
+        if !required.isEmpty {
+            for (key, _) in content where !required.contains(key) { self.userInfo[key] = nil }
+        }
+        try self.checkContent(for: .saving, side: .local)
     }
 
     /// Reads the content of an activity that was saved on this system.
     init(saved message: ValueSet, type: String) throws(ContinuationError) {
-        try self.init(message, offeredAs: type, documents: nil)
+        try self.init(message, offeredAs: type, for: .saving)
     }
 
     private static func texts(_ value: Value?) -> Set<String> {
@@ -156,7 +203,7 @@ struct ActivityPayload: Sendable, Hashable {
     /// The length of the content, in bytes.
     var bytes: Int { (try? self.message.encodedSize()) ?? .max }
 
-    private func checkContent(side: RemoteSystemError.Side) throws(ContinuationError) {
+    private func checkContent(for purpose: Purpose, side: RemoteSystemError.Side) throws(ContinuationError) {
         do {
             try AllowedValueSchema.userActivity.validate(self.userInfo)
         } catch {
@@ -175,15 +222,8 @@ struct ActivityPayload: Sendable, Hashable {
             )
         }
         let bytes = self.bytes
-        guard bytes <= UserActivityHost.maxPayloadBytes else {
-            throw ContinuationError(
-                .payloadTooLarge,
-                """
-                The content of the activity has \(bytes) bytes; at most \(UserActivityHost.maxPayloadBytes) can be \
-                sent. Send large data over a stream.
-                """,
-                side: side
-            )
+        guard bytes <= purpose.maxBytes else {
+            throw ContinuationError(.payloadTooLarge, purpose.tooLarge(bytes), side: side)
         }
     }
 }

@@ -12,7 +12,7 @@ public import ValueSets
 /// no feed in a cloud: ``SavedActivities`` keeps activities on their own system.
 public struct ActivityFeedItem: Sendable, Hashable, Codable {
     /// The maximum length of an item's JSON form, in bytes: 100 KB, as in Project Rome. An item of more than
-    /// ``UserActivityHost/maxPayloadBytes`` can be saved, but not handed over.
+    /// ``UserActivityHost/maxPayloadBytes`` can be saved with ``SavedActivities``, but not handed over.
     public static let maxBytes = 100_000
     /// The maximum number of sessions that an item keeps. The oldest ones are dropped.
     public static let maxSessions = 64

@@ -22,6 +22,9 @@ public struct SavedActivities: Sendable {
     /// The maximum length of all activities together, in bytes: 512 KiB. When there is more, the oldest ones are
     /// deleted.
     public static let maxBytes = 512 << 10
+    /// The maximum length of an activity's content, in bytes: 128 KiB. Only what does not exceed
+    /// ``UserActivityHost/maxPayloadBytes`` can also be handed over.
+    public static let maxActivityBytes = 128 << 10
 
     private let configuration: RemoteSystemsConfiguration
     private var file: StateFileReference { StateFileReference(self.configuration) }
@@ -36,15 +39,15 @@ public struct SavedActivities: Sendable {
     /// Saves an activity, in place of one with the same ``UserActivity/persistentIdentifier``.
     ///
     /// If the activity has changes, its responders and its delegate save them first. If it has
-    /// ``UserActivity/requiredUserInfoKeys``, only these keys of the content are stored.
+    /// ``UserActivity/requiredUserInfoKeys``, only these keys of the content are stored, and only their length counts.
     ///
     /// - Parameters:
     ///   - activity: an activity with a persistent identifier of 1 to 1024 bytes.
     ///   - timeout: the time that the application has to save its changes. Defaults to 3 s. After it, the last state
     ///     is stored.
     /// - Throws: `RemoteSystemError` with the code `invalidArgument` when the identifier or a required key is missing,
-    ///   the time of the activity is over, or its content is not valid; with the code `identity` when the file cannot
-    ///   be read or written. Nothing is changed then.
+    ///   the time of the activity is over, or its content is not valid or exceeds ``maxActivityBytes``; with the code
+    ///   `identity` when the file cannot be read or written. Nothing is changed then.
     public func save(_ activity: UserActivity, timeout: Duration = .seconds(3)) async throws {
         guard let identifier = activity.persistentIdentifier, (1...1024).contains(identifier.utf8.count) else {
             throw Self.invalid("An activity is saved under its 'persistentIdentifier', of 1 to 1024 bytes.")
@@ -54,22 +57,11 @@ public struct SavedActivities: Sendable {
             throw Self.invalid("The activity has expired, so it is not saved.")
         }
         try ActivityTypeName.check(activity.type)
-        var payload: ActivityPayload
+        let payload: ActivityPayload
         do {
             payload = try ActivityPayload(saving: activity)
         } catch {
             throw RemoteSystemError(.invalidArgument, error.message, side: .local, cause: error)
-        }
-        let required = payload.attributes.requiredUserInfoKeys
-        if !required.isEmpty {
-            let missing = required.filter { payload.userInfo[$0] == nil }.sorted()
-            guard missing.isEmpty else {
-                throw Self.invalid(
-                    "The content lacks required keys: \(missing.prefix(8).joined(separator: ", ")). Set them before "
-                        + "the activity is saved."
-                )
-            }
-            for (key, _) in payload.userInfo where !required.contains(key) { payload.userInfo[key] = nil }
         }
         let entry = SavedActivityList.Entry(identifier: identifier, payload: payload)
         try self.file.update { list in
