@@ -169,8 +169,9 @@ public final class UserActivity: Sendable {
     /// An address that shows the same in a browser. Other systems open it if no application continues the activity.
     /// Defaults to `nil`.
     ///
-    /// ``becomeCurrent(at:)`` and continuing throw unless the scheme is `http` or `https`, and for an address with
-    /// a user name or a password.
+    /// ``becomeCurrent(at:)`` throws unless the scheme is `http` or `https`, and for an address with a user name or a
+    /// password. If such an address is set while the activity is current, the activity is not offered until the address
+    /// is corrected, and the host logs a warning.
     public var webpageURL: URL? {
         get { self.attributes.webpageURL }
         set { self.change { $0.webpageURL = newValue } }

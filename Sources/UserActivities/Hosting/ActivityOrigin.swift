@@ -82,6 +82,8 @@ final class ActivityOrigin: Sendable {
     /// Publishes the descriptor, and schedules its refresh or its end.
     ///
     /// An activity that may not be offered stays the application's current one. It is offered when it may be.
+    ///
+    /// - Throws: `RemoteSystemError` if an address or an identifier breaks a rule, or too much is published.
     private func publish(_ activity: UserActivity) throws(RemoteSystemError) {
         let now = Date()
         let own = activity.expirationDate?.timeIntervalSince(now)
@@ -95,11 +97,19 @@ final class ActivityOrigin: Sendable {
         let isPermitted = self.permissions.now.sending
         let isPublished = try self.publishing.withLock { _ throws(RemoteSystemError) in
             // Read here, so that the last of several changes leaves what is true.
-            let isEligible = activity.isEligibleForHandoff
+            let attributes = activity.attributes
+            var flaw: RemoteSystemError?
+            do throws(RemoteSystemError) {
+                try attributes.check()
+            } catch {
+                flaw = error
+            }
+            let isEligible = attributes.isEligibleForHandoff && flaw == nil
             // The activity may have lost its place since the caller looked.
             guard self.admit(activity, isEligible) else { return false }
             guard isEligible, isPermitted else {
                 self.topic.remove(Self.key(activity.id))
+                if let flaw { throw flaw }
                 return false
             }
             let descriptor = ActivityDescriptor(activity, expirationDate: end, lifetime: .seconds(left))
@@ -309,15 +319,17 @@ extension ActivityOrigin: ActivityPublisher {
             return (former === activity ? nil : former, state.releaseActivities())
         }
         withExtendedLifetime(released) {}
+        defer {
+            if let former, !self.isCurrent(former) {
+                self.withdrawRecord(of: former)
+                former.lostCurrency(at: self)
+            }
+        }
         do {
             try self.publish(activity)
         } catch {
             self.withdraw(activity)
             throw error
-        }
-        if let former, !self.isCurrent(former) {
-            self.withdrawRecord(of: former)
-            former.lostCurrency(at: self)
         }
     }
 
