@@ -1,19 +1,21 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import RemoteSystems
+import RemoteSystemsTesting
 import Testing
 
 @testable import UserActivities
 
 /// Why an activity cannot be continued, one condition after the other.
-@Suite struct ContinuationFactsTests {
+@Suite(.timeLimit(.minutes(2))) struct ContinuationFactsTests {
     private static let type = "com.example.reading"
 
     private func facts() -> ContinuationFacts {
         ContinuationFacts(
             wanted: Self.type,
             settings: HandOffSettings(),
-            systems: ["alpha"],
+            systems: [.init(name: "alpha")],
             offers: [ContinuationFacts.Offer(id: "00ff", type: Self.type, system: "alpha")],
             ownOffers: [],
             handlers: [ContinuationFacts.Handler(application: "com.example.reader", system: nil, types: [Self.type])]
@@ -29,7 +31,11 @@ import Testing
     }
 
     @Test func `an activity of another system that an application continues meets all conditions (H-97)`() {
-        #expect(self.facts().findings.map(\.condition) == [.permitted, .found, .offered, .handled, .publisher])
+        #expect(
+            self.facts().findings.map(\.condition) == [
+                .permitted, .network, .found, .near, .offered, .handled, .publisher,
+            ]
+        )
         #expect(self.unmet(self.facts()) == nil)
     }
 
@@ -41,11 +47,58 @@ import Testing
         #expect(self.unmet(facts)?.condition == .permitted)
     }
 
-    @Test func `without another system of the account on the network nothing is found (H-97)`() throws {
+    @Test func `nothing on the network, another account and another version are different findings (H-97)`() throws {
         var facts = self.facts()
         facts.systems = []
-        let finding = try #require(self.unmet(facts))
-        #expect(finding.condition == .found && finding.advice?.contains("doctor") == true)
+        let nothing = try #require(self.unmet(facts))
+        #expect(nothing.condition == .network && nothing.advice?.contains("same network") == true)
+        facts.otherVersions = 1
+        let version = try #require(self.unmet(facts))
+        #expect(version.condition == .found && version.message.contains("protocol version"))
+        facts.otherAccounts = 2
+        let account = try #require(self.unmet(facts))
+        #expect(account.condition == .found && account.message.contains("other accounts"))
+        #expect(account.advice?.contains("one account") == true)
+        facts.unreachable = ["10.0.0.5:47474"]
+        let unreachable = try #require(self.unmet(facts))
+        #expect(unreachable.condition == .found && unreachable.advice?.contains("doctor 10.0.0.5:47474") == true)
+    }
+
+    @Test func `a system that is not nearby is named, and counts unless the filters leave it out (H-97)`() throws {
+        var facts = self.facts()
+        facts.systems = [.init(name: "alpha"), .init(name: "beta", isNear: false)]
+        #expect(self.unmet(facts) == nil)
+        let near = try #require(facts.findings.first { $0.condition == .near })
+        #expect(near.message == "Nearby: alpha. Not nearby, but reached by address: beta.")
+        facts.systems = []
+        facts.excluded = [.init(name: "beta", isNear: false)]
+        let distant = try #require(self.unmet(facts))
+        #expect(distant.condition == .near && distant.message.contains("left out by the filters: beta"))
+        #expect(distant.advice?.contains("same network") == true)
+        facts.excluded = [.init(name: "alpha")]
+        let filtered = try #require(self.unmet(facts))
+        #expect(filtered.condition == .near && filtered.advice == "Check again without filters.")
+    }
+
+    @Test func `a watcher knows whether it sees nothing, other accounts, or systems that its filters exclude (H-97)`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let watcher = UserActivityWatcher(stage.configuration)
+            let distant = UserActivityWatcher(stage.configuration, filters: [.discoveryType(.cloud)])
+            for one in [watcher, distant] { try await one.start() }
+            func last(_ watcher: UserActivityWatcher) async -> ContinuationFinding.Condition? {
+                await watcher.findings().last?.condition
+            }
+            let nothing = await last(watcher)
+            #expect(nothing == .network)
+            try await stage.appears(try stage.system("Stranger", account: .other))
+            try await stage.eventually("the other account is seen") { await last(watcher) == .found }
+            try await stage.appears(try stage.system("Desktop"))
+            try await stage.eventually("the system is found") { await last(watcher) == .offered }
+            try await stage.eventually("the system is excluded") { await last(distant) == .near }
+            for one in [watcher, distant] { await one.stop() }
+        }
     }
 
     @Test func `an activity that no system offers is named with those that are offered (H-97)`() throws {

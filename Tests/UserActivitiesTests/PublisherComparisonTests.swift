@@ -92,7 +92,7 @@ import ValueSets
         return ContinuationFacts(
             wanted: type,
             settings: HandOffSettings(),
-            systems: ["alpha"],
+            systems: [.init(name: "alpha")],
             offers: [
                 ContinuationFacts.Offer(
                     id: "00ff",

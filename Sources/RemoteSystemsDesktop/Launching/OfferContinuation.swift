@@ -68,12 +68,12 @@ package struct OfferContinuation: Sendable {
                 side: .local
             )
         case .none:
-            throw self.refusal(of: offer, in: receiver)
+            throw await self.refusal(of: offer, in: receiver)
         }
     }
 
     /// The reason why nothing on this system continues the offer.
-    private func refusal(of offer: UserActivityOffer, in receiver: String?) -> ContinuationError {
+    private func refusal(of offer: UserActivityOffer, in receiver: String?) async -> ContinuationError {
         if let receiver {
             return ContinuationError(
                 .noHandler,
@@ -83,7 +83,7 @@ package struct OfferContinuation: Sendable {
                 side: .local
             )
         }
-        let unmet = self.watcher.findings(about: offer.id.uuidString).first { !$0.isMet }
+        let unmet = await self.watcher.findings(about: offer.id.uuidString).first { !$0.isMet }
         let isPermitted = (try? HandOffSettings.read(self.configuration).everything.receiving) ?? false
         return ContinuationError(
             unmet?.condition == .publisher ? .publisherMismatch : isPermitted ? .noHandler : .disabled,

@@ -10,8 +10,16 @@ struct ContinuationFacts {
     var wanted: String?
     /// The user's settings; `nil` if they cannot be read.
     var settings: HandOffSettings?
-    /// The names of the other systems of the account that were found.
-    var systems: [String]
+    /// The other systems of the account that are listed.
+    var systems: [System]
+    /// Those that the watcher's filters leave out.
+    var excluded: [System] = []
+    /// The addresses at which systems of the account are announced, but no connection succeeds.
+    var unreachable: [String] = []
+    /// The number of announcements of other accounts.
+    var otherAccounts = 0
+    /// The number of announcements with another protocol version.
+    var otherVersions = 0
     /// The offers of other systems.
     var offers: [Offer]
     /// The offers of this system.
@@ -20,6 +28,12 @@ struct ContinuationFacts {
     var hasSignedManifests = false
     /// The applications of each system that continue activities, with their types. This system has no name.
     var handlers: [Handler]
+
+    struct System {
+        var name: String
+        /// Whether it was found on the same network, and not by an address.
+        var isNear = true
+    }
 
     struct Offer {
         var id: String
@@ -43,7 +57,7 @@ struct ContinuationFacts {
     /// left out.
     var findings: [ContinuationFinding] {
         var findings: [ContinuationFinding] = []
-        for check in [self.permitted, self.found] {
+        for check in [self.permitted, self.network, self.found, self.near] {
             findings.append(check)
             guard check.isMet else { return findings }
         }
@@ -126,23 +140,6 @@ struct ContinuationFacts {
             )
         }
         return ContinuationFinding(.permitted, isMet: true, "Hand-off is permitted on this system.")
-    }
-
-    private var found: ContinuationFinding {
-        guard !self.systems.isEmpty else {
-            return ContinuationFinding(
-                .found,
-                isMet: false,
-                "No other system of the account was found.",
-                advice: "Both systems must belong to one account ('remotesystems account systems') and be on the same "
-                    + "network. 'remotesystems doctor' finds the cause."
-            )
-        }
-        return ContinuationFinding(
-            .found,
-            isMet: true,
-            "Found on the network: \(self.systems.sorted().joined(separator: ", "))."
-        )
     }
 
     private var notOffered: ContinuationFinding {

@@ -11,8 +11,12 @@ public struct ContinuationFinding: Sendable, Hashable {
 
         /// The user of this system permits hand-off.
         public static let permitted = Condition(description: "permitted")
-        /// Another system of the account is found on the network.
+        /// Another system, of whatever account, is seen on the network.
+        public static let network = Condition(description: "network")
+        /// Another system of the account is found.
         public static let found = Condition(description: "found")
+        /// A system of the account is nearby, or the watcher also lists systems that are not.
+        public static let near = Condition(description: "near")
         /// A system offers the activity.
         public static let offered = Condition(description: "offered")
         /// An application, or the browser, continues it.

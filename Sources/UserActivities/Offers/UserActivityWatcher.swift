@@ -150,7 +150,7 @@ public final class UserActivityWatcher: Sendable {
     ///
     /// - Parameter activity: the beginning of an activity's id, or its type. Defaults to `nil`: any activity.
     /// - Returns: the conditions in their order, up to the first one that is not met.
-    public func findings(about activity: String? = nil) -> [ContinuationFinding] {
+    public func findings(about activity: String? = nil) async -> [ContinuationFinding] {
         func facts(_ offers: [UserActivityOffer]) -> [ContinuationFacts.Offer] {
             offers.map {
                 ContinuationFacts.Offer(
@@ -164,10 +164,20 @@ public final class UserActivityWatcher: Sendable {
                 )
             }
         }
+        func found(_ systems: [RemoteSystem]) -> [ContinuationFacts.System] {
+            systems.filter { !$0.isLocal }.map {
+                ContinuationFacts.System(name: $0.displayName, isNear: $0.isAvailableByProximity)
+            }
+        }
+        let unlisted = await self.watcher.unlisted
         return ContinuationFacts(
             wanted: activity,
             settings: try? HandOffSettings.read(self.configuration),
-            systems: self.systems.filter { !$0.isLocal }.map(\.displayName),
+            systems: found(self.systems),
+            excluded: found(unlisted.excluded),
+            unreachable: unlisted.unreachable + unlisted.refusals.keys,
+            otherAccounts: unlisted.otherAccounts,
+            otherVersions: unlisted.otherVersions,
             offers: facts(self.offers),
             ownOffers: facts(self.ownOffers),
             hasSignedManifests: self.hasSignedManifests,

@@ -69,14 +69,14 @@ extension SearchOptions {
     func offers<Result: Sendable>(
         for command: String,
         _ common: CommonOptions,
-        _ select: @escaping @Sendable (UserActivityWatcher) -> Result
+        _ select: @escaping @Sendable (UserActivityWatcher) async -> Result
     ) async throws -> Result {
         let watcher = UserActivityWatcher(self.configuration(for: command, common))
         try await watcher.start()
         let wait = self.wait
         let result = try await untilInterrupted {
             await watcher.enumerate(within: wait)
-            return select(watcher)
+            return await select(watcher)
         }
         await watcher.stop()
         guard let result else { throw CancellationError() }

@@ -13,9 +13,10 @@ struct ActivitiesWhyNotCommand: Subcommand {
         abstract: "Check why an activity cannot be continued.",
         usage: "remotesystems activities why-not [<activity>] [<options>]",
         discussion: """
-            Checks each condition in turn: hand-off is permitted, another system is found, the activity is offered, \
-            and an application or the browser continues it. Works on both systems: where the activity is offered, and \
-            where it is to be continued.
+            Checks each condition in turn: hand-off is permitted, another system is seen on the network, one of this \
+            account is found, it is nearby or reached by address, the activity is offered, an application or the \
+            browser continues it, and both applications have the same publisher. Works on both systems: where the \
+            activity is offered, and where it is to be continued.
 
             If the activity is continued by its web address, each installed application that claims a site is listed \
             with what the site says now; this does not change the exit status.
@@ -36,7 +37,7 @@ struct ActivitiesWhyNotCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let activity = self.activity
         let (findings, isPage) = try await self.search.offers(for: "activities", self.common) { watcher in
-            (watcher.findings(about: activity), watcher.isContinuedByAddress(activity))
+            (await watcher.findings(about: activity), watcher.isContinuedByAddress(activity))
         }
         for finding in findings { try Self.show(ConditionOutput(finding), output) }
         guard isPage else { return findings.allSatisfy(\.isMet) }
