@@ -45,15 +45,17 @@ func addHelp(to activity: UserActivity) {
 
 // A small application continues what a large one, perhaps a newer one, has begun, or says why it cannot.
 // snippet.versions
-struct UnreadableVersion: Error, CustomStringConvertible {
-    let version: Int
-    var description: String { "This program is too old for version \(self.version) of the message. Update it." }
-}
-
 func message(in activity: UserActivity) throws -> (id: String, line: Int) {
     let version = activity.payloadVersion ?? 1
-    guard (1...2).contains(version), let id = activity.userInfo["Message"]?.string else {
-        throw UnreadableVersion(version: version)
+    guard (1...2).contains(version) else {
+        throw ContinuationError(
+            .versionNotSupported,
+            "This program is too old for version \(version) of the message. Update it.",
+            side: .local
+        )
+    }
+    guard let id = activity.userInfo["Message"]?.string else {
+        throw ContinuationError(.payloadInvalid, "The activity names no message.", side: .remote)
     }
     // Version 1 had no line. Keys that a newer version adds are ignored.
     return (id, activity.userInfo["Line"]?.int ?? 0)

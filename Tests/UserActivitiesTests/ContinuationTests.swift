@@ -359,6 +359,36 @@ import ValueSets
         }
     }
 
+    @Test func `an application refuses a version of the content that it does not read (H-62, B-09)`() async throws {
+        final class Old: ContinuationHandler {
+            let reported = Mutex<ContinuationError.Code?>(nil)
+
+            func continueUserActivity(
+                _ activity: UserActivity,
+                restore: @escaping ActivityRestoration
+            ) async throws -> Bool {
+                guard let version = activity.payloadVersion, version > 1 else { return true }
+                throw ContinuationError(.versionNotSupported, "Version \(version) is not supported.", side: .local)
+            }
+
+            func didFailToContinueUserActivity(type: String, error: ContinuationError) async {
+                self.reported.withLock { $0 = error.code }
+            }
+        }
+        let old = Old()
+        try await Desk.with(old) { desk in
+            let activity = UserActivity(type: Self.editing)
+            activity.payloadVersion = 2
+            let offer = try await desk.offer(activity)
+            #expect(offer.payloadVersion == 2)
+            let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
+            #expect(error?.code == .versionNotSupported)
+            #expect(old.reported.withLock { $0 } == .versionNotSupported)
+            activity.payloadVersion = 1
+            try await desk.continue(try await desk.offer(activity))
+        }
+    }
+
     @Test func `a type that the application does not handle is refused before anything is asked`() async throws {
         let log = Log()
         try await Desk.with(log) { desk in

@@ -305,16 +305,23 @@ import ValueSets
     @Test func `every cause of a failure is documented (B-09)`() throws {
         let root = (1...3).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let page = try String(contentsOf: root.appending(path: "Docs/activities.md"), encoding: .utf8)
-        let codes: [ContinuationError.Code] = [
-            .declined, .timedOut, .originGone, .activityUnknown, .alreadyContinued, .payloadInvalid, .payloadTooLarge,
-            .notAuthorized, .noHandler, .handlerFailed, .streamsNotSupported, .streamFailed, .disabled,
-            .publisherMismatch,
-        ]
-        for code in codes {
+        for code in ContinuationError.Code.all {
             #expect(page.contains("| `\(code)` |"), "\(code)")
-            // Each one keeps its meaning on its way to the other system.
-            let failure = ContinuationError(code, "Text.", side: .remote).failure
-            #expect(failure.code != nil)
+            // Each one keeps its meaning on its way to another program.
+            let failure = ContinuationError(code, "Text.", side: .remote, canRetry: true).failure
+            let received = ContinuationError(
+                RemoteSystemError(
+                    .serviceFailed,
+                    failure.message,
+                    side: .remote,
+                    canRetry: failure.canRetry,
+                    outcome: .failed,
+                    failureCode: failure.code
+                )
+            )
+            #expect(received.code == code && received.message == "Text." && received.canRetry, "\(code)")
         }
+        let version = ContinuationError(RemoteSystemError(.incompatibleVersion, "Text.", side: .remote))
+        #expect(version.code == .versionNotSupported)
     }
 }

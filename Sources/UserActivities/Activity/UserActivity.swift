@@ -221,6 +221,9 @@ public final class UserActivity: Sendable {
     }
 
     /// The version of the content's format, as the application counts it. Defaults to `nil`.
+    ///
+    /// An application that does not read the version of an activity refuses to continue it with
+    /// ``ContinuationError/Code/versionNotSupported``.
     public var payloadVersion: Int? {
         get { self.attributes.payloadVersion }
         set { self.change { $0.payloadVersion = newValue } }

@@ -7,13 +7,15 @@ public import RemoteSystems
 public struct ContinuationError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure. Later versions may add codes: write a default case.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Kind: String {
+        private enum Kind: String, CaseIterable {
             case declined, timedOut, originGone, activityUnknown, alreadyContinued, payloadInvalid, payloadTooLarge
             case notAuthorized, noHandler, handlerFailed, streamsNotSupported, streamFailed, disabled
-            case publisherMismatch
+            case publisherMismatch, versionNotSupported
         }
 
         private let kind: Kind
+
+        static var all: [Code] { Kind.allCases.map { Code(kind: $0) } }
 
         /// The code's name, as the command line prints it.
         public var description: String { self.kind.rawValue }
@@ -47,6 +49,10 @@ public struct ContinuationError: Error, Sendable, CustomStringConvertible {
         public static let disabled = Code(kind: .disabled)
         /// The applications have different publishers, or the publisher of one of them is not proven.
         public static let publisherMismatch = Code(kind: .publisherMismatch)
+        /// The versions do not fit: the receiving application does not read the content's
+        /// ``UserActivity/payloadVersion``, and throws this code itself, or the systems use different versions of the
+        /// protocol.
+        public static let versionNotSupported = Code(kind: .versionNotSupported)
     }
 
     /// The kind of failure, for programs.
@@ -100,6 +106,7 @@ extension ContinuationError {
         "payload-too-large": .payloadTooLarge, "not-authorized": .notAuthorized, "no-handler": .noHandler,
         "handler-failed": .handlerFailed, "streams-not-supported": .streamsNotSupported,
         "stream-failed": .streamFailed, "disabled": .disabled, "publisher-mismatch": .publisherMismatch,
+        "version-not-supported": .versionNotSupported,
     ]
 
     /// The failure that the service sends to its caller.
@@ -124,6 +131,7 @@ extension ContinuationError {
         }
         switch error.code {
         case .deadlineExceeded: self.init(.timedOut, error.message, side: error.side, canRetry: true, cause: error)
+        case .incompatibleVersion: self.init(.versionNotSupported, error.message, side: error.side, cause: error)
         case .notTrusted: self.init(.notAuthorized, error.message, side: error.side, cause: error)
         case .messageTooLarge: self.init(.payloadTooLarge, error.message, side: error.side, cause: error)
         case .protocolViolation, .serviceFailed, .invalidMessage:

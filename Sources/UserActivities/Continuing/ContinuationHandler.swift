@@ -34,6 +34,9 @@ public protocol ContinuationHandler: Sendable {
     ///   - restore: calls ``ActivityRestoring/restoreUserActivityState(_:)`` of each object in the given order, one
     ///     after the other. An empty list has no effect.
     /// - Returns: whether the application continued the activity.
+    /// - Throws: any error. A ``ContinuationError`` is reported as it is, for example with the code
+    ///   ``ContinuationError/Code/versionNotSupported`` for content in an unknown version; another error is reported
+    ///   as ``ContinuationError/Code/handlerFailed``.
     func continueUserActivity(
         _ activity: UserActivity,
         restore: @escaping ActivityRestoration

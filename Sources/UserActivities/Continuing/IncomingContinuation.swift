@@ -261,7 +261,7 @@ extension ContinuationError {
             switch status {
             case .notAuthorized: .notAuthorized
             case .appServiceUnavailable, .appNotInstalled: .activityUnknown
-            default: .originGone
+            default: error?.code == .incompatibleVersion ? .versionNotSupported : .originGone
             }
         self.init(
             code,
