@@ -220,55 +220,6 @@ import ValueSets
         }
     }
 
-    @Test func `an activity that is not eligible takes the place of the former one, and is not offered (H-19, X-06)`()
-        async throws
-    {
-        try await Desk.with(Log()) { desk in
-            let host = try await desk.laptop.activityHost()
-            let (former, hidden) = (UserActivity(type: Self.editing), UserActivity(type: Self.editing))
-            _ = try await desk.offer(former)
-            hidden.isEligibleForHandoff = false
-            try await hidden.becomeCurrent(at: host)
-            #expect(!former.isCurrent && hidden.isCurrent)
-            try await desk.stage.eventually("no offer is left") { desk.watcher.offers.isEmpty }
-
-            // The flag counts while the activity is current, too.
-            hidden.isEligibleForHandoff = true
-            try await desk.stage.eventually("it is listed") { desk.watcher.offers.map(\.id) == [hidden.id] }
-            let offer = try #require(desk.watcher.offers.first)
-            hidden.isEligibleForHandoff = false
-            let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
-            #expect(error?.code == .activityUnknown)
-            try await desk.stage.eventually("no offer is left") { desk.watcher.offers.isEmpty }
-            #expect(hidden.isCurrent)
-
-            hidden.resignCurrent()
-            hidden.isEligibleForHandoff = true
-            #expect(!hidden.isCurrent)
-            try await former.becomeCurrent(at: host)
-            try await desk.stage.eventually("the former is listed") { desk.watcher.offers.map(\.id) == [former.id] }
-        }
-    }
-
-    @Test func `a continuation that has begun is refused once the activity is not eligible any more (X-06)`()
-        async throws
-    {
-        final class Withdrawing: UserActivityDelegate {
-            func userActivityWillSave(_ activity: UserActivity) async { activity.isEligibleForHandoff = false }
-        }
-        let log = Log()
-        try await Desk.with(log) { desk in
-            let (activity, delegate) = (UserActivity(type: Self.editing), Withdrawing())
-            activity.delegate = delegate
-            activity.needsSave = true
-            let offer = try await desk.offer(activity)
-            let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
-            #expect(error?.code == .activityUnknown)
-            #expect(log.activity == nil && activity.isCurrent)
-            withExtendedLifetime(delegate) {}
-        }
-    }
-
     @Test func `systems nearby learn of an offer on their own, and a filter leaves out those that are not near (H-53)`()
         async throws
     {

@@ -169,34 +169,6 @@ import ValueSets
         }
     }
 
-    @Test func `an address that breaks a rule ends the offer of a current activity until it is corrected (H-89)`()
-        async throws
-    {
-        try await DiscoveryStage.with { stage in
-            let log = InMemoryLogHandler()
-            var configuration = stage.configuration
-            configuration.logger = Logger(label: "test") { _ in log }
-            let origin = ActivityOrigin(configuration, UserActivityHost.Options())
-            origin.begin()
-            let activity = UserActivity(type: ContinuationTests.editing)
-            try await activity.becomeCurrent(publishedBy: origin)
-            for (count, address) in ["ftp://example.com/", "https://me:secret@example.com/"].enumerated() {
-                activity.webpageURL = URL(string: address)
-                #expect(origin.topic.records.isEmpty && activity.isCurrent, "\(address)")
-                let error = await #expect(throws: ContinuationError.self) {
-                    try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
-                }
-                #expect(error?.code == .activityUnknown)
-                let warnings = log.entries.filter { "\($0.message)".contains("could not be published") }
-                #expect(warnings.count == count + 1 && !"\(warnings)".contains("secret"))
-                activity.webpageURL = URL(string: "https://example.com/")
-                #expect(origin.topic.records.count == 1)
-            }
-            _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
-            origin.end()
-        }
-    }
-
     @Test func `an activity of a browser has an address and an empty dictionary (H-81)`() throws {
         let page = UserActivity(type: UserActivity.browsingWeb)
         #expect(throws: ContinuationError.self) { try ActivityPayload(page, isStale: false) }

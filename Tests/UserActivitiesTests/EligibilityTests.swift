@@ -1,0 +1,93 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import InMemoryLogging
+import Logging
+import RemoteSystems
+import RemoteSystemsTesting
+import Testing
+
+@testable import UserActivities
+
+/// Activities that are current, but may not be offered.
+@Suite(.timeLimit(.minutes(2))) struct EligibilityTests {
+    @Test func `an activity that is not eligible takes the place of the former one, and is not offered (H-19, X-06)`()
+        async throws
+    {
+        try await ContinuationTests.Desk.with(ContinuationTests.Log()) { desk in
+            let host = try await desk.laptop.activityHost()
+            let (former, hidden) = (
+                UserActivity(type: ContinuationTests.editing), UserActivity(type: ContinuationTests.editing)
+            )
+            _ = try await desk.offer(former)
+            hidden.isEligibleForHandoff = false
+            try await hidden.becomeCurrent(at: host)
+            #expect(!former.isCurrent && hidden.isCurrent)
+            try await desk.stage.eventually("no offer is left") { desk.watcher.offers.isEmpty }
+
+            // The flag counts while the activity is current, too.
+            hidden.isEligibleForHandoff = true
+            try await desk.stage.eventually("it is listed") { desk.watcher.offers.map(\.id) == [hidden.id] }
+            let offer = try #require(desk.watcher.offers.first)
+            hidden.isEligibleForHandoff = false
+            let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
+            #expect(error?.code == .activityUnknown)
+            try await desk.stage.eventually("no offer is left") { desk.watcher.offers.isEmpty }
+            #expect(hidden.isCurrent)
+
+            hidden.resignCurrent()
+            hidden.isEligibleForHandoff = true
+            #expect(!hidden.isCurrent)
+            try await former.becomeCurrent(at: host)
+            try await desk.stage.eventually("the former is listed") { desk.watcher.offers.map(\.id) == [former.id] }
+        }
+    }
+
+    @Test func `a continuation that has begun is refused once the activity is not eligible any more (X-06)`()
+        async throws
+    {
+        final class Withdrawing: UserActivityDelegate {
+            func userActivityWillSave(_ activity: UserActivity) async { activity.isEligibleForHandoff = false }
+        }
+        let log = ContinuationTests.Log()
+        try await ContinuationTests.Desk.with(log) { desk in
+            let (activity, delegate) = (UserActivity(type: ContinuationTests.editing), Withdrawing())
+            activity.delegate = delegate
+            activity.needsSave = true
+            let offer = try await desk.offer(activity)
+            let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
+            #expect(error?.code == .activityUnknown)
+            #expect(log.activity == nil && activity.isCurrent)
+            withExtendedLifetime(delegate) {}
+        }
+    }
+
+    @Test func `an address that breaks a rule ends the offer of a current activity until it is corrected (H-89)`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let log = InMemoryLogHandler()
+            var configuration = stage.configuration
+            configuration.logger = Logger(label: "test") { _ in log }
+            let origin = ActivityOrigin(configuration, UserActivityHost.Options())
+            origin.begin()
+            let activity = UserActivity(type: ContinuationTests.editing)
+            try await activity.becomeCurrent(publishedBy: origin)
+            for (count, address) in ["ftp://example.com/", "https://me:secret@example.com/"].enumerated() {
+                activity.webpageURL = URL(string: address)
+                #expect(origin.topic.records.isEmpty && activity.isCurrent, "\(address)")
+                let error = await #expect(throws: ContinuationError.self) {
+                    try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+                }
+                #expect(error?.code == .activityUnknown)
+                let warnings = log.entries.filter { "\($0.message)".contains("could not be published") }
+                #expect(warnings.count == count + 1 && !"\(warnings)".contains("secret"))
+                activity.webpageURL = URL(string: "https://example.com/")
+                #expect(origin.topic.records.count == 1)
+            }
+            _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+            origin.end()
+        }
+    }
+}
