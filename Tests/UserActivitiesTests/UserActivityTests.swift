@@ -106,10 +106,27 @@ import ValueSets
         let activity = UserActivity(type: ContinuationTests.editing, title: "A letter")
         activity.userInfo = ["Secret": "content"]
         activity.webpageURL = URL(string: "https://example.com/secret")
+        activity.referrerURL = URL(string: "https://example.com/secret/list")
         activity.keywords = ["secret"]
+        activity.requiredUserInfoKeys = ["Secret"]
+        activity.persistentIdentifier = "secret-17"
+        activity.targetContentIdentifier = "window-2"
+        activity.payloadVersion = 3
+        activity.supportsContinuationStreams = true
         let record = ActivityDescriptor(activity, expirationDate: .now, lifetime: .seconds(600)).record
-        #expect(Set(record.map(\.key)) == ["Type", "Title", "Expires", "Lifetime", "Webpage"])
-        #expect(record["Webpage"] == true)
+        #expect(
+            Set(record.map(\.key)) == [
+                "Type", "Title", "Expires", "Lifetime", "Webpage", "Streams", "Version", "Target",
+            ]
+        )
+        #expect(record["Webpage"] == true && record["Target"] == "window-2")
+        let bytes = try record.encoded()
+        let text = String(decoding: bytes, as: UTF8.self).lowercased()
+        #expect(text.contains("a letter") && !text.contains("secret"))
+        // One that is too long for an offer is in the content only.
+        activity.targetContentIdentifier = String(repeating: "w", count: ActivityDescriptor.maxIdentifierBytes + 1)
+        let short = ActivityDescriptor(activity, expirationDate: .now, lifetime: .seconds(600)).record
+        #expect(short["Target"] == nil)
     }
 
     @Test func `all properties arrive, and unknown ones are ignored (H-62, X-07, X-13)`() throws {

@@ -208,7 +208,10 @@ public final class UserActivity: Sendable {
         set { self.change { $0.keywords = newValue } }
     }
 
-    /// Identifies the window or document that the activity belongs to. At most 1 KiB. Defaults to `nil`.
+    /// Identifies the window or document that the activity belongs to. Defaults to `nil`.
+    ///
+    /// It is part of the offer, so other systems of the account see it before the activity is continued: it must not
+    /// contain a secret. A longer one than 1 KiB is only in the content. Valid length: 0–4096 bytes of UTF-8.
     public var targetContentIdentifier: String? {
         get { self.attributes.targetContentIdentifier }
         set { self.change { $0.targetContentIdentifier = newValue } }
