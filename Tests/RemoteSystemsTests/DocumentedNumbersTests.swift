@@ -124,7 +124,18 @@ import ValueSets
             "| unfinished messages of a host |",
             "\(bytes(ReceiveBudget.frameBytes)) in all",
             "a quarter",
-            "longer than \(bytes(16 << 10))"
+            "of at most \(bytes(ReceiveBudget.allowance)) do not count",
+            "(\(bytes(ReceiveBudget.allowanceOfFurther)) on all but \(ReceiveBudget.connectionsEach) connections",
+            "and \(number(ReceiveBudget.connections)) in all)"
+        ),
+        Statement(
+            security,
+            "| requests of a host that wait or are being handled |",
+            "\(bytes(ReceiveBudget.requestBytes)) in all",
+            "a quarter",
+            "first \(bytes(ReceiveBudget.allowance)) of each connection",
+            "(\(bytes(ReceiveBudget.allowanceOfFurther)) on all but \(ReceiveBudget.connectionsEach) connections",
+            "and \(number(ReceiveBudget.connections)) in all)"
         ),
         Statement(security, "| time for a message to arrive whole |", "30 s"),
         Statement(

@@ -25,7 +25,7 @@ actor HostCore {
     let facts: MachineFacts
     /// Every open connection, recorded the moment it opens, so that a shutdown closes all of them.
     nonisolated let connections: HostConnections
-    /// The memory that all connections share for messages that have arrived in part.
+    /// The memory that all connections share for messages that have arrived in part, and for requests in flight.
     let receiveBudget: ReceiveBudget
     /// The streams that this host offers to other systems.
     nonisolated let streamTickets: StreamTickets
@@ -73,7 +73,10 @@ actor HostCore {
             ),
             logger: context.logger
         )
-        self.receiveBudget = ReceiveBudget(messageBytes: context.limits.messageBytes)
+        self.receiveBudget = ReceiveBudget(
+            messageBytes: context.limits.messageBytes,
+            windowBytes: context.limits.windowBytes
+        )
         self.streamTickets = StreamTickets(network: context.account.network)
         self.responses = IdempotencyCache(context.environment, incidents: context.incidents)
         self.facts = context.environment.facts ?? .read()

@@ -78,18 +78,25 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
     mutating func receivedRequest(
         id: UInt64,
         bytes: Int,
+        isHeld: Bool = true,
         deadline: NIODeadline,
         request: Request
     ) -> OnRequest<Request> {
         switch self.closing {
         case .open, .draining(_, _, _, peerClosed: false):
-            return self.incoming.received(id: id, bytes: bytes, deadline: deadline, request: request)
+            return self.incoming.received(
+                id: id,
+                bytes: bytes,
+                isHeld: isHeld,
+                deadline: deadline,
+                request: request
+            )
         case .draining, .closed:
             return .violation("a request came after the peer's close", .requestAfterClose)
         }
     }
 
-    mutating func receivedCancel(id: UInt64) -> OnPeerCancel<Request> {
+    mutating func receivedCancel(id: UInt64) -> OnPeerCancel {
         self.incoming.receivedCancel(id: id)
     }
 
@@ -110,6 +117,8 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         case encode(id: UInt64, Call)
         case writeHeld
         case dispatch(id: UInt64, Request)
+        /// Respond that the request was cancelled: its requester stopped waiting before its turn came.
+        case respondCancelled(id: UInt64)
         /// Send the peer a `close`: this side sends no more requests.
         case sendClose(CloseStatus)
         /// Both sides are finished: close the channel.
@@ -125,6 +134,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         case .nothing: break
         }
         if let (id, request) = self.incoming.nextRequest() {
+            guard let request else { return .respondCancelled(id: id) }
             return .dispatch(id: id, request)
         }
         guard case .draining(let status, let until, let sentClose, let peerClosed) = self.closing else {

@@ -60,6 +60,7 @@ extension ConnectionDriver {
         case .malformed(.response, let id, let error):
             try self.answered(id)?.fail(TransportError.unreadableResponse(error))
         case .request(let id, let timeout, let message, let key, let metadata):
+            guard self.holdRequest(bytes) else { return try self.take(.rejected(id, .notHeld), bytes: bytes) }
             let deadline = now + .milliseconds(Int64(clamping: min(timeout, Self.maxTimeout)))
             try self.take(
                 IncomingRequest(id: id, message: message, deadline: deadline, key: key, metadata: metadata),
@@ -68,22 +69,14 @@ extension ConnectionDriver {
         case .malformed(_, let id, let error):
             // The sender receives the reason. The response takes its turn like any other; otherwise a peer that sends
             // malformed messages and does not read could make this side hold any number of responses.
-            try self.take(
-                IncomingRequest(
-                    id: id,
-                    message: [:],
-                    deadline: .distantFuture,
-                    metadata: [:],
-                    malformation: "The message cannot be read: \(error)"
-                ),
-                bytes: bytes
-            )
+            try self.take(.rejected(id, .malformed("The message cannot be read: \(error)")), bytes: bytes)
         case .cancel(let id):
             switch self.machine.receivedCancel(id: id) {
             case .cancelHandler: self.handlerTasks[id]?.cancel()
             case .responseCancelled: self.respond(id: id, .cancelled)
             case .nothing: break
             }
+            self.releaseRequests()
         case .ping(let token):
             if self.channel.isWritable { self.write(.pong(token: token)) } else { self.owedPong = token }
         case .state(let message):
@@ -116,6 +109,7 @@ extension ConnectionDriver {
         switch self.machine.receivedRequest(
             id: request.id,
             bytes: bytes,
+            isHeld: request.rejection == nil,
             deadline: request.deadline,
             request: request
         ) {
@@ -196,10 +190,7 @@ extension ConnectionDriver {
     func dispatch(_ request: IncomingRequest) {
         guard let connection = self.connection else { return }
         let id = request.id
-        if let malformation = request.malformation {
-            let failure = WireFailure(malformation, code: .messageMalformed)
-            return self.finish(id: id, Response(status: .failure, failure: failure))
-        }
+        if let rejection = request.rejection { return self.finish(id: id, Response(rejection)) }
         if let response = self.handler.handleImmediately?(request, connection) {
             return self.finish(id: id, response)
         }
@@ -229,13 +220,14 @@ extension ConnectionDriver {
 
     private func finish(id: UInt64, _ response: Response) {
         if self.machine.handlerFinished(id: id) {
+            self.releaseRequests()
             self.respond(id: id, response)
         }
         self.leaveIfResponded()
         if !self.isBatching { self.doNextSteps() }
     }
 
-    private func respond(id: UInt64, _ response: Response) {
+    func respond(id: UInt64, _ response: Response) {
         do throws(TransportError) {
             try self.writeResponse(id: id, response)
             self.observer?.report(.responded(id: id, status: response.status))
@@ -260,8 +252,22 @@ extension ConnectionDriver {
 extension Response {
     static let cancelled = Response(
         status: .failure,
-        failure: WireFailure("The request was cancelled before it started.", code: .cancelled, canRetry: true)
+        failure: WireFailure(
+            "The request was cancelled, or its time ran out, before it started.",
+            code: .cancelled,
+            canRetry: true
+        )
     )
+
+    /// The response to a request that no handler receives.
+    fileprivate init(_ rejection: IncomingRequest.Rejection) {
+        switch rejection {
+        case .malformed(let reason):
+            self.init(status: .failure, failure: WireFailure(reason, code: .messageMalformed))
+        case .notHeld:
+            self.init(status: .resourceLimitsExceeded, failure: .requestNotHeld)
+        }
+    }
 
     /// The response of a side that has no request handler.
     package static let requestsNotTaken = Response(

@@ -11,7 +11,7 @@ internal import ValueSets
 /// It is confined to its channel's event loop, where incoming frames are handled as they arrive. Other code holds the
 /// ``Connection``. The driver is not an actor on the event loop's executor, because the isolation check for each
 /// message cost a tenth of the time of the message (`Docs/decisions/0007-no-thread-switch.md`). Incoming frames are in
-/// `ConnectionDriver+Receiving.swift`.
+/// `ConnectionDriver+Receiving.swift`, and what they use of the host's memory in `ConnectionDriver+Memory.swift`.
 final class ConnectionDriver {
     /// The connection whose requests are handled. The reference keeps the connection alive while it is open.
     var connection: Connection?
@@ -25,10 +25,12 @@ final class ConnectionDriver {
     let observer: ConnectionObserver.One?
 
     let handler: RequestHandler
-    /// The memory for unfinished frames; `nil` if only the limit of a single frame applies.
+    /// The memory for unfinished frames and for requests; `nil` if only the limits of a single connection apply.
     let receiveBudget: ReceiveBudget?
     /// The holder of the peer's share of ``receiveBudget``.
     let holder: QuotaHolder
+    /// What the requests in flight use of ``receiveBudget``.
+    var requestMemory: RequestMemory
 
     var machine: ConnectionStateMachine<OutgoingCall, IncomingRequest>
     var decoder: FrameDecoder
@@ -95,6 +97,7 @@ final class ConnectionDriver {
         self.handler = handler
         self.receiveBudget = receiveBudget
         self.holder = holder
+        self.requestMemory = RequestMemory(allowance: receiveBudget?.enter(holder) ?? ReceiveBudget.allowance)
         self.observer = observer
         self.channel = channel
         self.loop = channel.eventLoop.assumeIsolated()
@@ -233,6 +236,9 @@ final class ConnectionDriver {
                 }
             case .dispatch(_, let request):
                 self.dispatch(request)
+            case .respondCancelled(let id):
+                self.respond(id: id, .cancelled)
+                self.leaveIfResponded()
             case .sendClose(let status):
                 self.write(.close(status, nil))
             case .finish(let status):
@@ -336,6 +342,7 @@ final class ConnectionDriver {
         self.stopTimer()
         guard self.ending == nil else { return }
         let due = self.machine.tick(now: self.eventLoopEnvironment.now)
+        self.releaseRequests()
         for (id, call, wasSent) in due.expired {
             if wasSent { self.write(.cancel(id: id)) } else { self.dropHeld(id: id) }
             call.fail(TransportError.deadlineExceeded(wasSent: wasSent))
@@ -419,6 +426,8 @@ final class ConnectionDriver {
         self.leaving?.cancel()
         self.unfinishedTimer?.cancel()
         self.releaseUnfinishedFrame()
+        self.releaseRequests()
+        self.receiveBudget?.leave(self.holder, allowance: self.requestMemory.allowance)
         self.held = nil
         // Done before callers and listeners are notified: a program may exit then, and `close_notify` must be sent
         // before.

@@ -13,27 +13,31 @@ enum OnRequest<Request> {
 }
 
 /// What to do when the peer cancels a request.
-enum OnPeerCancel<Request> {
+enum OnPeerCancel {
     /// The handler is running: cancel it. It still responds, which frees the request's place in the window.
     case cancelHandler
     /// The request was not started: respond that it was cancelled.
-    case responseCancelled(Request)
-    /// The request has its response already; the two frames crossed.
+    case responseCancelled
+    /// The request has its response already (the two frames crossed), or gets it when its turn comes.
     case nothing
 }
 
 /// The requests of the peer. They start in the order of arrival, up to the agreed number at once. None starts while the
-/// responses of earlier ones cannot be written.
+/// responses of earlier ones cannot be written. A request that has not started when its requester stops waiting keeps
+/// its place, but not its message.
 struct IncomingRequests<Request> {
     private struct Running {
         var bytes: Int
+        /// The bytes of the message, if it is held.
+        var heldBytes: Int
         var deadline: NIODeadline
     }
 
     private struct Queued {
         var id: UInt64
         var running: Running
-        var request: Request
+        /// `nil` after the requester has stopped waiting.
+        var request: Request?
     }
 
     private let window: Int
@@ -45,6 +49,8 @@ struct IncomingRequests<Request> {
     /// queued.
     private var queued = CircularBuffer<Queued>(initialCapacity: 1)
     private var bytes = 0
+    /// The bytes of the messages that are held, of running and of waiting requests.
+    private(set) var heldBytes = 0
     var isWritable = true
     /// A time that is never later than the earliest deadline. It may be earlier, because finished requests do not
     /// change it.
@@ -59,7 +65,16 @@ struct IncomingRequests<Request> {
     var isEmpty: Bool { self.running.isEmpty && self.queued.isEmpty }
     private var mayStart: Bool { self.isWritable && self.running.count < self.concurrency }
 
-    mutating func received(id: UInt64, bytes: Int, deadline: NIODeadline, request: Request) -> OnRequest<Request> {
+    /// Records a request.
+    ///
+    /// - Parameter isHeld: whether `request` contains the message. Otherwise the request only takes its turn.
+    mutating func received(
+        id: UInt64,
+        bytes: Int,
+        isHeld: Bool = true,
+        deadline: NIODeadline,
+        request: Request
+    ) -> OnRequest<Request> {
         guard id > self.lastID else {
             return .violation("request \(id) does not follow request \(self.lastID)", .requestOutOfOrder)
         }
@@ -70,9 +85,10 @@ struct IncomingRequests<Request> {
         guard self.bytes == 0 || self.bytes + bytes <= self.windowBytes else {
             return .excess("more than \(self.windowBytes) bytes of requests at once", .windowBytesExceeded)
         }
+        let entry = Running(bytes: bytes, heldBytes: isHeld ? bytes : 0, deadline: deadline)
         self.bytes += bytes
+        self.heldBytes += entry.heldBytes
         self.earliestDeadline = min(self.earliestDeadline, deadline)
-        let entry = Running(bytes: bytes, deadline: deadline)
         guard self.mayStart, self.queued.isEmpty else {
             self.queued.append(Queued(id: id, running: entry, request: request))
             return .queued
@@ -81,31 +97,44 @@ struct IncomingRequests<Request> {
         return .dispatch(request)
     }
 
-    mutating func receivedCancel(id: UInt64) -> OnPeerCancel<Request> {
+    mutating func receivedCancel(id: UInt64) -> OnPeerCancel {
         if self.running[id] != nil { return .cancelHandler }
+        guard let index = self.queued.firstIndex(where: { $0.id == id }) else { return .nothing }
+        self.drop(at: index)
         // While the peer does not read, a cancelled request keeps its place in the window. Otherwise a peer could
         // create any number of responses with requests and cancels.
-        guard self.isWritable, let index = self.queued.firstIndex(where: { $0.id == id }) else { return .nothing }
-        let removed = self.queued.remove(at: index)
-        self.bytes -= removed.running.bytes
-        return .responseCancelled(removed.request)
+        guard self.isWritable else { return .nothing }
+        self.bytes -= self.queued.remove(at: index).running.bytes
+        return .responseCancelled
     }
 
     mutating func finished(id: UInt64) -> Bool {
         guard let finished = self.running.removeValue(forKey: id) else { return false }
         self.bytes -= finished.bytes
+        self.heldBytes -= finished.heldBytes
         return true
     }
 
-    mutating func nextRequest() -> (UInt64, Request)? {
+    /// Removes the next request from the queue, if it may start. The request is `nil` if it was dropped: the response
+    /// is that it was cancelled.
+    mutating func nextRequest() -> (id: UInt64, request: Request?)? {
         guard !self.queued.isEmpty, self.mayStart, let next = self.queued.popFirst() else { return nil }
-        self.running[next.id] = next.running
-        // The deadline may have passed in the queue; ``expire(now:)`` reports running requests only.
-        self.earliestDeadline = min(self.earliestDeadline, next.running.deadline)
+        if next.request == nil {
+            self.bytes -= next.running.bytes
+        } else {
+            self.running[next.id] = next.running
+        }
         return (next.id, next.request)
     }
 
-    /// Returns the running requests past their deadline, each of them once.
+    /// Drops the message of a request that waits. The request keeps its place.
+    private mutating func drop(at index: CircularBuffer<Queued>.Index) {
+        self.heldBytes -= self.queued[index].running.heldBytes
+        self.queued[index].running.heldBytes = 0
+        self.queued[index].request = nil
+    }
+
+    /// Returns the running requests past their deadline, each of them once, and drops those that wait.
     mutating func expire(now: NIODeadline) -> [UInt64] {
         guard self.earliestDeadline <= now else { return [] }
         var expired: [UInt64] = []
@@ -118,8 +147,11 @@ struct IncomingRequests<Request> {
                 earliest = min(earliest, entry.deadline)
             }
         }
-        for entry in self.queued where entry.running.deadline > now {
-            earliest = min(earliest, entry.running.deadline)
+        var index = self.queued.startIndex
+        while index < self.queued.endIndex {
+            let deadline = self.queued[index].running.deadline
+            if deadline <= now { self.drop(at: index) } else { earliest = min(earliest, deadline) }
+            index = self.queued.index(after: index)
         }
         self.earliestDeadline = earliest
         return expired.sorted()
@@ -130,6 +162,7 @@ struct IncomingRequests<Request> {
             self.running.removeAll()
             self.queued.removeAll()
             self.bytes = 0
+            self.heldBytes = 0
         }
         return self.running.keys.sorted()
     }

@@ -4,23 +4,36 @@
 internal import RemoteSystemsIdentity
 internal import Synchronization
 
-/// The memory that the connections of a host may hold for unfinished frames, in all and of one peer.
+/// The memory that the connections of a host may hold for unfinished frames and for requests, in all and of one peer.
 ///
 /// A frame that does not arrive whole reserves its announced length before more of it is read, so that a frame with a
-/// reservation can always be finished. The others wait: their connections are not read. Frames of at most
-/// ``smallBytes`` are not counted. The budget is therefore not used for messages that are small or arrive in one read.
+/// reservation can always be finished. The others wait: their connections are not read. The requests of a connection
+/// that wait or are being handled reserve what they hold; without a reservation a request is refused.
+///
+/// Each connection has an allowance, which is not counted: for its unfinished frame, and as much for its requests. The
+/// budget is therefore not used for messages that are small and for which nothing waits. A peer that has very many
+/// connections has a smaller allowance on most of them.
 package final class ReceiveBudget: Sendable {
-    /// The maximum length of a frame that is not counted, with its length field.
-    static var smallBytes: Int { 16 << 10 }
-    /// The limits by default, in bytes: of the reserved frames, of one peer's, and the same of the bytes that have
-    /// arrived of waiting frames.
+    /// The allowance of a connection, in bytes.
+    package static var allowance: Int { 16 << 10 }
+    /// The allowance of a connection beyond the first ones of its peer, or of all peers, in bytes.
+    package static var allowanceOfFurther: Int { 4 << 10 }
+    /// The number of connections that have the full allowance, and that of one peer.
+    package static var connections: Int { 1024 }
+    package static var connectionsEach: Int { 64 }
+    /// The limits by default, in bytes: of the reserved frames, of the requests, of the bytes that have arrived of
+    /// waiting frames, and of one peer's.
     package static var frameBytes: Int { 64 << 20 }
+    package static var requestBytes: Int { 64 << 20 }
     package static var waitingBytes: Int { 32 << 20 }
     package static var waitingBytesEach: Int { 8 << 20 }
 
     private struct Use {
         var frames: KeyedLimiter<QuotaHolder>
+        var requests: KeyedLimiter<QuotaHolder>
         var waiting: KeyedLimiter<QuotaHolder>
+        /// The connections that have the full allowance.
+        var connections: KeyedLimiter<QuotaHolder>
     }
 
     private let use: Mutex<Use>
@@ -28,26 +41,69 @@ package final class ReceiveBudget: Sendable {
     /// Creates an unused budget.
     ///
     /// - Parameters:
-    ///   - messageBytes: the maximum length of a message. The budget has space for at least eight.
+    ///   - messageBytes: the maximum length of a message. The budget has space for at least eight unfinished ones.
+    ///   - windowBytes: the maximum of the requests in flight on one connection. The budget has space for those of at
+    ///     least four. Defaults to one message.
     ///   - frameBytes: the maximum of the reserved frames together, if that is more. A peer may use a quarter of it,
     ///     and never more than half of what is free.
+    ///   - requestBytes: the same of the requests.
+    ///   - connectionsEach: the number of connections of one peer that have the full allowance.
     package init(
         messageBytes: Int,
+        windowBytes: Int? = nil,
         frameBytes: Int = frameBytes,
+        requestBytes: Int = requestBytes,
         waitingBytes: Int = waitingBytes,
-        waitingBytesEach: Int = waitingBytesEach
+        waitingBytesEach: Int = waitingBytesEach,
+        connectionsEach: Int = connectionsEach
     ) {
         let total = max(frameBytes, 8 * messageBytes)
+        let requests = max(requestBytes, 4 * RequestMemory.step + 4 * max(windowBytes ?? 0, messageBytes))
         self.use = Mutex(
             Use(
                 frames: KeyedLimiter(total: total, perKey: total / 4, sharesOfFree: 2),
-                waiting: KeyedLimiter(total: waitingBytes, perKey: waitingBytesEach, sharesOfFree: 2)
+                requests: KeyedLimiter(total: requests, perKey: requests / 4, sharesOfFree: 2),
+                waiting: KeyedLimiter(total: waitingBytes, perKey: waitingBytesEach, sharesOfFree: 2),
+                connections: KeyedLimiter(total: Self.connections, perKey: connectionsEach, sharesOfFree: 2)
             )
         )
     }
 
     /// The reserved bytes, and the bytes of waiting frames.
     package var used: (frames: Int, waiting: Int) { self.use.withLock { ($0.frames.count, $0.waiting.count) } }
+
+    /// The reserved bytes of requests.
+    package var requests: Int { self.use.withLock { $0.requests.count } }
+
+    // MARK: Connections
+
+    /// Counts a connection that has opened. Returns its allowance.
+    func enter(_ holder: QuotaHolder) -> Int {
+        self.use.withLock { $0.connections.enter(holder) } ? Self.allowance : Self.allowanceOfFurther
+    }
+
+    /// No longer counts a connection.
+    ///
+    /// - Parameter allowance: the result of ``enter(_:)``.
+    func leave(_ holder: QuotaHolder, allowance: Int) {
+        guard allowance == Self.allowance else { return }
+        self.use.withLock { $0.connections.leave(holder) }
+    }
+
+    // MARK: Requests
+
+    /// Reserves bytes for requests, if there is space.
+    func reserveRequests(_ bytes: Int, for holder: QuotaHolder) -> Bool {
+        self.use.withLock { $0.requests.enter(holder, adding: bytes) }
+    }
+
+    /// Returns bytes of requests.
+    func releaseRequests(_ bytes: Int, for holder: QuotaHolder) {
+        guard bytes > 0 else { return }
+        self.use.withLock { $0.requests.add(-bytes, for: holder) }
+    }
+
+    // MARK: Unfinished frames
 
     /// Reserves the length of a frame, if there is space.
     func reserve(_ bytes: Int, for holder: QuotaHolder) -> Bool {

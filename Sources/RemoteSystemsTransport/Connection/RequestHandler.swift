@@ -15,8 +15,20 @@ package struct IncomingRequest: Sendable {
     package var key: [UInt8]?
     /// The request's metadata, which satisfies ``MetadataRules``.
     package var metadata: ValueSet
-    /// The reason why the message cannot be read; `nil` for a message that a handler receives.
-    var malformation: String?
+    /// The reason why no handler receives the request; `nil` for one that a handler receives.
+    var rejection: Rejection?
+
+    enum Rejection: Sendable {
+        /// The message cannot be read, for this reason.
+        case malformed(String)
+        /// The host holds as many bytes of requests as it accepts.
+        case notHeld
+    }
+
+    /// A request that takes its turn only to get its response. Its message is not held.
+    static func rejected(_ id: UInt64, _ rejection: Rejection) -> IncomingRequest {
+        IncomingRequest(id: id, message: [:], deadline: .distantFuture, metadata: [:], rejection: rejection)
+    }
 }
 
 /// A handler's response.

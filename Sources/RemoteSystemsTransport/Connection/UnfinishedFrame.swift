@@ -16,11 +16,15 @@ struct UnfinishedFrame {
     /// Counted as waiting in the budget.
     private(set) var waiting = 0
     private(set) var deadline: HandshakeDeadline
+    private let allowance: Int
     private var length: Int?
     private var waitingSince: NIODeadline?
 
-    /// - Parameter time: the time that every frame has, whatever its length (``ConnectionLimits/frameTime``).
-    init(time: TimeAmount, now: NIODeadline) {
+    /// - Parameters:
+    ///   - time: the time that every frame has, whatever its length (``ConnectionLimits/frameTime``).
+    ///   - allowance: the maximum length of a frame that is not counted, with its length field.
+    init(time: TimeAmount, allowance: Int = ReceiveBudget.allowance, now: NIODeadline) {
+        self.allowance = allowance
         self.deadline = HandshakeDeadline(now + time, now: now)
     }
 
@@ -46,7 +50,7 @@ struct UnfinishedFrame {
             self.length = length
             self.deadline.extend(by: .seconds(Int64(length / Self.bytesEachSecond)))
         }
-        guard let length, length > ReceiveBudget.smallBytes, self.reserved == 0 else { return .nothing }
+        guard let length, length > self.allowance, self.reserved == 0 else { return .nothing }
         return self.isWaiting ? .wait(arrived - self.waiting) : .reserve(length)
     }
 

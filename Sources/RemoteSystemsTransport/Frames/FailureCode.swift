@@ -99,6 +99,9 @@ package enum FailureCode: String, CaseIterable, Sendable, Hashable {
 
     // MARK: Responses
 
+    /// The host holds as many bytes of requests as it accepts, in all or of the caller's system. The request was not
+    /// performed.
+    case requestBytesExceeded = "request-bytes-exceeded"
     /// The message breaks a rule of the value encoding, or the request's key is malformed.
     case messageMalformed = "message-malformed"
     /// The service's schema does not allow the message.

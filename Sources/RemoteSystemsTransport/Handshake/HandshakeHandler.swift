@@ -19,8 +19,8 @@ package struct EstablishedConnection: Sendable {
     package var acceptance: Acceptance
     package var limits: ConnectionLimits
     package var handler: RequestHandler
-    /// The memory for unfinished frames, which all connections of a host share. Defaults to `nil`: only the limit of a
-    /// single frame applies.
+    /// The memory for unfinished frames and for requests, which all connections of a host share. Defaults to `nil`:
+    /// only the limits of a single connection apply.
     package var receiveBudget: ReceiveBudget?
     /// Called once, when the connection opens.
     package var opened: @Sendable (Connection) -> Void

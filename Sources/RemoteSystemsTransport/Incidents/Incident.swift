@@ -17,6 +17,8 @@ package enum Incident: String, CaseIterable, Sendable {
     case protocolBroken = "protocol-broken"
     /// A peer sent too many bytes of unfinished messages, or sent a message too slowly.
     case receiveLimit = "receive-limit"
+    /// A request was refused because those that wait or are being handled have too many bytes.
+    case requestLimit = "request-limit"
     /// A request was refused because too many idempotency keys are kept.
     case keyLimit = "key-limit"
     /// A certificate was not renewed.
@@ -65,6 +67,7 @@ package enum Incident: String, CaseIterable, Sendable {
         case .connectionLimit: "A connection was refused because there are too many"
         case .protocolBroken: "The peer broke the protocol; closing"
         case .receiveLimit: "A peer's unfinished message was given up; closing"
+        case .requestLimit: "A request was refused because those in flight have too many bytes"
         case .keyLimit: "A request was refused because too many idempotency keys are kept"
         case .renewalRefused: "A certificate was not renewed"
         case .trustRejected: "A list of revoked systems or of links was rejected"

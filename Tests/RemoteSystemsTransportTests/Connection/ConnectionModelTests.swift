@@ -190,9 +190,7 @@ private struct World {
             }
         case .cancel(let id):
             switch self.sides[side].machine.receivedCancel(id: id) {
-            case .responseCancelled(let id):
-                self.sides[side].skipped.insert(id)
-                self.sides[1 - side].inbox.append(.response(id))
+            case .responseCancelled: self.skip(side, id)
             case .cancelHandler, .nothing: break
             }
         case .close(let status):
@@ -208,6 +206,11 @@ private struct World {
         self.sides[side].running.append(id)
     }
 
+    private mutating func skip(_ side: Int, _ id: UInt64) {
+        self.sides[side].skipped.insert(id)
+        self.sides[1 - side].inbox.append(.response(id))
+    }
+
     private mutating func settle(_ side: Int) throws {
         while true {
             switch self.sides[side].machine.nextStep() {
@@ -218,6 +221,7 @@ private struct World {
                 self.sides[side].held = nil
                 try self.put(side, id)
             case .dispatch(let id, _): self.start(side, id)
+            case .respondCancelled(let id): self.skip(side, id)
             case .sendClose(let status): self.sides[1 - side].inbox.append(.close(status))
             case .finish: self.sides[side].isFinished = true
             }

@@ -37,6 +37,7 @@ typealias TestMachine = ConnectionStateMachine<String, String>
                 steps.append("send \(call)")
             case .writeHeld: steps.append("write held")
             case .dispatch(_, let request): steps.append("start \(request)")
+            case .respondCancelled(let id): steps.append("cancelled \(id)")
             case .sendClose(let status): steps.append("close \(status.rawValue)")
             case .finish(let status):
                 steps.append("finish \(status.rawValue)")

@@ -13,9 +13,10 @@ import Testing
         _ id: UInt64,
         _ request: String = "request",
         bytes: Int = 10,
+        isHeld: Bool = true,
         deadline: NIODeadline = .distantFuture
     ) -> String {
-        switch self.requests.received(id: id, bytes: bytes, deadline: deadline, request: request) {
+        switch self.requests.received(id: id, bytes: bytes, isHeld: isHeld, deadline: deadline, request: request) {
         case .dispatch(let request): "start \(request)"
         case .queued: "queued"
         case .violation: "violation"
@@ -79,7 +80,7 @@ import Testing
     @Test mutating func `cancelling a queued request responds to it and frees its place`() {
         _ = self.received(1, bytes: 500)
         _ = self.received(2, "second", bytes: 500)
-        guard case .responseCancelled("second") = self.requests.receivedCancel(id: 2) else {
+        guard case .responseCancelled = self.requests.receivedCancel(id: 2) else {
             Issue.record("it had not started")
             return
         }
@@ -105,14 +106,71 @@ import Testing
         #expect(self.requests.finished(id: 1) == true)
     }
 
-    @Test mutating func `a request whose deadline passed in the queue is overdue as soon as it starts`() {
+    @Test mutating func `a request whose deadline passes in the queue is dropped, and keeps its place in the window`() {
+        _ = self.received(1, bytes: 100)
+        _ = self.received(2, bytes: 400, deadline: .at(100))
+        _ = self.received(3, "third", bytes: 500, deadline: .at(300))
+        #expect(self.requests.earliestDeadline == .at(100))
+        #expect(self.requests.expire(now: .at(200)).isEmpty)
+        #expect(self.requests.heldBytes == 600)
+        #expect(self.requests.earliestDeadline == .at(300))
+        #expect(self.received(4) == "excess")
+        _ = self.requests.finished(id: 1)
+        let second = self.requests.nextRequest()
+        #expect(second?.id == 2 && second?.request == nil)
+        // It occupies no handler.
+        #expect(self.requests.nextRequest()?.request == "third")
+        #expect(self.requests.expire(now: .at(300)) == [3])
+        #expect(self.requests.finished(id: 2) == false)
+        #expect(self.received(5, bytes: 500) == "queued")
+        #expect(self.received(6, bytes: 1) == "excess")
+    }
+
+    @Test mutating func `a request that starts before its deadline is overdue at that time`() {
         _ = self.received(1)
         _ = self.received(2, deadline: .at(100))
-        #expect(self.requests.expire(now: .at(200)).isEmpty)
         _ = self.requests.finished(id: 1)
-        _ = self.requests.nextRequest()
-        #expect(self.requests.earliestDeadline <= .at(200))
-        #expect(self.requests.expire(now: .at(200)) == [2])
+        #expect(self.requests.nextRequest()?.id == 2)
+        #expect(self.requests.earliestDeadline <= .at(100))
+        #expect(self.requests.expire(now: .at(100)) == [2])
+    }
+
+    @Test mutating func `while responses cannot be written, a cancelled request is dropped and keeps its place`() {
+        self.requests.isWritable = false
+        for id in 1...3 as ClosedRange<UInt64> { #expect(self.received(id, bytes: 100) == "queued") }
+        for id in 1...3 as ClosedRange<UInt64> {
+            guard case .nothing = self.requests.receivedCancel(id: id) else {
+                Issue.record("a response would be written")
+                return
+            }
+        }
+        #expect(self.requests.heldBytes == 0)
+        #expect(self.received(4) == "excess")
+        self.requests.isWritable = true
+        for id in 1...3 as ClosedRange<UInt64> {
+            let next = self.requests.nextRequest()
+            #expect(next?.id == id && next?.request == nil)
+        }
+        #expect(self.requests.isEmpty)
+    }
+
+    @Test mutating func `the held bytes are those of the requests without a response, except rejected ones`() {
+        #expect(self.received(1, bytes: 100) == "start request")
+        #expect(self.received(2, bytes: 200) == "queued")
+        #expect(self.received(3, bytes: 300, isHeld: false) == "queued")
+        #expect(self.requests.heldBytes == 300)
+        _ = self.requests.receivedCancel(id: 2)
+        #expect(self.requests.heldBytes == 100)
+        _ = self.requests.finished(id: 1)
+        #expect(self.requests.heldBytes == 0)
+        #expect(self.requests.nextRequest()?.id == 3)
+        // A rejected request counts in the window until its response.
+        #expect(self.received(4, bytes: 701) == "excess")
+        #expect(self.requests.finished(id: 3) == true)
+        #expect(self.requests.heldBytes == 0)
+        #expect(self.received(5, bytes: 701) == "start request")
+        _ = self.requests.removeAll()
+        #expect(self.requests.heldBytes == 0)
     }
 
     @Test mutating func `a response is accepted once, and not after the connection is lost`() {

@@ -49,6 +49,13 @@ import Testing
         #expect(self.frame.reserved(false, arrived: 1_000, now: .at(10_000)) == .giveUp)
     }
 
+    @Test func `a smaller allowance makes shorter frames count`() {
+        var frame = UnfinishedFrame(time: .seconds(30), allowance: ReceiveBudget.allowanceOfFurther, now: .at(0))
+        #expect(frame.read(length: 4 << 10, arrived: 5) == .nothing)
+        frame = UnfinishedFrame(time: .seconds(30), allowance: ReceiveBudget.allowanceOfFurther, now: .at(0))
+        #expect(frame.read(length: 8 << 10, arrived: 5) == .reserve(8 << 10))
+    }
+
     // MARK: The budget
 
     private static func holder(_ number: UInt8) throws -> QuotaHolder {

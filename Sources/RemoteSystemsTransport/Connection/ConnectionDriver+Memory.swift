@@ -3,8 +3,32 @@
 
 internal import NIOCore
 
-/// Frames that have arrived in part. Performs the actions of ``UnfinishedFrame``.
+/// What received frames use of the host's memory: those that have arrived in part (performs the actions of
+/// ``UnfinishedFrame``), and requests in flight (``RequestMemory``).
 extension ConnectionDriver {
+    // MARK: Requests
+
+    /// Counts a request that has arrived. Returns whether its message may be held.
+    func holdRequest(_ bytes: Int) -> Bool {
+        let missing = self.requestMemory.missing(for: self.machine.incoming.heldBytes + bytes)
+        guard missing > 0, let budget = self.receiveBudget else { return true }
+        guard budget.reserveRequests(missing, for: self.holder) else {
+            self.incidents.report(.requestLimit, by: self.channel, reason: WireFailure.requestNotHeld.text)
+            return false
+        }
+        self.requestMemory.reserve(missing)
+        return true
+    }
+
+    /// Returns what requests that got their responses, or were dropped, no longer use of the budget.
+    func releaseRequests() {
+        guard self.requestMemory.reserved > 0 else { return }
+        let surplus = self.requestMemory.release(for: self.machine.incoming.heldBytes)
+        self.receiveBudget?.releaseRequests(surplus, for: self.holder)
+    }
+
+    // MARK: Unfinished frames
+
     /// Called after a read, if a frame was or is unfinished.
     ///
     /// - Parameter isNew: whether the frame that was unfinished before has been finished.
@@ -12,7 +36,9 @@ extension ConnectionDriver {
         let arrived = self.decoder.pendingBytes
         if isNew || arrived == 0 { self.releaseUnfinishedFrame() }
         guard arrived > 0, !self.hasEnded else { return }
-        var frame = self.unfinished ?? UnfinishedFrame(time: self.limits.frameTime, now: now)
+        var frame =
+            self.unfinished
+            ?? UnfinishedFrame(time: self.limits.frameTime, allowance: self.requestMemory.allowance, now: now)
         let action = frame.read(length: self.decoder.announcedBytes, arrived: arrived)
         self.unfinished = frame
         switch action {
@@ -91,6 +117,15 @@ extension ConnectionDriver {
             }
         }
     }
+}
+
+extension WireFailure {
+    static let requestNotHeld = WireFailure(
+        "This host holds as many bytes of requests that wait or are being handled as it accepts, in all or of your "
+            + "system. The request was not executed. Send fewer long requests at the same time, or try again later.",
+        code: .requestBytesExceeded,
+        canRetry: true
+    )
 }
 
 extension TransportError {
