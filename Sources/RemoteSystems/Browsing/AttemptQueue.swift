@@ -23,7 +23,8 @@ struct AttemptQueue {
     /// Why a browser connects, which decides when.
     enum Cause: Sendable, Hashable {
         /// The connection to a listed system was lost. The system stays listed for a short time only, so nothing but
-        /// ``maxOpen`` delays the attempt.
+        /// ``maxOpen`` delays the attempt. It takes no tokens for the authenticated address, which the system has to
+        /// itself; the browser makes such an attempt once in ten seconds for each process (``BrowserTimes/stable``).
         case loss
         /// The process was authenticated before, or this machine's owner configured its address.
         case known
@@ -33,7 +34,7 @@ struct AttemptQueue {
         case referral(SystemID)
 
         /// Whether another machine chooses how many of these attempts there are.
-        fileprivate var isForeign: Bool {
+        var isForeign: Bool {
             switch self {
             case .loss, .known: false
             case .hint, .referral: true
@@ -54,10 +55,18 @@ struct AttemptQueue {
         var name: String?
         var number: Int
         var endpoints: [Endpoint]
+        /// Those of the endpoints of a known process at which it was not authenticated. They take the tokens of hints,
+        /// and are left out if there are none.
+        var hints: [Endpoint] = []
         var cause = Cause.known
         var purpose = Purpose.presence
         /// Whether the attempt must end early, because many others wait. Set by ``next(now:)``.
         var isHurried = false
+
+        /// The endpoints that are no hints.
+        fileprivate var others: [Endpoint] {
+            self.hints.isEmpty ? self.endpoints : self.endpoints.filter { !self.hints.contains($0) }
+        }
     }
 
     /// The maximum number of attempts that count at the same time. An attempt that takes long stops counting
@@ -218,11 +227,26 @@ struct AttemptQueue {
         return next
     }
 
-    /// Counts an attempt after a loss, which does not wait. Returns whether it may start.
-    mutating func startAtOnce(_ attempt: Attempt, now: Instant) -> Bool {
-        guard self.running.count < Self.maxOpen else { return false }
-        self.start(attempt, now: now, counts: false)
-        return true
+    /// Counts an attempt after a loss, which does not wait. Returns it with the endpoints to try, perhaps none; `nil`
+    /// if it may not start.
+    mutating func startAtOnce(_ attempt: Attempt, now: Instant) -> Attempt? {
+        guard self.running.count < Self.maxOpen else { return nil }
+        let permitted = self.permitted(attempt, now: now)
+        self.start(permitted, now: now, counts: false)
+        return permitted
+    }
+
+    /// The attempt without the hints for which there are no tokens.
+    private func permitted(_ attempt: Attempt, now: Instant) -> Attempt {
+        guard !attempt.hints.isEmpty else { return attempt }
+        let hasTokens = self.tokens.permits(at: now)
+        let hints = attempt.hints.filter {
+            hasTokens && ($0.isLoopback || self.machines.permits(PeerKey($0), at: now))
+        }
+        var permitted = attempt
+        permitted.hints = hints
+        permitted.endpoints = attempt.endpoints.filter { hints.contains($0) || !attempt.hints.contains($0) }
+        return permitted
     }
 
     private mutating func nextKnown(now: Instant) -> Attempt? {
@@ -235,13 +259,13 @@ struct AttemptQueue {
         defer { self.known = postponed[...] + self.known }
         while let number = self.known.popFirst() {
             guard let attempt = self.waiting[number] else { continue }
-            if let time = self.delay(attempt.endpoints, self.knownMachines, now: now) {
+            if let time = self.delay(attempt.others, self.knownMachines, now: now) {
                 postponed.append(number)
                 self.noteTime(time)
                 continue
             }
             self.waiting[number] = nil
-            return attempt
+            return self.permitted(attempt, now: now)
         }
         return nil
     }
@@ -309,17 +333,24 @@ struct AttemptQueue {
     private mutating func start(_ attempt: Attempt, now: Instant, counts: Bool = true) {
         self.running[attempt.number] = Running(attempt: attempt, counts: counts)
         if counts { self.counting += 1 }
-        if attempt.cause.isForeign {
+        switch attempt.cause {
+        case .hint, .referral:
             self.foreignOpen += 1
             self.foreignCounting += 1
-            self.tokens.take(Double(max(attempt.endpoints.count, 1)), at: now)
-            for (key, count) in Self.machines(attempt.endpoints) { self.machines.take(Double(count), of: key, at: now) }
-        } else {
-            self.knownTokens.take(Double(max(attempt.endpoints.count, 1)), at: now)
-            for (key, count) in Self.machines(attempt.endpoints) {
-                self.knownMachines.take(Double(count), of: key, at: now)
-            }
+            self.takeTokens(for: attempt.endpoints, now: now)
+        case .known:
+            let endpoints = attempt.others
+            self.knownTokens.take(Double(max(endpoints.count, 1)), at: now)
+            for (key, count) in Self.machines(endpoints) { self.knownMachines.take(Double(count), of: key, at: now) }
+            if !attempt.hints.isEmpty { self.takeTokens(for: attempt.hints, now: now) }
+        case .loss:
+            if !attempt.hints.isEmpty { self.takeTokens(for: attempt.hints, now: now) }
         }
+    }
+
+    private mutating func takeTokens(for endpoints: [Endpoint], now: Instant) {
+        self.tokens.take(Double(max(endpoints.count, 1)), at: now)
+        for (key, count) in Self.machines(endpoints) { self.machines.take(Double(count), of: key, at: now) }
     }
 
     // MARK: Ending
@@ -334,104 +365,30 @@ struct AttemptQueue {
 
     /// Handles the end of an attempt.
     ///
+    /// The machines at the hints of a known process get no tokens back: the process may have been found at its own
+    /// address, and announces addresses of other machines.
+    ///
     /// - Parameter system: the system of the account that was found; `nil` if the attempt failed.
     mutating func ended(_ number: Int, found system: SystemID? = nil, now: Instant) {
         self.release(number)
         guard let attempt = self.running.removeValue(forKey: number)?.attempt else { return }
         if attempt.cause.isForeign { self.foreignOpen -= 1 }
         guard let system, self.findings.tryTake(system, at: now) else { return }
-        if attempt.cause.isForeign {
+        switch attempt.cause {
+        case .hint, .referral:
             self.tokens.putBack(Double(max(attempt.endpoints.count, 1)), at: now)
             for (key, count) in Self.machines(attempt.endpoints) {
                 self.machines.putBack(Double(count), of: key, at: now)
             }
-        } else {
-            self.knownTokens.putBack(Double(max(attempt.endpoints.count, 1)), at: now)
-            for (key, count) in Self.machines(attempt.endpoints) {
+        case .known:
+            let endpoints = attempt.others
+            self.knownTokens.putBack(Double(max(endpoints.count, 1)), at: now)
+            for (key, count) in Self.machines(endpoints) {
                 self.knownMachines.putBack(Double(count), of: key, at: now)
             }
+            self.tokens.putBack(Double(attempt.hints.count), at: now)
+        case .loss:
+            self.tokens.putBack(Double(attempt.hints.count), at: now)
         }
-    }
-}
-
-/// Starting attempts to connect.
-extension SystemBrowser {
-    /// Starts an attempt to connect, or queues it.
-    func start(attempt number: Int, to instance: String, _ endpoints: [Endpoint]) {
-        let attempt = AttemptQueue.Attempt(
-            instance: instance,
-            name: self.advertisedNames[instance],
-            number: number,
-            endpoints: endpoints,
-            cause: self.machine.cause(of: instance)
-        )
-        if case .loss = attempt.cause, self.attemptQueue.startAtOnce(attempt, now: self.time.now) {
-            return self.add(.presence(attempt))
-        }
-        self.attemptQueue.add(attempt)
-    }
-
-    /// Queues an attempt to exchange trust. It waits its turn as any other attempt at an advertised address.
-    func startExchange(with candidate: UnrecognisedHints.Candidate) {
-        self.nextAttempt += 1
-        self.exchanges.change { $0 += 1 }
-        self.attemptQueue.add(
-            AttemptQueue.Attempt(
-                instance: candidate.name,
-                number: self.nextAttempt,
-                endpoints: candidate.endpoints,
-                cause: .hint,
-                purpose: .exchangeOfTrust
-            )
-        )
-        self.startAttempts()
-    }
-
-    /// Starts the attempts that may start now.
-    func startAttempts() {
-        while let next = self.attemptQueue.next(now: self.time.now) {
-            if next.purpose == .exchangeOfTrust {
-                self.add(.exchangeTrust(next))
-                self.add(.releaseSlowAttempt(next.number))
-                continue
-            }
-            guard self.instance(of: next.number, next.instance) != nil else {
-                // The instance is gone.
-                self.attemptQueue.ended(next.number, now: self.time.now)
-                continue
-            }
-            self.add(.presence(next))
-            self.add(.releaseSlowAttempt(next.number))
-        }
-        self.armWakeUp()
-    }
-
-    /// Stops counting an attempt that takes long.
-    func release(_ attempt: Int) {
-        self.attemptQueue.release(attempt)
-        self.startAttempts()
-    }
-
-    /// Handles the end of an attempt.
-    ///
-    /// - Parameter connection: the connection that was opened; `nil` if the attempt failed.
-    func ended(_ attempt: Int, _ connection: Connection?) {
-        let system = connection.flatMap { $0.isWithinAccount ? $0.peer.systemID : nil }
-        self.attemptQueue.ended(attempt, found: system, now: self.time.now)
-        self.startAttempts()
-    }
-}
-
-extension SystemBrowserStateMachine {
-    /// Why an attempt to connect to an instance is made.
-    func cause(of name: String) -> AttemptQueue.Cause {
-        guard let instance = self.instances[name] else { return .hint }
-        if case .reconnecting = instance.phase { return .loss }
-        if let referral = instance.referral { return .referral(referral.system) }
-        // An instance that was authenticated may be advertised at other addresses later.
-        let isKnown =
-            instance.isConfigured || instance.isRemembered
-            || instance.authenticated.map { instance.endpoints.contains($0) } ?? false
-        return isKnown ? .known : .hint
     }
 }

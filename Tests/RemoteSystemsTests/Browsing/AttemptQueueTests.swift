@@ -202,8 +202,91 @@ struct AttemptQueueTests {
         var open = AttemptQueue.limit
         for number in 1000..<5000 {
             let lost = Attempt(instance: "x", number: number, endpoints: [Self.host(number % 250)], cause: .loss)
-            if queue.startAtOnce(lost, now: Self.start) { open += 1 }
+            if queue.startAtOnce(lost, now: Self.start) != nil { open += 1 }
         }
         #expect(open == AttemptQueue.maxOpen && queue.openCount == open)
+    }
+
+    @Test func `losses cause few connections to addresses that the lost processes announce`() throws {
+        // A machine with one address, and one with eight in the same /64.
+        let network = (1...8).map { Endpoint(host: "2001:db8::\($0)", port: 80) }
+        for victim in [[Self.host(0)], network] {
+            var queue = AttemptQueue(now: Self.start)
+            let (system, own) = (try Self.system(1), Self.host(1))
+            var (number, connections) = (0, 0)
+            for round in 0..<20 {
+                let now = Self.start + .seconds(10 * round)
+                for _ in 0..<64 {
+                    number += 1
+                    let lost = Attempt(
+                        instance: "\(number)",
+                        number: number,
+                        endpoints: victim + [own],
+                        hints: victim,
+                        cause: .loss
+                    )
+                    let started = queue.startAtOnce(lost, now: now)
+                    let endpoints = try #require(started?.endpoints)
+                    #expect(endpoints.contains(own))
+                    connections += endpoints.count - 1
+                    queue.ended(number, found: system, now: now)
+                }
+            }
+            let limit = AttemptQueue.burstToMachine + 190 * AttemptQueue.rateToMachine
+            // An attempt may take more tokens than there are.
+            #expect(connections <= Int(limit) + victim.count)
+            #expect(connections > 0)
+        }
+    }
+
+    @Test func `a known process causes few connections to other addresses that it announces`() throws {
+        var queue = AttemptQueue(now: Self.start)
+        let (system, own, victim) = (try Self.system(1), Self.host(1), Self.host(0))
+        var connections = 0
+        for number in 0..<500 {
+            queue.add(
+                Attempt(
+                    instance: "\(number)",
+                    number: number,
+                    endpoints: [victim, own],
+                    hints: [victim],
+                    cause: .known
+                )
+            )
+            while let next = queue.next(now: Self.start) {
+                #expect(next.endpoints.contains(own))
+                connections += next.endpoints.count - 1
+                queue.ended(next.number, found: system, now: Self.start)
+            }
+        }
+        #expect(connections == Int(AttemptQueue.burstToMachine))
+    }
+
+    @Test func `losses do not delay other known processes`() {
+        var queue = AttemptQueue(now: Self.start)
+        for number in 0..<1000 {
+            let lost = Attempt(instance: "x", number: number, endpoints: [Self.host(number)], cause: .loss)
+            _ = queue.startAtOnce(lost, now: Self.start)
+            queue.ended(number, now: Self.start)
+        }
+        queue.add(Attempt(instance: "known", number: 1000, endpoints: [Self.host(1000)], cause: .known))
+        #expect(started(&queue) == [1000])
+    }
+
+    @Test func `an attempt after a loss has no endpoint if there is no token for any`() {
+        var queue = AttemptQueue(now: Self.start)
+        var last: Attempt?
+        for number in 0..<65 {
+            let lost = Attempt(
+                instance: "x",
+                number: number,
+                endpoints: [Self.host(0)],
+                hints: [Self.host(0)],
+                cause: .loss
+            )
+            last = queue.startAtOnce(lost, now: Self.start)
+            queue.ended(number, now: Self.start)
+        }
+        #expect(last?.endpoints == [])
     }
 }

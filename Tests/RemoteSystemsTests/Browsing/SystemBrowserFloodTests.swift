@@ -22,6 +22,26 @@ import Testing
         try #require(SystemID(bytes: (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }))
     }
 
+    // MARK: Announced addresses
+
+    @Test func `an announced address at which a process was not authenticated is a hint, also after a loss`() throws {
+        var (machine, _) = try Referrals.machine(running: [])
+        let endpoints = [Self.victim, Rules.endpoint]
+        _ = machine.seen("a", endpoints: endpoints, by: .proximal)
+        #expect(machine.browser.cause(of: "a") == .known)
+        #expect(machine.browser.hints(among: endpoints, of: "a") == [Self.victim])
+        _ = machine.lost("a", orderly: false, now: Rules.start + .seconds(20))
+        #expect(machine.browser.cause(of: "a") == .loss)
+        #expect(machine.browser.hints(among: endpoints, of: "a") == [Self.victim])
+    }
+
+    @Test func `no address that this machine's owner configured is a hint`() throws {
+        var machine = try Rules.machine()
+        let endpoints = [Self.victim, Rules.endpoint]
+        _ = machine.seen("a", endpoints: endpoints, by: .proximal, isConfigured: true)
+        #expect(machine.browser.hints(among: endpoints, of: "a").isEmpty)
+    }
+
     // MARK: Referrals
 
     @Test func `referrals go to the address that was authenticated, wherever their host is advertised now`() throws {
