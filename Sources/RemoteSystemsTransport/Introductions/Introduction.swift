@@ -11,7 +11,6 @@ struct Introduction<Message: IntroductionMessage>: Sendable {
     private let handler: NIOLoopBound<IntroductionHandler<Message>>
     private let peerCertificate: EventLoopFuture<[UInt8]>
     private let advance: @Sendable (IntroductionSlots.Stage) -> Void
-    private let distrust: @Sendable () -> Void
     /// The peer's address, for log messages. Kept, because a closed channel has none.
     let peerAddress: String
     /// The peer's messages, for one reader.
@@ -25,14 +24,12 @@ struct Introduction<Message: IntroductionMessage>: Sendable {
     /// - Parameters:
     ///   - times: the timeouts. When one elapses the connection is closed, even if nothing was read yet.
     ///   - limit: the maximum length of the peer's frames, without their length fields, in bytes.
-    ///   - distrust: called when the peer gave a wrong proof.
     ///   - advance: called when the connection reaches a further stage.
     init(
         _ channel: any Channel,
         tls: some ChannelHandler,
         times: IntroductionTimes = IntroductionTimes(),
         limit: Int = Message.maxBytes,
-        distrust: @escaping @Sendable () -> Void = {},
         advance: @escaping @Sendable (IntroductionSlots.Stage) -> Void = { _ in }
     ) throws {
         let secured = channel.eventLoop.makePromise(of: [UInt8].self)
@@ -55,7 +52,6 @@ struct Introduction<Message: IntroductionMessage>: Sendable {
         self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         self.peerCertificate = secured.futureResult
         self.advance = advance
-        self.distrust = distrust
         self.peerAddress = channel.transportPeer.address
         self.messages = messages
     }
@@ -77,11 +73,6 @@ struct Introduction<Message: IntroductionMessage>: Sendable {
     /// Keeps the connection's place on its port, because the peer has proven something.
     func keepPlace() {
         self.advance(.proven)
-    }
-
-    /// Notes that the peer gave a wrong proof: its further connections displace no connections of others.
-    func distrustPeer() {
-        self.distrust()
     }
 
     /// Replaces the timeout of the conversation.

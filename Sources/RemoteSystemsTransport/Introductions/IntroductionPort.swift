@@ -47,9 +47,7 @@ struct IntroductionPort<Message: IntroductionMessage>: Sendable {
         )
         let bound = try await network.listen(host: host, port: port, logger: logger) { channel in
             channel.eventLoop.makeCompletedFuture {
-                // Kept, because a closed channel has no address.
-                let peer = channel.transportPeer.key
-                guard let slot = gate.enter(channel, of: peer) else {
+                guard let slot = gate.enter(channel, of: channel.transportPeer.key) else {
                     throw TransportError(.localResources, "Too many connections at once.", side: .local)
                 }
                 try channel.pipeline.syncOperations.addHandler(
@@ -59,7 +57,6 @@ struct IntroductionPort<Message: IntroductionMessage>: Sendable {
                     channel,
                     tls: tls.serverHandler(),
                     times: times,
-                    distrust: { gate.distrust(peer) },
                     advance: { gate.advance(slot, to: $0) }
                 )
                 // Connections without TLS are not served, so they take no place in the stream.
@@ -83,9 +80,12 @@ private final class IntroductionGate: Sendable {
     private let state = Mutex(State())
 
     /// Gives a channel a slot, and closes the channel that had it; `nil` if there is no slot.
+    ///
+    /// The guaranteed times are real times, as the other timeouts of these connections.
     func enter(_ channel: any Channel, of peer: PeerKey) -> IntroductionSlots.ID? {
+        let now = ContinuousClock.now
         let (slot, replaced) = self.state.withLock { state -> (IntroductionSlots.ID?, (any Channel)?) in
-            switch state.slots.enter(peer) {
+            switch state.slots.enter(peer, at: now) {
             case .entered(let id):
                 state.channels[id] = channel
                 return (id, nil)
@@ -96,7 +96,7 @@ private final class IntroductionGate: Sendable {
                 return (nil, nil)
             }
         }
-        replaced?.close(promise: nil)
+        if let replaced { FirstByteHandler.close(replaced) }
         guard let slot else { return nil }
         channel.closeFuture.whenComplete { _ in
             self.state.withLock { state in
@@ -109,10 +109,6 @@ private final class IntroductionGate: Sendable {
 
     func advance(_ slot: IntroductionSlots.ID, to stage: IntroductionSlots.Stage) {
         self.state.withLock { $0.slots.advance(slot, to: stage) }
-    }
-
-    func distrust(_ peer: PeerKey) {
-        self.state.withLock { $0.slots.distrust(peer) }
     }
 }
 
@@ -127,6 +123,19 @@ private final class FirstByteHandler: ChannelInboundHandler {
     init(timeout: TimeAmount, arrived: @escaping () -> Void) {
         self.deadline = .now() + timeout
         self.arrived = arrived
+    }
+
+    /// Closes a channel at once, from its event loop.
+    ///
+    /// Closing the whole channel would first wait for the peer's part of TLS's close, which a peer can delay for
+    /// seconds. A flood of such connections would hold more file descriptors than there are slots.
+    static func close(_ channel: any Channel) {
+        channel.eventLoop.execute {
+            guard let context = try? channel.pipeline.syncOperations.context(handlerType: FirstByteHandler.self) else {
+                return channel.close(promise: nil)
+            }
+            context.close(promise: nil)
+        }
     }
 
     func handlerAdded(context: ChannelHandlerContext) {

@@ -1,13 +1,21 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The connections of one introduction port, whose peers are not authenticated. A value without I/O.
+/// The connections of one introduction port, whose peers are not authenticated. A value without I/O or a clock.
 ///
-/// A silent connection costs its sender nothing, so silent connections must not exclude others: when the port or one
-/// peer's share of it is full, a new connection takes the place of the one that has shown least, the oldest first. Only
-/// connections that have proven something keep their places. When the port is full, a connection of a peer that gave a
-/// wrong proof takes the place only of a connection of such a peer.
+/// Any machine can open connections and send a valid first message on each, so neither may keep a place. But a
+/// connection needs a moment to show what it is. So each has its place for a guaranteed time, in which no other
+/// connection replaces it. When all places are taken, a new connection replaces one whose time is over: a silent one
+/// if there is any, otherwise the oldest. If there is none, the new connection is refused and may try again. So an
+/// attacker has to open connections at a high rate, and even then some attempts of others succeed.
+///
+/// Peer keys have a share of the places. A key with fewer connections replaces the excess ones of another key first,
+/// also within their guaranteed time. A key that has its share replaces none of a key that has less. So an attacker
+/// with a few peer keys affects no connection with another key. No key is refused for what its connections did: others
+/// may share it.
 struct IntroductionSlots {
+    typealias Instant = ContinuousClock.Instant
+
     /// How far a connection has come.
     enum Stage: Int, Comparable {
         /// No byte has arrived.
@@ -20,6 +28,12 @@ struct IntroductionSlots {
         case proven
 
         static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
+
+        /// The age up to which a connection keeps its place. A proven one keeps it until its end.
+        ///
+        /// Shorter for silent connections, which cost their sender least: the first byte of an honest peer needs one
+        /// round trip.
+        var guaranteedTime: Duration { self == .silent ? .milliseconds(100) : .milliseconds(500) }
     }
 
     struct ID: Hashable {
@@ -37,59 +51,58 @@ struct IntroductionSlots {
     private struct Slot {
         let id: ID
         let peer: PeerKey
+        let arrival: Instant
         var stage = Stage.silent
+
+        func isGuaranteed(at now: Instant) -> Bool { now - self.arrival < self.stage.guaranteedTime }
+
+        /// The place in the order in which connections are replaced.
+        func rank(at now: Instant) -> Int { self.isGuaranteed(at: now) ? 2 : self.stage == .silent ? 0 : 1 }
     }
 
     /// The maximum number of simultaneous connections.
-    static let maxConnections = 32
-    /// The maximum number of simultaneous connections of peers with the same key.
-    static let maxConnectionsPerPeer = 8
-    /// The maximum number of remembered peers that gave a wrong proof. The oldest one is forgotten.
-    static let maxDistrusted = 64
+    static let maxConnections = 128
+    /// The number of connections of one peer key that other keys cannot replace within their guaranteed times.
+    static let share = 32
 
     /// The connections in the order of their arrival.
     private var slots: [Slot] = []
     private var next: UInt64 = 0
-    /// The peers that gave a wrong proof, in the order of their first one.
-    private var distrusted: [PeerKey] = []
 
     var count: Int { self.slots.count }
 
-    mutating func enter(_ peer: PeerKey) -> Entry {
+    mutating func enter(_ peer: PeerKey, at now: Instant) -> Entry {
         let id = ID(number: self.next)
         self.next += 1
-        let own = self.slots.filter { $0.peer == peer }
-        let candidates: [Slot]? =
-            if own.count >= Self.maxConnectionsPerPeer {
-                own
-            } else if self.slots.count >= Self.maxConnections {
-                self.distrusted.contains(peer)
-                    ? self.slots.filter { self.distrusted.contains($0.peer) }
-                    : self.slots
-            } else {
-                nil
-            }
-        guard let candidates else {
-            self.slots.append(Slot(id: id, peer: peer))
+        guard self.slots.count >= Self.maxConnections else {
+            self.slots.append(Slot(id: id, peer: peer, arrival: now))
             return .entered(id)
         }
+        guard let other = self.replaceable(by: peer, at: now) else { return .refused }
+        self.leave(other)
+        self.slots.append(Slot(id: id, peer: peer, arrival: now))
+        return .replaced(other, by: id)
+    }
+
+    /// The connection whose place a new one of a peer gets.
+    private func replaceable(by peer: PeerKey, at now: Instant) -> ID? {
+        let unproven = self.slots.filter { $0.stage < .proven }
+        var counts: [PeerKey: Int] = [:]
+        for slot in unproven { counts[slot.peer, default: 0] += 1 }
+        func count(_ slot: Slot) -> Int { counts[slot.peer, default: 0] }
+        let isWithinShare = counts[peer, default: 0] < Self.share
+        let excess = isWithinShare ? unproven.filter { count($0) > Self.share } : []
+        let candidates =
+            excess.isEmpty
+            ? unproven.filter { !$0.isGuaranteed(at: now) && (isWithinShare || count($0) >= Self.share) }
+            : excess
         // Of equals, `min` returns the first: the oldest.
-        guard let victim = candidates.min(by: { $0.stage < $1.stage }), victim.stage < .proven else { return .refused }
-        self.leave(victim.id)
-        self.slots.append(Slot(id: id, peer: peer))
-        return .replaced(victim.id, by: id)
+        return candidates.min { $0.rank(at: now) < $1.rank(at: now) }?.id
     }
 
     mutating func advance(_ id: ID, to stage: Stage) {
         guard let index = self.slots.firstIndex(where: { $0.id == id }) else { return }
         self.slots[index].stage = max(self.slots[index].stage, stage)
-    }
-
-    /// Notes that a peer gave a wrong proof.
-    mutating func distrust(_ peer: PeerKey) {
-        guard !self.distrusted.contains(peer) else { return }
-        if self.distrusted.count >= Self.maxDistrusted { self.distrusted.removeFirst() }
-        self.distrusted.append(peer)
     }
 
     mutating func leave(_ id: ID) {

@@ -4,11 +4,11 @@
 internal import FoundationEssentials
 package import Logging
 package import RemoteSystemsIdentity
-internal import Synchronization
 
 /// The joining side: connects to the system that made the invitation.
 package enum JoinCall {
-    /// Tries the invitation's addresses one after the other, until the inviter has responded.
+    /// Tries the invitation's addresses one after the other, until the inviter has responded. Addresses at which the
+    /// connection was closed early are tried again after all others, because the inviter's port may be flooded.
     ///
     /// - Parameter member: the identity whose key this system keeps, if it joins its account again; `nil` for a new
     ///   key.
@@ -23,41 +23,30 @@ package enum JoinCall {
         network: TransportNetwork = .sockets
     ) async throws -> JoinedAccount {
         var failure: any Error = TransportError(.unreachable, "The invitation contains no address.", side: .local)
-        for (number, address) in invitation.addresses.enumerated() {
-            try Task.checkCancellation()
-            do {
-                return try await Self.persistently {
-                    try await Self.join(invitation, again: member, at: address, network)
-                }
-            } catch let error as Final {
-                throw error.cause
-            } catch is CancellationError {
-                throw CancellationError()
-            } catch {
+        let retries = IntroductionRetries()
+        var addresses = invitation.addresses
+        for round in 0...retries.count where !addresses.isEmpty {
+            if round > 0 { try await Task.sleep(for: retries.pause(before: round)) }
+            var closedEarly: [Invitation.Address] = []
+            for address in addresses {
                 try Task.checkCancellation()
-                logger.debug("The inviter was not reached at an address", metadata: ["reason": "\(error)"])
-                // The identity error of a machine that responded is more specific than an unreachable address.
-                if number == 0 || error is IdentityError || !(failure is IdentityError) { failure = error }
+                do {
+                    return try await Self.join(invitation, again: member, at: address, network)
+                } catch let error as Final {
+                    throw error.cause
+                } catch is CancellationError {
+                    throw CancellationError()
+                } catch {
+                    try Task.checkCancellation()
+                    logger.debug("The inviter was not reached at an address", metadata: ["reason": "\(error)"])
+                    // The identity error of a machine that responded is more specific than an unreachable address.
+                    if error is IdentityError || !(failure is IdentityError) { failure = error }
+                    if IntroductionRetries.apply(to: error) { closedEarly.append(address) }
+                }
             }
+            addresses = closedEarly
         }
         throw failure
-    }
-
-    /// The number of attempts at one address while the inviter closes connections at once, and the first pause between
-    /// them. An inviter whose port is flooded may close some.
-    private static let (maxAttempts, firstPause) = (4, Duration.milliseconds(100))
-
-    private static func persistently<Result>(_ body: () async throws -> Result) async throws -> Result {
-        var pause = Self.firstPause
-        for _ in 1..<Self.maxAttempts {
-            do {
-                return try await body()
-            } catch let error as TransportError where error.code == .connectionLost && error.canRetry {
-                try await Task.sleep(for: pause)
-                pause *= 2
-            }
-        }
-        return try await body()
     }
 
     /// An error after which no other address is tried, because the inviter has responded, or may have.
@@ -65,6 +54,8 @@ package enum JoinCall {
         var cause: any Error
     }
 
+    // Not inlined: see Docs/decisions/0008-async-frames.md.
+    @inline(never)
     private static func join(
         _ invitation: Invitation,
         again member: SystemIdentity?,

@@ -235,10 +235,7 @@ private final class InvitationServer: Sendable {
             try await conversation.send(.accepted(acceptance))
             return system
         case .refuse(let refusal):
-            if refusal == .wrongSecret {
-                conversation.distrustPeer()
-                self.wrongProofs.add(from: conversation.peerAddress)
-            }
+            if refusal == .wrongSecret { self.wrongProofs.add(from: conversation.peerAddress) }
             return try await self.refuse(refusal, conversation)
         }
     }

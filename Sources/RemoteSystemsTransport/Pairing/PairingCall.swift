@@ -8,14 +8,11 @@ internal import Synchronization
 
 /// The connecting side of a pairing.
 package enum PairingCall {
-    /// The number of attempts while the waiting side closes the connection before it has committed, and the first pause
-    /// between them. A waiting machine whose port is flooded may close some.
-    ///
-    /// Not after this side has sent its nonce: the other side knows the digits then, and each further attempt would be
-    /// one guess more for a machine in the middle.
-    private static let (maxAttempts, firstPause) = (4, Duration.milliseconds(100))
-
     /// Pairs with the system that waits at an endpoint.
+    ///
+    /// Tries again while the waiting side closes the connection before it has committed: its port may be flooded. Not
+    /// after this side has sent its nonce: the other side knows the digits then, and each further attempt would be one
+    /// guess more for a machine in the middle.
     ///
     /// - Throws: ``PairingStop``; ``PairingUnfinished``; ``TransportError``; ``IdentityError``; errors of the steps;
     ///   `CancellationError`.
@@ -37,27 +34,24 @@ package enum PairingCall {
         )
     }
 
-    /// Pairs, with timeouts for each connection.
+    /// Pairs, with timeouts for each connection and a number of retries.
     static func pair<Outcome: Sendable>(
         host: String,
         port: Int,
         intention: PairingIntention,
         network: TransportNetwork,
         times: IntroductionTimes,
+        retries: IntroductionRetries = IntroductionRetries(),
         steps: PairingSteps<Outcome>
     ) async throws -> Outcome {
         let hasAnswered = Mutex(false)
-        var pause = Self.firstPause
-        for _ in 1..<Self.maxAttempts {
+        for retry in stride(from: 1, through: retries.count, by: 1) {
             do {
                 return try await Self.attempt(host: host, port: port, intention, network, times, steps) {
                     hasAnswered.withLock { $0 = true }
                 }
-            } catch let error as TransportError
-                where error.code == .connectionLost && error.canRetry && !hasAnswered.withLock({ $0 })
-            {
-                try await Task.sleep(for: pause)
-                pause *= 2
+            } catch let error where IntroductionRetries.apply(to: error) && !hasAnswered.withLock({ $0 }) {
+                try await Task.sleep(for: retries.pause(before: retry))
             }
         }
         return try await Self.attempt(host: host, port: port, intention, network, times, steps) {}

@@ -8,13 +8,22 @@ import Testing
 
 /// Which connections of strangers get a place on the port of an introduction.
 @Suite struct IntroductionSlotsTests {
-    private static func peer(_ number: Int) -> PeerKey { PeerKey(transport: .ip, [UInt8(number)]) }
+    private static let start = IntroductionSlots.Instant.now
 
-    /// Slots that one peer has filled.
-    private static func filled() -> (IntroductionSlots, [IntroductionSlots.ID]) {
+    /// A time, in milliseconds after the start.
+    private static func at(_ milliseconds: Int) -> IntroductionSlots.Instant {
+        Self.start + .milliseconds(milliseconds)
+    }
+
+    private static func peer(_ number: Int) -> PeerKey {
+        PeerKey(transport: .ip, [UInt8(number / 256), UInt8(number % 256)])
+    }
+
+    /// Slots that are all taken since the start.
+    private static func filled(by peer: (Int) -> Int) -> (IntroductionSlots, [IntroductionSlots.ID]) {
         var slots = IntroductionSlots()
-        let ids = (1...IntroductionSlots.maxConnectionsPerPeer).compactMap { _ -> IntroductionSlots.ID? in
-            if case .entered(let id) = slots.enter(Self.peer(1)) { id } else { nil }
+        let ids = (0..<IntroductionSlots.maxConnections).compactMap { number -> IntroductionSlots.ID? in
+            if case .entered(let id) = slots.enter(Self.peer(peer(number)), at: Self.start) { id } else { nil }
         }
         return (slots, ids)
     }
@@ -23,84 +32,87 @@ import Testing
         if case .replaced(let id, _) = entry { id } else { nil }
     }
 
-    @Test func `a peer's ninth connection replaces its oldest silent one`() {
-        var (slots, ids) = Self.filled()
-        #expect(ids.count == 8)
-        slots.advance(ids[0], to: .speaking)
-        #expect(Self.replaced(slots.enter(Self.peer(1))) == ids[1])
-        #expect(Self.replaced(slots.enter(Self.peer(1))) == ids[2])
-        #expect(slots.count == 8)
-    }
-
-    @Test func `another peer's connection replaces none while there is a place`() {
-        var (slots, _) = Self.filled()
-        guard case .entered = slots.enter(Self.peer(2)) else {
-            Issue.record("it was not admitted")
+    @Test func `while there is a place, a connection replaces none`() {
+        var (slots, ids) = Self.filled { _ in 1 }
+        #expect(ids.count == IntroductionSlots.maxConnections)
+        slots.leave(ids[0])
+        guard case .entered = slots.enter(Self.peer(1), at: Self.at(10_000)) else {
+            Issue.record("It replaced another one, or was refused.")
             return
         }
+        #expect(slots.count == IntroductionSlots.maxConnections)
     }
 
-    @Test func `the connection that has shown least is replaced first`() {
-        var (slots, ids) = Self.filled()
-        for id in ids { slots.advance(id, to: .greeted) }
-        slots.advance(ids[3], to: .proven)
-        let newcomer = slots.enter(Self.peer(1))
-        #expect(Self.replaced(newcomer) == ids[0])
-        guard case .replaced(_, let id) = newcomer else { return }
-        #expect(Self.replaced(slots.enter(Self.peer(1))) == id)
+    @Test func `a silent connection keeps its place for a tenth of a second`() {
+        var (slots, ids) = Self.filled { $0 }
+        #expect(slots.enter(Self.peer(1000), at: Self.at(99)) == .refused)
+        #expect(Self.replaced(slots.enter(Self.peer(1000), at: Self.at(100))) == ids[0])
+        #expect(Self.replaced(slots.enter(Self.peer(1001), at: Self.at(100))) == ids[1])
+        #expect(slots.count == IntroductionSlots.maxConnections)
+    }
+
+    @Test(arguments: [IntroductionSlots.Stage.speaking, .greeted])
+    func `a connection that has begun keeps its place for half a second, and no longer`(
+        stage: IntroductionSlots.Stage
+    ) {
+        var (slots, ids) = Self.filled { $0 }
+        for id in ids { slots.advance(id, to: stage) }
+        #expect(slots.enter(Self.peer(1000), at: Self.at(499)) == .refused)
+        #expect(Self.replaced(slots.enter(Self.peer(1000), at: Self.at(500))) == ids[0])
+        #expect(slots.enter(Self.peer(1000), at: Self.at(500)) != .refused)
+    }
+
+    @Test func `silent connections are replaced first, then the oldest one, whatever it has sent`() {
+        var (slots, ids) = Self.filled { $0 }
+        slots.advance(ids[0], to: .greeted)
+        slots.advance(ids[1], to: .speaking)
+        for id in ids.dropFirst(3) { slots.advance(id, to: .speaking) }
+        let order = (0..<3).map { Self.replaced(slots.enter(Self.peer(1000 + $0), at: Self.at(600))) }
+        #expect(order == [ids[2], ids[0], ids[1]])
     }
 
     @Test func `a connection that has proven something keeps its place`() {
-        var (slots, ids) = Self.filled()
+        var (slots, ids) = Self.filled { $0 }
         for id in ids { slots.advance(id, to: .proven) }
-        #expect(slots.enter(Self.peer(1)) == .refused)
+        #expect(slots.enter(Self.peer(1000), at: Self.at(10_000)) == .refused)
         slots.leave(ids[0])
-        #expect(slots.enter(Self.peer(1)) != .refused)
+        #expect(slots.enter(Self.peer(1000), at: Self.at(10_000)) != .refused)
     }
 
     @Test func `a stage is never lost`() {
-        var (slots, ids) = Self.filled()
+        var (slots, ids) = Self.filled { $0 }
         slots.advance(ids[0], to: .proven)
         slots.advance(ids[0], to: .speaking)
         for id in ids.dropFirst() { slots.advance(id, to: .greeted) }
-        #expect(Self.replaced(slots.enter(Self.peer(1))) == ids[1])
+        #expect(Self.replaced(slots.enter(Self.peer(1000), at: Self.at(10_000))) == ids[1])
     }
 
-    @Test func `a peer that gave a wrong proof displaces only peers that gave one`() {
-        var slots = IntroductionSlots()
-        slots.distrust(Self.peer(200))
-        let ids = (0..<IntroductionSlots.maxConnections).compactMap { number -> IntroductionSlots.ID? in
-            if case .entered(let id) = slots.enter(Self.peer(number)) { id } else { nil }
+    // MARK: Peer keys
+
+    @Test func `other peers replace the connections of a peer beyond its share at any time, the oldest first`() {
+        var (slots, ids) = Self.filled { _ in 1 }
+        let excess = IntroductionSlots.maxConnections - IntroductionSlots.share
+        for number in 0..<excess {
+            #expect(Self.replaced(slots.enter(Self.peer(1000 + number), at: Self.start)) == ids[number])
         }
-        #expect(slots.enter(Self.peer(200)) == .refused)
-        slots.distrust(Self.peer(5))
-        #expect(Self.replaced(slots.enter(Self.peer(200))) == ids[5])
-        // Other peers displace as before.
-        #expect(Self.replaced(slots.enter(Self.peer(100))) == ids[0])
-        // While there is a place, it gets one.
-        slots.leave(ids[1])
-        guard case .entered = slots.enter(Self.peer(200)) else {
-            Issue.record("it was not admitted")
-            return
-        }
+        // Its share is guaranteed as that of any other peer.
+        #expect(slots.enter(Self.peer(2000), at: Self.at(99)) == .refused)
     }
 
-    @Test func `a bounded number of peers that gave a wrong proof is remembered`() {
+    @Test func `a peer that has its share replaces none of a peer that has less`() {
         var slots = IntroductionSlots()
-        for number in 0...IntroductionSlots.maxDistrusted { slots.distrust(Self.peer(100 + number)) }
-        for number in 0..<IntroductionSlots.maxConnections { _ = slots.enter(Self.peer(number)) }
-        #expect(slots.enter(Self.peer(101)) == .refused)
-        #expect(Self.replaced(slots.enter(Self.peer(100))) != nil)
-    }
-
-    @Test func `the thirty-third connection of many peers replaces the oldest silent one`() {
-        var slots = IntroductionSlots()
-        var first: IntroductionSlots.ID?
-        for number in 0..<IntroductionSlots.maxConnections {
-            if case .entered(let id) = slots.enter(Self.peer(number)), first == nil { first = id }
+        guard case .entered(let other) = slots.enter(Self.peer(2), at: Self.start) else { return }
+        var ids: [IntroductionSlots.ID] = []
+        for _ in 1..<IntroductionSlots.maxConnections {
+            if case .entered(let id) = slots.enter(Self.peer(1), at: Self.start) { ids.append(id) }
         }
-        #expect(slots.count == 32)
-        #expect(Self.replaced(slots.enter(Self.peer(100))) == first)
-        #expect(slots.count == 32)
+        // The other peer's connection is the oldest one.
+        for round in 1...10 {
+            for _ in 0..<IntroductionSlots.maxConnections {
+                let replaced = Self.replaced(slots.enter(Self.peer(1), at: Self.at(100 * round)))
+                #expect(replaced != other)
+            }
+        }
+        #expect(ids.count == IntroductionSlots.maxConnections - 1)
     }
 }

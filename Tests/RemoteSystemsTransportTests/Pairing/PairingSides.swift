@@ -118,7 +118,12 @@ struct WaitingMachine {
     /// Pairs as an honest machine does.
     ///
     /// - Parameter clock: The connecting side's clock; `nil` for that of the waiting side.
-    func pair(_ person: PairingPerson, port: Int? = nil, clock: ManualClock? = nil) async throws -> PairingPlan {
+    func pair(
+        _ person: PairingPerson,
+        port: Int? = nil,
+        clock: ManualClock? = nil,
+        retries: IntroductionRetries = IntroductionRetries()
+    ) async throws -> PairingPlan {
         let own = clock.map { TransportNetwork([SocketTransport()], time: TimeSource(manual: $0)) }
         return try await PairingCall.pair(
             host: "127.0.0.1",
@@ -126,6 +131,7 @@ struct WaitingMachine {
             intention: try Self.intention(),
             network: own ?? self.network,
             times: .generous,
+            retries: retries,
             steps: person.steps
         )
     }
