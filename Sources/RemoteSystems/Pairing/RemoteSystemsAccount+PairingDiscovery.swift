@@ -13,44 +13,45 @@ extension RemoteSystemsAccount {
     ///
     /// - Parameter time: the time after which the method returns, if no machine was found. It returns a second after
     ///   the first one was found. Defaults to ten minutes.
-    /// - Returns: the places at which machines wait, at most 16; empty if none was found in time.
+    /// - Returns: the places at which machines wait, at most 16; empty if none was found in time. Any machine can
+    ///   announce places. Machines therefore take turns in the list, and a list with 16 places may not contain all.
     /// - Throws: ``RemoteSystemError`` when the configuration is not valid; `CancellationError`.
     public func pairingsNearby(within time: Duration = .seconds(600)) async throws -> [PairingPlace] {
         try self.context.configuration.validate()
         let clock = self.context.account.network.time
-        return try await withThrowingTaskGroup(of: PairingPlace?.self) { group in
+        let found = FoundPairingPlaces()
+        return try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
-            let (places, feed) = AsyncStream<PairingPlace>.makeStream(bufferingPolicy: .bufferingOldest(Self.maxPlaces))
+            let (signals, signal) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingOldest(1))
             for source in self.context.account.sources where source.origin == .announced {
                 group.addTask {
-                    await Self.browse(source, feed)
-                    return nil
+                    await Self.browse(source) { place in
+                        found.add(place)
+                        signal.yield()
+                    }
                 }
             }
             group.addTask {
                 try await clock.sleep(for: time)
-                feed.finish()
-                return nil
+                signal.finish()
             }
-            var found: [PairingPlace] = []
-            for await place in places where !found.contains(place) && found.count < Self.maxPlaces {
-                if found.isEmpty {
-                    group.addTask {
-                        try await clock.sleep(for: .seconds(1))
-                        feed.finish()
-                        return nil
-                    }
+            var isAnyFound = false
+            for await _ in signals where !isAnyFound {
+                isAnyFound = true
+                group.addTask {
+                    try await clock.sleep(for: .seconds(1))
+                    signal.finish()
                 }
-                found.append(place)
             }
             try Task.checkCancellation()
-            return found
+            return found.inTurns
         }
     }
 
-    private static let maxPlaces = 16
+    /// The maximum number of places that ``pairingsNearby(within:)`` returns.
+    package static var maxPairingsNearby: Int { PairingPlaces.maxCount }
 
-    private static func browse(_ source: any DiscoverySource, _ feed: AsyncStream<PairingPlace>.Continuation) async {
+    private static func browse(_ source: any DiscoverySource, _ found: (PairingPlace) -> Void) async {
         for await event in source.browse(following: Presence.isPairing) {
             let hint: DiscoveryHint
             switch event {
@@ -61,7 +62,7 @@ extension RemoteSystemsAccount {
             let near = hint.endpoints.filter { $0.isOnLink && $0.transport == "ip" }
             guard Presence.isPairing(hint), let port = near.first?.port else { continue }
             let hosts = near.filter { $0.port == port }.prefix(8).map(\.address)
-            feed.yield(PairingPlace(hosts: hosts, port: port))
+            found(PairingPlace(hosts: hosts, port: port))
         }
     }
 

@@ -190,10 +190,12 @@ extension PairCommand {
         }
         guard places.count == 1 else {
             let addresses = places.compactMap(\.addresses.first).joined(separator: ", ")
+            // Any machine can announce more than the list can hold.
+            let isFull = places.count >= RemoteSystemsAccount.maxPairingsNearby
             throw Failure(
                 "misuse",
-                "\(places.count) machines wait for a pairing: \(addresses). Give the address that the right one "
-                    + "printed."
+                "\(isFull ? "At least " : "")\(places.count) machines wait for a pairing: \(addresses). Give the "
+                    + "address that the right one printed\(isFull ? ", also if it is not in this list" : "")."
             )
         }
         return place
