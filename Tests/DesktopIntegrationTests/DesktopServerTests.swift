@@ -229,6 +229,35 @@ extension DesktopTests {
                 }
             }
         }
+
+        @Test func `doctor warns that the user does not want to be disturbed`() async throws {
+            try await Self.with("plasma") { desktop in
+                #expect(try await desktop.user("Inhibit", "on"))
+                let quiet = try await desktop.doctor()
+                #expect(quiet.contains("Plasma does not disturb the user now"), "\(quiet)")
+                #expect(quiet.contains(#""status":"warning""#))
+                #expect(try await desktop.user("Inhibit", "off"))
+                let usual = try await desktop.doctor()
+                #expect(usual.contains(#""status":"ok""#), "\(usual)")
+            }
+        }
+
+        @Test func `doctor warns that all notifications are denied, and counts the senders that are (X-56)`()
+            async throws
+        {
+            try await Self.with("gnome") { desktop in
+                let system = desktop.system
+                _ = try await system.command("notifications", "permit", "denied")
+                let denied = try await desktop.doctor()
+                #expect(denied.contains("All notifications are denied"), "\(denied)")
+                #expect(denied.contains(#""status":"warning""#))
+                _ = try await system.command("notifications", "permit", "allowed")
+                _ = try await system.command("notifications", "permit", "denied", "--application", "com.example.noise")
+                let one = try await desktop.doctor()
+                #expect(one.contains("shows notifications") && one.contains("One sender is denied"), "\(one)")
+                #expect(one.contains(#""status":"ok""#))
+            }
+        }
     }
 }
 

@@ -64,6 +64,16 @@ struct BusSignal {
         unsafe Self.first(of: tuple, "t") { unsafe UInt64(g_variant_get_uint64($0)) }
     }
 
+    /// The first value, if it is a variant with a `b`, as in the response to `org.freedesktop.DBus.Properties.Get`.
+    static func variantBool(of tuple: OpaquePointer) -> Bool? {
+        let bool = unsafe Self.first(of: tuple, "v") { variant -> Bool? in
+            guard let value = unsafe g_variant_get_variant(variant) else { return nil }
+            defer { unsafe g_variant_unref(value) }
+            return unsafe Self.has(value, "b") ? g_variant_get_boolean(value) != 0 : nil
+        }
+        return bool ?? nil
+    }
+
     static func texts(of tuple: OpaquePointer) -> [String] {
         unsafe Self.values(of: tuple, "s") { value in
             guard let text = unsafe g_variant_get_string(value, nil) else { return nil }

@@ -11,9 +11,11 @@ package enum NotificationServerReport: Sendable, Hashable {
     case notRunning
     /// A server did not respond within 2 s.
     case unresponsive
-    /// A server runs. Its name, and the names of the capabilities that it states.
-    case running(name: String, capabilities: Set<String>)
+    /// A server runs. Its name, the names of the capabilities that it states, and whether it states that the user does
+    /// not want to be disturbed.
+    case running(name: String, capabilities: Set<String>, isInhibited: Bool)
 
+    private static let name = "org.freedesktop.Notifications"
     private static let timeout = Duration.seconds(2)
 
     /// Asks the server. Starts none.
@@ -31,7 +33,7 @@ package enum NotificationServerReport: Sendable, Hashable {
     }
 
     private static func ask(_ connection: OpaquePointer, _ cancellable: Cancellable) -> NotificationServerReport {
-        var (name, capabilities) = ("", Set<String>())
+        var (name, capabilities, isInhibited) = ("", Set<String>(), false)
         do throws(MessageBus.Failure) {
             unsafe try Self.call("GetServerInformation", connection, cancellable) { response in
                 name = unsafe BusSignal.texts(of: response).first ?? ""
@@ -44,22 +46,35 @@ package enum NotificationServerReport: Sendable, Hashable {
         } catch {
             return error.isTimeout || cancellable.isCancelled ? .unresponsive : .notRunning
         }
-        return .running(name: name, capabilities: capabilities)
+        // The servers with this capability, such as Plasma's, have the property.
+        if capabilities.contains("inhibitions") {
+            unsafe try? Self.call(
+                "Get",
+                of: "org.freedesktop.DBus.Properties",
+                with: [.string(Self.name), .string("Inhibited")],
+                connection,
+                cancellable
+            ) { response in
+                isInhibited = unsafe BusSignal.variantBool(of: response) ?? false
+            }
+        }
+        return .running(name: name, capabilities: capabilities, isInhibited: isInhibited)
     }
 
     private static func call(
         _ method: String,
+        of interface: String = Self.name,
+        with arguments: [MessageBus.Argument] = [],
         _ connection: OpaquePointer,
         _ cancellable: Cancellable,
         read: (OpaquePointer) -> Void
     ) throws(MessageBus.Failure) {
-        let name = "org.freedesktop.Notifications"
         let call = MessageBus.Call(
-            destination: name,
+            destination: Self.name,
             path: "/org/freedesktop/Notifications",
-            interface: name,
+            interface: interface,
             method: method,
-            arguments: []
+            arguments: arguments
         )
         unsafe try MessageBus.send(
             call,

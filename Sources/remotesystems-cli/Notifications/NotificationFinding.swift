@@ -4,6 +4,7 @@
 import FoundationEssentials
 import RemoteSystems
 import RemoteSystemsDesktop
+import UserNotifications
 import UserNotificationsStore
 
 /// The finding of `doctor` about notifications.
@@ -12,20 +13,28 @@ struct NotificationFinding {
     /// The paths of stores that were unreadable and were renamed.
     let unreadable: [String]
     let hasDaemon: Bool
+    /// What the user has denied.
+    let denied: [Denied]
 
-    init(server: NotificationServerReport, unreadable: [String], hasDaemon: Bool) {
-        self.server = server
-        self.hasDaemon = hasDaemon
-        self.unreadable = unreadable
-    }
+    /// The system and the application whose notifications are denied; `nil` stands for all.
+    typealias Denied = (system: String?, application: String?)
 
     init(_ configuration: RemoteSystemsConfiguration) async {
         let directory = try? RemoteSystemsAccount(configuration).directory
-        self.init(
-            server: await NotificationServerReport.ask(),
-            unreadable: directory.map { NotificationDatabase.unreadable(in: $0) } ?? [],
-            hasDaemon: RemoteSystemsDiagnosis.isHostDaemonRunning(configuration)
-        )
+        self.server = await NotificationServerReport.ask()
+        self.unreadable = directory.map { NotificationDatabase.unreadable(in: $0) } ?? []
+        self.hasDaemon = RemoteSystemsDiagnosis.isHostDaemonRunning(configuration)
+        self.denied = await Self.denied(configuration)
+    }
+
+    /// Asks the host daemon. Empty if there is none, or it receives no notifications.
+    private static func denied(_ configuration: RemoteSystemsConfiguration) async -> [Denied] {
+        guard RemoteSystemsDiagnosis.isHostDaemonRunning(configuration),
+            let notifications = try? await LocalNotifications.open(configuration, within: .seconds(5))
+        else { return [] }
+        let permissions = try? await notifications.permissions()
+        await notifications.close()
+        return (permissions ?? []).filter { $0.2 == .denied }.map { (system: $0.system, application: $0.application) }
     }
 
     private static let why =
@@ -51,6 +60,15 @@ struct NotificationFinding {
                 why: Self.why,
                 advice: "Start it with 'remotesystems host run', or install it as a service with 'remotesystems host "
                     + "install'."
+            )
+        }
+        guard !self.denied.contains(where: { $0.system == nil && $0.application == nil }) else {
+            return DiagnosisFinding(
+                .notifications,
+                .warning,
+                "All notifications are denied on this system. They are refused, and their senders learn it.",
+                why: Self.why,
+                advice: "Permit them with 'remotesystems notifications permit allowed'."
             )
         }
         return switch self.server {
@@ -79,9 +97,39 @@ struct NotificationFinding {
                 why: Self.why,
                 advice: "Restart the notification server, or log out and in again."
             )
-        case .running(let name, let capabilities):
-            DiagnosisFinding(.notifications, .ok, Self.description(name, capabilities), why: Self.why)
+        case .running(let name, let capabilities, let isInhibited):
+            isInhibited ? Self.inhibited(name) : self.running(name, capabilities)
         }
+    }
+
+    private static func inhibited(_ name: String) -> DiagnosisFinding {
+        DiagnosisFinding(
+            .notifications,
+            .warning,
+            "\(Self.printable(name)) does not disturb the user now. It shows notifications later, or only in its list.",
+            why: Self.why,
+            advice:
+                "Switch off 'do not disturb' on the desktop, or list notifications with 'remotesystems notifications "
+                + "list'."
+        )
+    }
+
+    private func running(_ name: String, _ capabilities: Set<String>) -> DiagnosisFinding {
+        let text = Self.description(name, capabilities) + self.descriptionOfDenied
+        return DiagnosisFinding(.notifications, .ok, text, why: Self.why)
+    }
+
+    /// A sentence about the senders that are denied; empty if there are none.
+    private var descriptionOfDenied: String {
+        switch self.denied.count {
+        case 0: ""
+        case 1: " One sender is denied: 'remotesystems notifications permit' lists it."
+        case let count: " \(count) senders are denied: 'remotesystems notifications permit' lists them."
+        }
+    }
+
+    private static func printable(_ name: String) -> String {
+        name.isEmpty ? "A server without a name" : name.printable
     }
 
     private static func description(_ name: String, _ capabilities: Set<String>) -> String {
@@ -89,7 +137,7 @@ struct NotificationFinding {
             ("actions", "buttons"), ("inline-reply", "text fields"),
             ("persistence", "list of what was shown"),
         ].filter { !capabilities.contains($0.0) }.map(\.1)
-        let text = "\(name.isEmpty ? "A server without a name" : name.printable) shows notifications"
+        let text = "\(Self.printable(name)) shows notifications"
         return missing.isEmpty ? "\(text)." : "\(text). It has no \(missing.joined(separator: ", no "))."
     }
 }

@@ -173,8 +173,8 @@ enum Topic: String, CaseIterable, Encodable {
           other-versions       nearby systems with another protocol version
           filters              filters that exclude reachable systems
           developer-mode       whether applications that are not signed hand over
-          notifications        whether a host daemon receives notifications and they are
-                               shown, and whether their store is sound
+          notifications        whether a host daemon receives notifications, they are
+                               permitted and shown, and their store is sound
 
         With a system ('remotesystems doctor SYSTEM'):
 

@@ -162,6 +162,11 @@ def Expire(self, title):
     remove(self, find(self, title), EXPIRED)
 
 
+@dbus.service.method(USER, in_signature="s", out_signature="")
+def Inhibit(self, state):
+    self.UpdateProperties(MAIN_IFACE, {"Inhibited": dbus.Boolean(state == "on")})
+
+
 @dbus.service.method(USER, in_signature="", out_signature="as")
 def Titles(self):
     return dbus.Array([notification["title"] for notification in self.shown.values()], signature="s")
