@@ -218,7 +218,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `doctor names the servers, and what they lack`() async throws {
+        @Test func `doctor names the servers, and what they lack (X-70)`() async throws {
             for (kind, text) in [
                 ("gnome", "gnome-shell shows notifications. It has no text fields."),
                 ("plasma", "Plasma shows notifications."),

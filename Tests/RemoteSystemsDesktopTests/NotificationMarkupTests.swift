@@ -13,7 +13,7 @@ import Testing
         // A combining character after a sign makes both one character.
         ("<\u{338}script>", "&lt;\u{338}script&gt;"),
     ])
-    func `a text with markup, links and images is shown as it is`(text: String, expected: String?) {
+    func `a text with markup, links and images is shown as it is (X-76)`(text: String, expected: String?) {
         let body = DesktopNotification(key: "1", summary: "", body: text).markupBody(showsAll: true)
         #expect(!body.unicodeScalars.contains("<") && !body.unicodeScalars.contains(">"))
         if let expected { #expect(body == expected) }

@@ -148,7 +148,7 @@ import UserNotifications
         #expect(source("Mail", nil) == "Mail")
     }
 
-    @Test func `levels become urgencies, and only a question or a critical one stays (X-60)`() {
+    @Test func `levels become urgencies, and only a question or a critical one stays (X-60, X-76)`() {
         let expected: [(NotificationInterruptionLevel, DesktopNotification.Urgency, Bool)] = [
             (.passive, .low, false), (.active, .normal, false), (.timeSensitive, .normal, false),
             (.critical, .critical, true),
@@ -159,6 +159,10 @@ import UserNotifications
             let shown = self.shown(content)
             #expect((shown.urgency, shown.isResident, shown.isSilent) == (urgency, isResident, true))
             #expect(self.shown(content, [self.deploy]).isResident)
+            // The server may not end a critical one by itself.
+            let arguments = shown.arguments(replacing: 0, for: NotificationServerAbilities(software: "server"))
+            guard case .int32(let timeout)? = arguments.last else { return #expect(Bool(false), "\(arguments)") }
+            #expect(timeout == (isResident ? 0 : -1))
             content.sound = .standard
             #expect(!self.shown(content).isSilent)
         }

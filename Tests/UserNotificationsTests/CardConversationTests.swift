@@ -34,7 +34,7 @@ import ValueSets
         )
     }
 
-    @Test func `the extension gets an action first, and decides what becomes of it (N-30, N-45 to N-47)`() {
+    @Test func `the extension gets an action first, and decides what becomes of it (N-30, N-45, N-46, N-47)`() {
         let shown = CardConversation.Event.reply(.card(Self.card))
         #expect(Self.last(shown, Self.accept) == Self.asked)
         // One at a time.

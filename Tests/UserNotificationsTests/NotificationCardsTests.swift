@@ -432,7 +432,7 @@ import ValueSets
         #expect(throws: NotificationError.self) { try ContentExtensionReply.read(line) }
     }
 
-    @Test func `a reply may have several parts, as a script writes them (N-36)`() throws {
+    @Test func `a reply may have several parts, as a script writes them (N-32)`() throws {
         let line = #"{"Card":{"Elements":[]},"Actions":[{"Id":"a","Title":"A"}],"Option":"DoNotDismiss"}"#
         #expect(
             try ContentExtensionReply.read(line) == [

@@ -27,7 +27,9 @@ import Testing
         func open() { self.feed.finish() }
     }
 
-    @Test func `a response that comes again while it is handled is handled once, and not cancelled`() async throws {
+    @Test func `a response that comes again while it is handled is handled once, and not cancelled (N-50)`()
+        async throws
+    {
         try await DiscoveryStage.with { stage in
             let gate = Gate()
             let center = UserNotificationCenter(

@@ -12,6 +12,7 @@ import UserNotifications
         identifier: "event-invite",
         actions: [
             NotificationAction(identifier: "accept", title: "Accept"),
+            NotificationAction(identifier: "decline", title: "Decline", options: .destructive),
             NotificationAction(TextInputNotificationAction(identifier: "comment", title: "Comment")),
         ],
         options: .customDismissAction
@@ -40,7 +41,7 @@ import UserNotifications
         return (center, desktop)
     }
 
-    @Test("An invitation is shown, commented, and the application receives the text once (N-57, N-54, N-12)")
+    @Test("An invitation is shown, commented, accepted or declined, and each answer comes once (N-57, N-54, N-12)")
     func commented() async throws {
         let (center, desktop) = try await Self.staged()
         try await center.add(Self.request("42"))
@@ -49,11 +50,16 @@ import UserNotifications
         desktop.choose("accept", on: "42")
         try await center.add(Self.request("43"))
         desktop.choose("accept", on: "43")
+        try await center.add(Self.request("44"))
+        desktop.choose("decline", on: "44")
         var responses = center.responses.makeAsyncIterator()
         let first = try #require(await responses.next())
         #expect((first.requestIdentifier, first.actionIdentifier, first.userText) == ("42", "comment", "I am late"))
         // The second choice for 42 is no response.
-        #expect(await responses.next()?.requestIdentifier == "43")
+        let accepted = try #require(await responses.next())
+        #expect((accepted.requestIdentifier, accepted.actionIdentifier) == ("43", "accept"))
+        let declined = try #require(await responses.next())
+        #expect((declined.requestIdentifier, declined.actionIdentifier) == ("44", "decline"))
         #expect(try await center.deliveredNotifications.isEmpty)
     }
 

@@ -25,7 +25,7 @@ import ValueSets
         preferredSize: NotificationCard.Size(width: 400, height: 300)
     )
 
-    @Test func `every element goes through JSON unchanged (N-28, N-31, N-39)`() throws {
+    @Test func `every element goes through JSON unchanged (N-04, N-28, N-31, N-39)`() throws {
         try Self.all.validate()
         let json = try Self.all.valueSet.json()
         #expect(try NotificationCard(ValueSet(json: json)) == Self.all)

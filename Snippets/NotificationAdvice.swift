@@ -1,0 +1,85 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsDesktop
+import UserNotifications
+import UserNotificationsUI
+
+/// Stands for the connection of an application to its own server.
+struct EventServer: Sendable {
+    static func connected() async throws -> EventServer { EventServer() }
+    func send(_ comment: String, about event: String) async throws {}
+}
+
+/// A view in which the user comments on an event.
+actor CommentView: NotificationContentExtension {
+    private var server: EventServer?
+    private var event = ""
+
+    init() {}
+
+    // What takes time is here and not in the initializer.
+    // snippet.prepare
+    func prepare() async throws { self.server = try await EventServer.connected() }
+    // snippet.end
+
+    // A notification may come without its file. `first` serves both cases, and an index does not.
+    // snippet.attachment
+    func didReceive(
+        _ notification: DeliveredNotification,
+        _ context: NotificationCardContext
+    ) async throws -> NotificationCard {
+        self.event = notification.request.identifier
+        let content = notification.request.content
+        var elements: [NotificationCardElement] = [.text(content.title, style: .heading)]
+        if let photo = content.attachments.first {
+            elements.append(.image(attachment: photo.identifier, description: "The place"))
+        }
+        return NotificationCard(elements: elements)
+    }
+    // snippet.end
+
+    // The view is closed after the text was sent. If that fails, the error forwards the text to the application.
+    // snippet.comment
+    func didReceive(
+        _ response: NotificationCardResponse,
+        _ context: NotificationCardContext
+    ) async throws -> ContentExtensionResponseOption {
+        guard response.actionIdentifier == "comment", let text = response.userText else {
+            return .dismissAndForwardAction
+        }
+        try await self.server?.send(text, about: self.event)
+        return .dismiss
+    }
+    // snippet.end
+}
+
+// A small copy is made before the file is attached: it is sent and scaled in less time.
+// snippet.scaled
+func attach(_ photo: URL, to content: NotificationContent) async throws -> NotificationContent {
+    var content = content
+    let copy = FileManager.default.temporaryDirectory.appending(path: "photo.png")
+    try await ScaledImage.write(photo, to: copy)
+    content.attachments = [try await NotificationAttachment(identifier: "photo", contentsOf: copy)]
+    return content
+}
+// snippet.end
+
+// A response counts as handled when the handler returns. If the process ends before, it comes again with the same id.
+// snippet.handler
+func openCenter(
+    _ configuration: RemoteSystemsConfiguration,
+    _ server: EventServer
+) async throws -> UserNotificationCenter {
+    try await UserNotificationCenter(
+        connectingToDaemonOf: configuration,
+        applicationName: "Calendar",
+        responseHandler: { response in
+            guard let text = response.userText else { return }
+            try? await server.send(text, about: response.requestIdentifier)
+        }
+    )
+}
+// snippet.end
