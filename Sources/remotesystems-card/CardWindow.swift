@@ -8,7 +8,7 @@ import ValueSets
 /// The window of a card: the card, the texts of the notification, its actions, and who has sent it.
 @MainActor
 final class CardWindow {
-    private static let width = 400
+    private static let (width, margin) = (400, 12)
     private static let maxHeight = 600
     /// The maximum height of the notification's texts. The actions and the sender stay on the screen, however long
     /// they are.
@@ -51,7 +51,7 @@ final class CardWindow {
         self.textScroller.setHeights(min: 0, max: Self.maxTextHeight)
         self.textScroller.setVisible(false)
         let content = Widget.box(isVertical: true, spacing: 12)
-        content.setMargin(12)
+        content.setMargin(Self.margin)
         for widget in [self.scroller, self.textScroller, self.actionBar.widget, self.sender] { content.append(widget) }
         self.window.setChild(content)
         self.actionBar.chosen = { [unowned self] action, text in self.chose(action, text) }
@@ -109,7 +109,8 @@ final class CardWindow {
         } else {
             self.scroller.setHeights(min: 0, max: Self.maxHeight)
         }
-        if !isInPlace { self.window.fit(width: max(Self.width, card.preferredSize?.width ?? 0)) }
+        let preferredWidth = card.preferredSize.map { $0.width + 2 * Self.margin } ?? 0
+        if !isInPlace { self.window.fit(width: max(Self.width, preferredWidth)) }
     }
 
     private func update(_ elements: [NotificationCardElement]) -> Bool {

@@ -126,11 +126,14 @@ extension DesktopTests {
         }
 
         @Test(arguments: [false, true])
-        func `the user opens an invitation, and its extension shows and forwards the answer (N-13, N-27, N-47)`(
+        func `an invitation opens with its image, and its extension forwards the answer (N-13, N-27, N-40, N-41, N-47)`(
             withCommand: Bool
         ) async throws {
             try await TwoDesktops.with { desktops in
-                try Self.installCalendar(on: desktops.second)
+                let calendar = desktops.second.desktop
+                try Self.installCalendar(on: calendar)
+                let image = "\(desktops.first.desktop.directory)/map.png"
+                try await Desktop.image(200, to: image)
                 // The daemon looks for applications every two seconds.
                 try await desktops.eventually("the application is found") {
                     try await desktops.second.command("list", "--json").contains("com.example.calendar")
@@ -147,6 +150,8 @@ extension DesktopTests {
                     "accept=Accept",
                     "--action",
                     "decline=Decline",
+                    "--attach",
+                    image,
                     "--wait",
                     "--search-time",
                     "60"
@@ -160,7 +165,20 @@ extension DesktopTests {
                         // The server chooses the first button: the view.
                         try await desktops.second.control("context")
                     }
-                    return try await ShownCard.find("Party for Ada", desktops.second.environment)
+                    return try await ShownCard.find("Summer party", desktops.second.environment)
+                }
+                // Without a card it has the height of the manifest: 300 pixels, and what is below. By default, 200.
+                try await desktops.eventually("the height of the empty view") {
+                    try await ShownCard.geometry(of: window, desktops.second.environment)?.height ?? 0 > 400
+                }
+                // The notification has left the screen, and with it its image.
+                try await desktops.second.shows(0)
+                try await desktops.eventually("no image") { try calendar.pixels(Desktop.magenta) == 0 }
+                try calendar.write("", to: "measured")
+                try await desktops.eventually("the card with the image") {
+                    let card = try await ShownCard.find("Party for Ada", desktops.second.environment)
+                    let pixels = try calendar.pixels(Desktop.magenta)
+                    return card != nil && pixels >= 200 * 200
                 }
                 try await desktops.eventually("the answer") {
                     try await ShownCard.click(.accept, in: window, desktops.second.environment)
@@ -175,11 +193,11 @@ extension DesktopTests {
             }
         }
 
-        private static func installCalendar(on desktop: QuestionDesktop) throws {
-            let program = "\(desktop.desktop.directory)/calendar-card"
+        private static func installCalendar(on desktop: Desktop) throws {
+            let program = "\(desktop.directory)/calendar-card"
             let text = """
                 #!/usr/bin/python3
-                import json, sys
+                import json, os, sys, time
 
                 def write(**reply):
                     print(json.dumps(reply), flush=True)
@@ -187,8 +205,15 @@ extension DesktopTests {
                 for line in sys.stdin:
                     message = json.loads(line)
                     if "Notification" in message:
-                        title = message["Notification"]["Content"]["Title"]
-                        write(Card={"Title": "Party for Ada", "Elements": [{"Type": "Text", "Text": title}]})
+                        notification = message["Notification"]
+                        with open(notification["Files"]["map.png"], "rb") as file:
+                            name = "Ada" if file.read(4)[1:] == b"PNG" else "a file that is no image"
+                        # The test measures the empty window first.
+                        while not os.path.exists("\(desktop.directory)/measured"):
+                            time.sleep(0.1)
+                        text = {"Type": "Text", "Text": notification["Content"]["Title"]}
+                        image = {"Type": "Image", "Attachment": "map.png"}
+                        write(Card={"Title": f"Party for {name}", "Elements": [text, image]})
                     elif "Response" in message:
                         thanks = {"Elements": [{"Type": "Text", "Text": "Thank you"}]}
                         write(Card=thanks, Option="DismissAndForwardAction")
@@ -196,115 +221,18 @@ extension DesktopTests {
                 """
             try writeProgram(text, to: program)
             try FileManager.default.createDirectory(
-                atPath: "\(desktop.desktop.directory)/data/remote-systems/applications",
+                atPath: "\(desktop.directory)/data/remote-systems/applications",
                 withIntermediateDirectories: true
             )
-            try desktop.desktop.write(
+            try desktop.write(
                 """
                 {"id": "com.example.calendar", "start": {"exec": ["/bin/true"]},
-                 "notificationContentExtensions": [{"exec": ["\(program)"], "categories": "event-invite"}]}
+                 "notificationContentExtensions": [
+                   {"exec": ["\(program)"], "categories": "event-invite", "initialContentSizeRatio": 0.75}
+                 ]}
                 """,
                 to: "data/remote-systems/applications/com.example.calendar.json"
             )
         }
-    }
-}
-
-/// The program that shows a card, on a screen of its own.
-private struct ShownCard {
-    enum Button: Int {
-        case accept = 100
-        case decline = 300
-    }
-
-    let desktop: Desktop
-    let environment: [String: String]
-    let program: ChildProcess
-
-    static func with(_ body: (ShownCard) async throws -> Void) async throws {
-        try await Desktop.with { desktop in
-            try await Desktop.image(100, to: Self.image(desktop))
-            try await desktop.withScreen(startingServer: { _ in [] }) { environment in
-                let program = try ChildProcess(
-                    [try builtProgram("remotesystems-card")],
-                    // What was freed has other bytes, and a use of it ends the program.
-                    environment: environment.merging(
-                        ["GTK_A11Y": "none", "G_DEBUG": "fatal-criticals", "MALLOC_PERTURB_": "165"]
-                    ) { $1 },
-                    readsErrors: true
-                )
-                do {
-                    try await body(ShownCard(desktop: desktop, environment: environment, program: program))
-                } catch {
-                    await program.stop()
-                    throw IntegrationError("\(error); written: \(program.lines)")
-                }
-                await program.stop()
-            }
-        }
-    }
-
-    private static func image(_ desktop: Desktop) -> String { "\(desktop.directory)/map.png" }
-
-    var content: CardWindowContent {
-        CardWindowContent(
-            title: "Summer party",
-            body: "Bring <b>friends</b>",
-            sender: "Calendar · kitchen",
-            actions: [
-                CardWindowAction(identifier: "accept", title: "Accept"),
-                CardWindowAction(identifier: "decline", title: "Decline"),
-            ],
-            images: ["map": Self.image(self.desktop)]
-        )
-    }
-
-    func send(_ command: CardWindowCommand) throws { self.program.write(try command.valueSet.json()) }
-
-    var events: [CardWindowEvent] {
-        self.program.lines.compactMap { line in
-            (try? ValueSet(json: line)).flatMap { try? CardWindowEvent($0) }
-        }
-    }
-
-    func window(_ title: String) async throws {
-        try await self.eventually("the window \(title)") { try await Self.find(title, self.environment) != nil }
-    }
-
-    func click(_ button: Button) async throws {
-        guard let window = try await Self.find(".", self.environment) else { throw IntegrationError("no window") }
-        try await Self.click(button, in: window, self.environment)
-    }
-
-    func press(_ arguments: String...) async throws {
-        _ = try await Self.run(["xdotool"] + arguments, self.environment)
-    }
-
-    func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        _ = try await IntegrationSupport.eventually(what, within: .seconds(60), every: .milliseconds(100)) {
-            try await isTrue() ? true : nil
-        }
-    }
-
-    // MARK: The screen
-
-    static func find(_ title: String, _ environment: [String: String]) async throws -> String? {
-        try await Self.run(["xdotool", "search", "--onlyvisible", "--name", title], environment)
-            .split(separator: "\n").first.map(String.init)
-    }
-
-    /// Clicks on one of two buttons above the sender's line.
-    static func click(_ button: Button, in window: String, _ environment: [String: String]) async throws {
-        let geometry = try await Self.run(["xdotool", "getwindowgeometry", "--shell", window], environment)
-        guard let height = geometry.firstMatch(of: /HEIGHT=([0-9]+)/).flatMap({ Int($0.output.1) }) else { return }
-        // The window may have ended meanwhile.
-        let point = ["\(button.rawValue)", "\(height - 62)"]
-        _ = try await Self.run(["xdotool", "mousemove", "--window", window] + point + ["click", "1"], environment)
-    }
-
-    private static func run(_ arguments: [String], _ environment: [String: String]) async throws -> String {
-        let process = try ChildProcess(arguments, environment: environment)
-        _ = try await process.exit(within: .seconds(60))
-        return try await process.allLines().joined(separator: "\n")
     }
 }

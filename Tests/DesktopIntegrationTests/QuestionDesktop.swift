@@ -210,17 +210,29 @@ extension Desktop {
     /// The number of pixels of a colour on the screen.
     ///
     /// - Parameter colour: red, green and blue.
-    func pixels(_ colour: (UInt8, UInt8, UInt8)) throws -> Int {
-        // A header whose first number is its length and whose 20th is the number of colours of 12 bytes each, and four
-        // bytes for each pixel, the last of which is not used (the format of xwd).
+    func pixels(_ colour: (UInt8, UInt8, UInt8)) throws -> Int { try self.places(of: colour).places.count }
+
+    /// The rows of the screen in which there is a colour, from the first to the last; `nil` if there is none.
+    func rows(of colour: (UInt8, UInt8, UInt8)) throws -> ClosedRange<Int>? {
+        let (places, bytesOfRow) = try self.places(of: colour)
+        guard let first = places.first, let last = places.last, bytesOfRow > 0 else { return nil }
+        return first / bytesOfRow...last / bytesOfRow
+    }
+
+    /// Where the pixels of a colour begin in the bytes of the screen, and the number of bytes of a row.
+    private func places(of colour: (UInt8, UInt8, UInt8)) throws -> (places: [Int], bytesOfRow: Int) {
+        // A header whose first number is its length, whose 13th is that of a row, and whose 20th is the number of
+        // colours of 12 bytes each, and four bytes for each pixel, the last of which is not used (the format of xwd).
         guard let file = FileManager.default.contents(atPath: "\(self.directory)/Xvfb_screen0"), file.count > 100 else {
             throw IntegrationError("the screen has no picture")
         }
         let screen = [UInt8](file)
         func number(_ index: Int) -> Int { screen[4 * index..<4 * index + 4].reduce(0) { $0 << 8 | Int($1) } }
-        return stride(from: number(0) + 12 * number(19), to: screen.count - 3, by: 4).count { index in
+        let start = number(0) + 12 * number(19)
+        let places = stride(from: start, to: screen.count - 3, by: 4).filter { index in
             screen[index] == colour.2 && screen[index + 1] == colour.1 && screen[index + 2] == colour.0
         }
+        return (places.map { $0 - start }, number(12))
     }
 
     /// Starts the notification server dunst, and waits until it responds.
