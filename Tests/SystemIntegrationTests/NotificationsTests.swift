@@ -74,6 +74,37 @@ extension SystemTests {
             }
         }
 
+        @Test func `an answer that is given while the link is cut reaches the sender once it is back (N-11, X-40)`()
+            async throws
+        {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let (a, b) = (machines[0], machines[1])
+                let target = try await b.startDaemon(data: "\(b.host.directory)/data")
+                let id = try #require(try await b.run(["account", "show"]).events.compactMap(\.systemID).first)
+                let title = "Deploy over the cut link?"
+                let asking = try a.command(
+                    ["notify", id, "--title", title, "--action", "yes=Deploy", "--action", "no=Wait", "--wait", "600"]
+                        + ["--search-time", "60"]
+                )
+                let key = try await eventually("beta has the question", within: .seconds(90)) {
+                    let line = try await b.run(["notifications", "list"]).lines.first { $0.contains(title) }
+                    return line?.firstMatch(of: /"key":"([0-9]+)"/).map { String($0.output.1) }
+                }
+                try await b.host.setCable(plugged: false)
+                _ = try await eventually("the answer is accepted", within: .seconds(60)) {
+                    try await b.run(["notifications", "answer", key, "no"]).code == 0 ? true : nil
+                }
+                #expect(try await b.titles().contains(title) == false)
+                #expect(asking.exitCode == nil)
+                try await b.host.setCable(plugged: true)
+                #expect(try await asking.exit(within: .seconds(120)) == 0)
+                let answers = try await asking.allLines().filter { $0.contains(#""event":"answer""#) }
+                #expect(answers.count == 1 && answers.first?.contains(#""action":"no""#) == true, "\(answers)")
+                await target.stop()
+            }
+        }
+
         /// Changes the title, adds a file, and takes forever for one title.
         private static let changing = """
             #!/usr/bin/python3

@@ -53,9 +53,13 @@ extension NotificationReceiver {
         }
     }
 
-    func showRestoredBadges() {
-        guard let presenter = self.presenter as? any BadgePresenter else { return }
-        for (application, badge) in self.badges.all { presenter.setBadge(badge.count, of: application) }
+    func showRestoredBadges() async {
+        // An earlier process may have ended between a denial and what it removes.
+        let denied = self.removeBadges { self.permissions.permission(of: $0) == .denied }
+        if let presenter = self.presenter as? any BadgePresenter {
+            for (application, badge) in self.badges.all { presenter.setBadge(badge.count, of: application) }
+        }
+        await self.commitOrLog { denied }
     }
 
     /// Shows the number of an application.

@@ -64,7 +64,20 @@ extension NotificationReceiver {
         }
         self.restored = []
         guard self.presenter != nil, !restored.isEmpty else { return }
+        self.countPossiblyShownTwice(restored)
         _ = self.clock.task { for entry in restored { _ = await self.show(entry, isSilenced: true) } }
+    }
+
+    /// Where the screen survives the process, a notification without a place was not shown, or was shown in the moment
+    /// before its place would have been stored.
+    private func countPossiblyShownTwice(_ entries: [ReceivedNotifications.Entry]) {
+        guard self.presenter is any PlacedNotificationPresenter else { return }
+        self.possiblyShownTwice = entries.count { $0.place == nil }
+        guard self.possiblyShownTwice > 0 else { return }
+        self.logger.notice(
+            "It is not known whether an earlier process has shown some notifications. They may be on the screen twice",
+            metadata: ["count": "\(self.possiblyShownTwice)"]
+        )
     }
 
     func isCurrent(_ entry: ReceivedNotifications.Entry) -> Bool {

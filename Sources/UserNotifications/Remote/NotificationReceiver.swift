@@ -25,6 +25,9 @@ package actor NotificationReceiver: Service {
     var received: ReceivedNotifications
     /// The keys of the notifications that an earlier process had received, until they are shown.
     var restored: Set<String> = []
+    /// The number of notifications that an earlier process may have shown without storing where, so that they may be on
+    /// the screen twice.
+    var possiblyShownTwice = 0
     var pending = PendingNotifications()
     var outbox = Outbox()
     let attachmentDirectory: AttachmentDirectory?
@@ -167,7 +170,7 @@ package actor NotificationReceiver: Service {
         let waits = !self.outbox.isEmpty || self.received.all.contains { $0.stateKey != nil }
         if self.idleTime != nil || waits { self.watchStates() }
         self.showRestored()
-        self.showRestoredBadges()
+        await self.showRestoredBadges()
         self.sendResponses()
         // What the user does meanwhile is read at once: a server may take seconds for each notification.
         _ = self.clock.task { await self.deliverDue() }
