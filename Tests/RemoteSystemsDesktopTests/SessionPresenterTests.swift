@@ -130,6 +130,17 @@ import UserNotifications
         #expect(arguments.contains("x – com.example.build on build er"))
     }
 
+    @Test func `the beginning of a long text is shown, with a sign that there is more (X-62)`() {
+        let body = (1...40).map { "Line \($0)" }.joined(separator: "\n")
+        let long = self.shown(NotificationContent(title: String(repeating: "a", count: 300), body: body))
+        #expect(long.summary == String(repeating: "a", count: 119) + "…")
+        #expect(long.body.split(separator: "\n").count == 10 && long.body.hasSuffix("Line 10…"), "\(long.body)")
+        let wide = self.shown(NotificationContent(title: "x", body: String(repeating: "b", count: 1001)))
+        #expect(wide.body == String(repeating: "b", count: 999) + "…")
+        let whole = self.shown(NotificationContent(title: "x", body: String(repeating: "b", count: 1000)))
+        #expect(whole.body.count == 1000 && !whole.body.hasSuffix("…"))
+    }
+
     @Test func `the command without a name shows its system alone, and no name has that form (N-10)`() {
         func source(_ name: String, _ system: String?, isOfCommand: Bool = false) -> String? {
             var notification = PresentedNotification(
