@@ -287,7 +287,9 @@ if !isFetched {
         .testTarget(
             name: "RemoteSystemsTestingTests",
             dependencies: [
-                "RemoteSystemsTesting", "RemoteSystems", "RemoteSystemsTransport", "UserActivities", nioCore, logging,
+                "RemoteSystemsTesting", "RemoteSystems", "RemoteSystemsTransport", "UserActivities",
+                "UserNotifications",
+                nioCore, logging,
             ],
             swiftSettings: settings
         ),

@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import RemoteSystems
 import RemoteSystemsTesting
 import Synchronization
@@ -47,43 +46,9 @@ private final class Player: Sendable {
         }
     }
 
-    /// The maximum processor time of a test on a stage.
-    static let budget = Duration.milliseconds(50)
-
-    /// Repeats the test as often as the environment variable says, for 15 s at most, to find rare failures.
-    /// `Scripts/test` runs it separately and prints the time of a run. There a run must take less than 50 ms of
-    /// processor time on average, since that does not depend on other load of the machine.
     @Test func `it does not fail, however often it runs`() async throws {
-        let wanted = ProcessInfo.processInfo.environment["REMOTE_SYSTEMS_TEST_REPEAT"].flatMap { Int($0) }
-        let times = wanted ?? 3
-        // The first makes the identities that all share.
-        try await self.`playback stops when the speaker vanishes halfway`()
-        let start = Self.processorTime
-        var slowest = Duration.zero
-        var all = Duration.zero
-        var runs = 0
-        while runs < max(times, 1), all < .seconds(15) {
-            let time = try await ContinuousClock().measure {
-                try await self.`playback stops when the speaker vanishes halfway`()
-            }
-            slowest = max(slowest, time)
-            all += time
-            runs += 1
+        try await RepeatedRuns.run("a speaker") {
+            try await self.`playback stops when the speaker vanishes halfway`()
         }
-        let used = (Self.processorTime - start) / runs
-        func milliseconds(_ time: Duration) -> String { String(format: "%.1f ms", time / .milliseconds(1)) }
-        print(
-            "REPEATED: \(runs) runs on a stage, mean \(milliseconds(all / runs)), slowest \(milliseconds(slowest)), "
-                + "mean processor time \(milliseconds(used))"
-        )
-        if let wanted, wanted >= 50 { #expect(used < Self.budget) }
-    }
-
-    /// The processor time of all threads of the process.
-    private static var processorTime: Duration {
-        var usage = rusage()
-        guard unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return .zero }
-        let (user, system) = (usage.ru_utime, usage.ru_stime)
-        return .seconds(user.tv_sec + system.tv_sec) + .microseconds(user.tv_usec + system.tv_usec)
     }
 }
