@@ -3,7 +3,7 @@
 
 """Measures how long notifications take, beside a bare call of the notification server in the same rounds.
 
-Usage: measure.py COMMAND [ROUNDS]
+Usage: measure.py COMMAND [ROUNDS] [--check]
 
 Starts two systems of one account on the loopback interface, each with the host daemon of COMMAND (the program
 remotesystems), a session bus, and a notification server in this process. ROUNDS is from 1 to 14 and defaults to 14.
@@ -13,14 +13,17 @@ added    a program adds a notification over the daemon's D-Bus interface; the se
 remote   a program of the first system calls Notify; the server of the second system has the mirrored notification. The
          daemon of the first system opens a connection for it
 gone     the user dismisses it on the second system; the server of the first one is asked to close it
+command  the command lists what waits on the first system: its start, and a request to the daemon
+notify   the command sends a notification to the second system, whose server has it
 answered the user chooses an action; the program has the signal
 busy     the same right after four notifications of another program, all of which the daemon stores
 list     a program lists its ten notifications while 10 000 are in the history
 waiting  the command lists them
 history  the command reads the newest 256 of the history
 
-Prints a line of JSON for each: the median and the largest of the rounds in milliseconds, and the median of the
-differences to another one of the same round.
+Prints a line of JSON for each: the median and the largest of the rounds in milliseconds, the median of the differences
+to another one of the same round, and the goal, if there is one, with whether the median meets it. With --check, the exit
+status is 1 if a goal is not met.
 """
 
 import json
@@ -55,7 +58,11 @@ XML = """
 LIMIT = 60
 HISTORY = 10_000
 # What a figure is compared with.
-BASES = {"added": "bare", "remote": "bare", "gone": "bare", "busy": "answered", "history": "waiting"}
+BASES = {"added": "bare", "remote": "bare", "gone": "bare", "notify": "command", "busy": "answered"}
+BASES |= {"history": "waiting"}
+# The largest medians in milliseconds. Those of OVER are of the differences.
+GOALS = {"added": 15, "remote": 30, "gone": 30, "notify": 30, "list": 10, "history": 10}
+OVER = {"added", "notify", "history"}
 
 
 class Desktop:
@@ -194,6 +201,11 @@ class Desktop:
     def ask_daemon(self, method, arguments=None, program=None):
         (program or self.program).call_sync(DAEMON, DAEMON_PATH, DAEMON, method, arguments, None, 0, -1)
 
+    def system_id(self):
+        line = [self.command, "account", "show", "--json", "--state-directory", self.state]
+        output = subprocess.run(line, check=True, capture_output=True, text=True, timeout=LIMIT).stdout
+        return next(event["systemID"] for event in map(json.loads, output.splitlines()) if "systemID" in event)
+
     def run_command(self, *arguments):
         """Runs the command, and returns how long it took."""
         begun = time.monotonic_ns()
@@ -231,7 +243,8 @@ def create_account(first, second):
 
 
 def measure(first, second, rounds):
-    times = {"bare": [], "added": [], "remote": [], "gone": []}
+    times = {"bare": [], "added": [], "remote": [], "gone": [], "command": [], "notify": []}
+    target = second.system_id()
     first.ask_daemon("Register", GLib.Variant("(ss)", ("org.example.bench", "Bench")))
     # The daemons follow their buses and find each other, and everything was used once.
     wait(lambda: first.notify("first") and second.saw("first"), "a notification on the other system")
@@ -254,6 +267,12 @@ def measure(first, second, rounds):
         begun = time.monotonic_ns()
         second.emit_closed(there, 2)
         times["gone"].append(first.wait(f"closed {here}")[0] - begun)
+
+        times["command"].append(first.run_command("notifications", "list"))
+        begun = time.monotonic_ns()
+        # One identifier: each takes the place of the one before, since few are shown at the same time.
+        first.run_command("notify", target, "--id", "bench", "--title", f"notify {number}")
+        times["notify"].append(second.wait(f"notify {number}")[0] - begun)
         # One notification every four seconds is mirrored for good.
         time.sleep(0.3)
     return times
@@ -312,6 +331,8 @@ def measure_history(desktop, rounds):
 
 
 def report(times, rounds):
+    """Prints the figures, and returns the names of those that miss their goals."""
+    missed = []
     for name, values in times.items():
         values = [value / 1e6 for value in values]
         figures = {"median_ms": statistics.median(values), "largest_ms": max(values)}
@@ -319,13 +340,20 @@ def report(times, rounds):
             over = [value - other / 1e6 for value, other in zip(values, times[base])]
             figures[f"median_over_{base}_ms"] = statistics.median(over)
         rounded = {key: round(value, 2) for key, value in figures.items()}
+        if goal := GOALS.get(name):
+            key = f"median_over_{BASES[name]}_ms" if name in OVER else "median_ms"
+            rounded |= {"goal_ms": goal, "met": figures[key] <= goal}
+            if not rounded["met"]:
+                missed.append(name)
         print(json.dumps({"figure": name, "rounds": rounds} | rounded))
+    return missed
 
 
 def main():
-    if not 2 <= len(sys.argv) <= 3 or not 1 <= (rounds := int((sys.argv + ["14"])[2])) <= 14:
+    arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
+    if not 1 <= len(arguments) <= 2 or not 1 <= (rounds := int((arguments + ["14"])[1])) <= 14:
         sys.exit(__doc__)
-    command = str(Path(sys.argv[1]).resolve())
+    command = str(Path(arguments[0]).resolve())
     loop = GLib.MainLoop()
     threading.Thread(target=loop.run, daemon=True).start()
     directory = Path(tempfile.mkdtemp(prefix="notifications-"))
@@ -335,17 +363,19 @@ def main():
         create_account(*desktops)
         for desktop, settings in zip(desktops, [{"REMOTE_SYSTEMS_HOST_MIRRORED_APPLICATIONS": "*"}, {}]):
             desktop.start_daemon(settings)
-        report(measure(*desktops, rounds), rounds)
+        missed = report(measure(*desktops, rounds), rounds)
         second = desktops[1]
         second.stop_daemon()
         fill_history(second)
         second.start_daemon({})
-        report(measure_history(second, rounds), rounds)
+        missed += report(measure_history(second, rounds), rounds)
     finally:
         for desktop in desktops:
             desktop.stop()
         loop.quit()
         shutil.rmtree(directory, ignore_errors=True)
+    if missed and "--check" in sys.argv:
+        sys.exit(f"Goals are not met: {', '.join(missed)}.")
 
 
 main()
