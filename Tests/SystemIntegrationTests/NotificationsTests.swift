@@ -91,13 +91,14 @@ extension SystemTests {
                     let line = try await b.run(["notifications", "list"]).lines.first { $0.contains(title) }
                     return line?.firstMatch(of: /"key":"([0-9]+)"/).map { String($0.output.1) }
                 }
-                try await b.host.setCable(plugged: false)
+                // At the other end: programs of beta still find their daemon.
+                try await a.host.setCable(plugged: false)
                 _ = try await eventually("the answer is accepted", within: .seconds(60)) {
                     try await b.run(["notifications", "answer", key, "no"]).code == 0 ? true : nil
                 }
                 #expect(try await b.titles().contains(title) == false)
                 #expect(asking.exitCode == nil)
-                try await b.host.setCable(plugged: true)
+                try await a.host.setCable(plugged: true)
                 #expect(try await asking.exit(within: .seconds(120)) == 0)
                 let answers = try await asking.allLines().filter { $0.contains(#""event":"answer""#) }
                 #expect(answers.count == 1 && answers.first?.contains(#""action":"no""#) == true, "\(answers)")
