@@ -135,6 +135,29 @@ import UserNotifications
         }
     }
 
+    @Test func `a program is given files in its directory, which do not count as its own (N-42)`() async throws {
+        // Nearly as much as a program may have by itself.
+        let script = #"""
+            for i in 1 2 3 4 5; do fallocate -l 50M "$i" || head -c 50000000 /dev/zero > "$i"; done
+            echo "$TMPDIR"; exec sleep 600
+            """#
+        try await Self.with(script) { program in
+            let own = try await Self.line(of: program)
+            let rooms = [try await program.makeRoom(for: 20_000_000), try await program.makeRoom(for: 20_000_000)]
+            #expect(rooms[0] != rooms[1])
+            for room in rooms {
+                #expect(room.hasPrefix("\(own)/"))
+                let attributes = try FileManager.default.attributesOfItem(atPath: room)
+                #expect(attributes[.posixPermissions] as? Int == 0o700)
+                #expect(FileManager.default.createFile(atPath: "\(room)/song", contents: Data(count: 20_000_000)))
+            }
+            #expect(ExtensionFiles.isTooLarge(own, beside: 0))
+            #expect(!ExtensionFiles.isTooLarge(own, beside: 40_000_000))
+            let end = await program.end()
+            #expect(!end.contains("too large"), "\(end)")
+        }
+    }
+
     @Test func `files that are too large together end a program, and protected ones are removed`() async throws {
         let script = #"""
             mkdir -p deep/er; touch deep/er/file; chmod 000 deep/er

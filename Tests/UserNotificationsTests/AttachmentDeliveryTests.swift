@@ -113,6 +113,46 @@ import Testing
         }
     }
 
+    @Test func `a file that another program has changed is received again, also for those that have it (N-42)`()
+        async throws
+    {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received) { receiving in
+                let song = Array("ID3\u{3} the music".utf8)
+                let attachment = try NotificationAttachment(url: try files.file("song", song))
+                let connection = try await receiving.connect()
+                _ = try await connection.deliver(Self.notification(attachment))
+                let kept = try #require(receiving.screen.shown.first?.content.attachments.first?.url)
+                try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: kept.path)
+                try Data("ID3\u{3} the noise".utf8).write(to: kept)
+                var other = Self.notification(attachment)
+                other.request.identifier = "other"
+                #expect(try await connection.deliver(other) == NotificationDelivery(.shown))
+                let shown = try #require(receiving.screen.shown.last?.content.attachments.first?.url)
+                let bytes = try Data(contentsOf: shown)
+                #expect(bytes == Data(song) && shown == kept)
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a process that starts later has no file that was changed meanwhile (N-42)`() async throws {
+        try await Files.with { files in
+            let kept = files.directory.appending(path: "kept")
+            try FileManager.default.createDirectory(at: kept, withIntermediateDirectories: true)
+            let attachments = [
+                try NotificationAttachment(url: try files.file("whole")),
+                try NotificationAttachment(url: try files.file("changed", TestFile.png(more: 65))),
+            ]
+            _ = try files.file("kept/\(attachments[0].digest).png")
+            _ = try files.file("kept/\(attachments[1].digest).png", TestFile.png(more: 66))
+            let loaded = await files.received.load()
+            #expect(loaded.map(\.digest) == [attachments[0].digest])
+            let names = try files.kept
+            #expect(names == ["\(attachments[0].digest).png"])
+        }
+    }
+
     @Test func `an image that is cut off is left out with the reason, and the text is shown (X-50)`() async throws {
         try await Files.with { files in
             try await Receiving.with(attachments: files.received, scaler: Copier()) { receiving in

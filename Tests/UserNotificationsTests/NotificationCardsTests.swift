@@ -118,6 +118,36 @@ import ValueSets
         }
     }
 
+    @Test func `the extension has a copy of an attachment, and the window the file itself (N-41, N-42)`() async throws {
+        try await AttachmentDeliveryTests.Files.with { files in
+            try await ReceivingSystem.with(attachments: files.received) { receiving in
+                let cards = Cards()
+                await receiving.receiver.setCards(cards)
+                let connection = try await receiving.connect()
+                var invitation = Self.invitation
+                let image = TestFile.wholePNG()
+                invitation.request.content.attachments = [
+                    try NotificationAttachment(identifier: "map", url: try files.file("map", image))
+                ]
+                #expect(try await connection.deliver(invitation).status == .shown)
+                let shown = try #require(receiving.screen.shown.first)
+                let kept = try #require(shown.content.attachments.first?.url)
+                receiving.screen.choose(.openCard, on: shown.identifier)
+                try await receiving.stage.eventually("it is opened") {
+                    cards.commands.count == 1 && cards.requests.count == 1
+                }
+                guard case .open(let content)? = cards.commands.first,
+                    case .notification(let notification)? = cards.requests.first
+                else { return #expect(Bool(false)) }
+                #expect(content.images == ["map": kept.path(percentEncoded: false)])
+                let copy = try #require(notification.request.content.attachments.first?.url)
+                let bytes = try Data(contentsOf: copy)
+                #expect(copy != kept && bytes == Data(image))
+                await connection.close()
+            }
+        }
+    }
+
     @Test func `who opens the view of a notification has read it, and a snooze closes the view (X-40)`() async throws {
         try await Self.with { receiving, cards, _ in
             try await receiving.stage.eventually("it is read") {

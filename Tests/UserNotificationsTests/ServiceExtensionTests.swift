@@ -291,6 +291,51 @@ import ValueSets
         }
     }
 
+    @Test func `an extension that changes the file it was given changes no other notification (N-42)`() async throws {
+        try await AttachmentDeliveryTests.Files.with { files in
+            try await Receiving.with(attachments: files.received) { receiving in
+                let (song, noise) = (Array("ID3\u{3} the music".utf8), Array(" and noise".utf8))
+                let attachment = try NotificationAttachment(identifier: "song", url: try files.file("song", song))
+                let connection = try await receiving.connect()
+                var first = Receiving.question("first")
+                first.request.content.attachments = [attachment]
+                #expect(try await connection.deliver(first) == NotificationDelivery(.shown))
+                let programs = Programs { program in
+                    Task {
+                        while program.requests.isEmpty { await Task.yield() }
+                        let request = try ServiceExtensionMessage.readRequest(program.requests[0])
+                        let given = try #require(request.content.attachments.first)
+                        let content = try given.withAccess { descriptor in
+                            try FileHandle(fileDescriptor: descriptor, closeOnDealloc: false).readToEnd()
+                        }
+                        #expect(content == Data(song))
+                        let url = try #require(given.url)
+                        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
+                        let file = try FileHandle(forWritingTo: url)
+                        try file.seekToEnd()
+                        try file.write(contentsOf: Data(noise))
+                        try file.close()
+                        // It has the changed file in its response.
+                        program.respond(try ServiceExtensionMessage.response(request.content))
+                    }
+                }
+                await receiving.receiver.setExtensions(programs)
+                var second = Self.mutable("second")
+                second.request.content.attachments = [attachment]
+                #expect(try await connection.deliver(second) == NotificationDelivery(.shown))
+                func content(_ index: Int) throws -> Data {
+                    let shown = receiving.screen.shown[index]
+                    return try Data(contentsOf: try #require(shown.content.attachments.first?.url))
+                }
+                #expect(receiving.screen.shown.count == 2)
+                let (kept, changed) = (try content(0), try content(1))
+                #expect(kept == Data(song))
+                #expect(changed == Data(song + noise))
+                await connection.close()
+            }
+        }
+    }
+
     /// Waits until it is released.
     private final class Stuck: ImageScaler {
         private let begun = Mutex(false)

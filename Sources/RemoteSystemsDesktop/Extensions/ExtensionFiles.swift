@@ -50,8 +50,10 @@ enum ExtensionFiles {
     }
 
     /// Whether the files in a directory use more disk space than they may, or are more than can be counted soon.
-    static func isTooLarge(_ directory: String) -> Bool {
-        var rest = ExtensionLimits.maxDirectoryBytes
+    ///
+    /// - Parameter given: the size of the files that do not count.
+    static func isTooLarge(_ directory: String, beside given: Int64) -> Bool {
+        var rest = ExtensionLimits.maxDirectoryBytes + given
         var count = 0
         var directories = [directory]
         while let directory = directories.popLast() {

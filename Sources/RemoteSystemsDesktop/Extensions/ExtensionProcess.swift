@@ -27,6 +27,8 @@ final class ExtensionProcess: ExtensionProgram {
         var fault: String?
         /// The lines that the process has not read yet.
         var unread = 0
+        /// The size of the files that it was given.
+        var givenBytes: Int64 = 0
     }
 
     private let program: StartedProgram
@@ -107,6 +109,14 @@ final class ExtensionProcess: ExtensionProgram {
         }
     }
 
+    func makeRoom(for byteCount: Int64) async throws(NotificationError) -> String {
+        self.state.withLock { $0.givenBytes += byteCount }
+        return try await BlockingCalls.run { [directory] in
+            // The process may have files of any names there already.
+            Result { () throws(NotificationError) in try ExtensionFiles.make(in: directory) }
+        }.get()
+    }
+
     var outputs: AsyncStream<ExtensionOutput> { self.lines.outputs }
 
     func end() async -> String {
@@ -159,7 +169,10 @@ final class ExtensionProcess: ExtensionProgram {
     /// Ends the process when its files are too large together.
     private func watchSize() async {
         while self.program.ended == nil {
-            let isTooLarge = await BlockingCalls.run { [directory] in ExtensionFiles.isTooLarge(directory) }
+            let given = self.state.withLock { $0.givenBytes }
+            let isTooLarge = await BlockingCalls.run { [directory] in
+                ExtensionFiles.isTooLarge(directory, beside: given)
+            }
             if isTooLarge { return self.kill("its files were too large") }
             try? await Task.sleep(for: Self.sizeInterval)
         }

@@ -34,7 +34,8 @@ package struct AttachmentDirectory: Sendable {
         }
     }
 
-    /// The files of an earlier process. What it had not received completely is removed.
+    /// The files of an earlier process. What it had not received completely is removed, and what another program has
+    /// changed meanwhile.
     func load() async -> [File] {
         await BlockingFileCalls.run {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []
@@ -49,6 +50,10 @@ package struct AttachmentDirectory: Sendable {
                     unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
                 else {
                     if name.hasPrefix("incoming-") { _ = unsafe unlink(path) }
+                    continue
+                }
+                guard (try? AttachmentFile(path: path))?.digest == digest else {
+                    _ = unsafe unlink(path)
                     continue
                 }
                 files.append(

@@ -126,6 +126,14 @@ struct AttachmentTable {
 
     mutating func fail(_ upload: Upload) { self.uploads[upload.number] = nil }
 
+    /// Forgets a file that has another content now.
+    ///
+    /// - Returns: whether it was known.
+    mutating func forget(_ digest: AttachmentDigest) -> Bool {
+        self.unused.remove(digest)
+        return self.files.removeValue(forKey: digest) != nil
+    }
+
     /// Takes over a file of an earlier process.
     mutating func restore(_ file: AttachmentDirectory.File, _ now: Instant) {
         self.files[file.digest] = File(

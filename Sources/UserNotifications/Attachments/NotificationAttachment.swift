@@ -33,7 +33,7 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     public var id: String { self.identifier }
 
     /// The file; `nil` if it is on another system. Of a delivered notification, it is the copy of the host daemon:
-    /// read only, and gone when the notification is.
+    /// read only, and gone when the notification is. In an extension, it is a copy of its own, gone when it ends.
     public var url: URL? { self.path.map { URL(filePath: $0) } }
 
     /// Creates an attachment, and reads the file on the caller's thread: about 0.1 s for the largest. In asynchronous

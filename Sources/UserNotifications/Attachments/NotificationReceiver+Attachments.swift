@@ -26,6 +26,7 @@ extension NotificationReceiver {
         }
         try self.received.admit(sender, self.clock.now)
         self.collectAttachments()
+        await self.recheck(digest, attachmentDirectory)
         guard
             let upload = try self.attachments.begin(
                 digest,
@@ -45,6 +46,18 @@ extension NotificationReceiver {
             self.attachments.fail(upload)
             throw error as? NotificationError ?? NotificationError(.rateLimited, "\(error)")
         }
+    }
+
+    /// Forgets a file that is here already if another program of the user has changed or removed it. It is received
+    /// again then, also for the notifications that have it.
+    private func recheck(_ digest: AttachmentDigest, _ directory: AttachmentDirectory) async {
+        guard let kept = self.attachments.files[digest] else { return }
+        let path = directory.path(of: digest, kept.type)
+        let file = try? await AttachmentFile.read(path: path)
+        guard file?.digest != digest, self.attachments.forget(digest) else { return }
+        self.logger.warning("The file of an attachment was changed by another program", metadata: ["path": "\(path)"])
+        let paths = [path, directory.thumbnailPath(of: digest)]
+        _ = self.attachmentCalls.begin(self.clock) { await directory.remove(paths) }
     }
 
     private func receive(
@@ -115,6 +128,7 @@ extension NotificationReceiver {
         }
         let file = try await AttachmentFile.read(path: path)
         var attachment = NotificationAttachment(identifier, file, isThumbnailHidden: isThumbnailHidden)
+        await self.recheck(file.digest, attachmentDirectory)
         if let upload = try self.attachments.begin(
             file.digest,
             file.byteCount,
@@ -137,6 +151,37 @@ extension NotificationReceiver {
         }
         attachment = attachment.located(kept, in: attachmentDirectory)
         return attachment
+    }
+
+    /// The content of a notification for the program of an extension, with copies of its files.
+    ///
+    /// The program runs as the same user. It could change the files themselves, also through a descriptor that is open
+    /// for reading, and with them every notification that has the same file.
+    func copyFiles(
+        of content: NotificationContent,
+        for program: any ExtensionProgram
+    ) async -> NotificationContent {
+        let kept = content.attachments.filter { $0.path != nil }
+        guard let attachmentDirectory, !kept.isEmpty else { return content }
+        var content = content
+        let paths = content.attachments.map(\.path)
+        for index in paths.indices { content.attachments[index].path = nil }
+        do throws(NotificationError) {
+            let room = try await program.makeRoom(for: kept.reduce(0) { $0 + $1.byteCount })
+            for (index, path) in paths.enumerated() {
+                guard let path else { continue }
+                let attachment = content.attachments[index]
+                let copy = "\(room)/\(index + 1).\(attachment.type.fileExtension)"
+                try await attachmentDirectory.copy(path, to: copy, maxBytes: attachment.byteCount)
+                content.attachments[index].path = copy
+            }
+        } catch {
+            self.logger.warning(
+                "An extension runs without files of its notification",
+                metadata: ["reason": "\(error)"]
+            )
+        }
+        return content
     }
 
     /// The size of a small image, and the maximum number of pixels of an image that a desktop without a scaler gets as

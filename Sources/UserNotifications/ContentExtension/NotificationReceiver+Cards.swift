@@ -157,7 +157,12 @@ extension NotificationReceiver {
         }
         do throws(NotificationError) {
             card.window.send(try ValueSet.line(CardWindowCommand.open(self.windowContent(card, entry)).valueSet))
-            card.extension.send(try ContentExtensionRequest.line(entry))
+            var copied = entry
+            copied.notification.request.content = await self.copyFiles(
+                of: entry.notification.request.content,
+                for: card.extension
+            )
+            card.extension.send(try ContentExtensionRequest.line(copied))
         } catch {
             self.logCard(entry, "\(error)")
             return true

@@ -156,10 +156,12 @@ extension NotificationReceiver {
         _ entry: ReceivedNotifications.Entry,
         until deadline: ContinuousClock.Instant
     ) async -> ExtensionOutcome {
+        var request = entry.notification.request
+        request.content = await self.copyFiles(of: request.content, for: program)
         do throws(NotificationError) {
             program.send(
                 try ServiceExtensionMessage.request(
-                    entry.notification.request,
+                    request,
                     of: entry.sender,
                     seconds: (deadline - self.clock.now).components.seconds
                 )
@@ -227,14 +229,15 @@ extension NotificationReceiver {
         )
     }
 
-    /// Keeps the file of an attachment that an extension has written, unless it is one of the original content.
+    /// Keeps the file of an attachment that an extension has written, or its changed copy of one that it was given.
+    /// An attachment of the original content without a file stays as it is.
     func takeOver(
         _ changed: ChangedAttachment,
         _ original: NotificationContent,
         of sender: NotificationSender
     ) async throws(NotificationError) -> NotificationAttachment {
         let present = original.attachments.first { $0.identifier == changed.identifier }
-        if var present, changed.path == nil || changed.path == present.path {
+        if var present, changed.path == nil {
             present.isThumbnailHidden = changed.isThumbnailHidden
             return present
         }

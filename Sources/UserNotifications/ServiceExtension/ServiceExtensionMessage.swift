@@ -129,6 +129,6 @@ package enum ServiceExtensionMessage {
 struct ChangedAttachment: Hashable {
     var identifier: String
     var isThumbnailHidden: Bool
-    /// The file; `nil` for one that the notification has already.
+    /// The file; `nil` for one that stays as it is.
     var path: String?
 }
