@@ -126,6 +126,18 @@ import ValueSets
         }
     }
 
+    @Test func `an extension sends the category along that it names (N-29)`() async throws {
+        func line(_ id: String, _ more: String) -> String {
+            #"{"Schedule":{"Id":"\#(id)","Content":{"Title":"Later","Category":"invite"},"#
+                + #""Trigger":{"Milliseconds":60000}\#(more)}}"#
+        }
+        let category = #","Category":{"Id":"invite","Actions":[{"Id":"yes","Title":"Yes"}]}"#
+        try await Self.with([line("without", ""), line("with", category)]) { receiving, responses in
+            #expect(responses.map(Self.code) == [.categoryUnknown, nil], "\(responses)")
+            #expect(await receiving.receiver.pending.all.map(\.key.identifier) == ["with"])
+        }
+    }
+
     @Test func `a file of a scheduled notification is kept (N-02, N-24)`() async throws {
         try await AttachmentDeliveryTests.Files.with { files in
             let path = try files.file("photo").path

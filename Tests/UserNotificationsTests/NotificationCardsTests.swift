@@ -148,6 +148,19 @@ import ValueSets
         }
     }
 
+    @Test func `a category needs no actions if the application has a view for it (N-29)`() async throws {
+        try await ReceivingSystem.with { receiving in
+            await receiving.receiver.setCards(Cards())
+            let connection = try await receiving.connect()
+            var notification = Self.invitation
+            notification.category = nil
+            #expect(try await connection.deliver(notification) == NotificationDelivery(.shown))
+            notification.targetApplicationID = "another"
+            #expect(try await connection.deliver(notification).reason?.contains("the category 'c'") == true)
+            await connection.close()
+        }
+    }
+
     @Test func `who opens the view of a notification has read it, and a snooze closes the view (X-40)`() async throws {
         try await Self.with { receiving, cards, _ in
             try await receiving.stage.eventually("it is read") {

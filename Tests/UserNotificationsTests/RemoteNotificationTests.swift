@@ -37,6 +37,20 @@ import ValueSets
         }
     }
 
+    @Test("A sender that names a category and does not send it learns that the user gets no actions (N-29)")
+    func unknownCategory() async throws {
+        try await Receiving.with { receiving in
+            let connection = try await receiving.connect()
+            var notification = Receiving.question()
+            notification.category = nil
+            let delivery = try await connection.deliver(notification)
+            #expect(delivery.status == .shown)
+            #expect(delivery.reason?.contains("the category 'c' was not sent along") == true, "\(delivery)")
+            #expect(receiving.screen.shown.map(\.content.title) == ["Deploy?"])
+            await connection.close()
+        }
+    }
+
     @Test("A program of another system gets no token for windows of this one")
     func withoutToken() async throws {
         try await Receiving.with { receiving in

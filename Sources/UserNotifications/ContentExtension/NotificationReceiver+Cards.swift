@@ -29,13 +29,22 @@ extension NotificationReceiver {
     /// The reason why a notification has no view that can be shown now, as a sentence in lower case; `nil` if it has
     /// one.
     private func cardProblem(of entry: ReceivedNotifications.Entry) -> String? {
+        self.cardProblem(of: entry.notification, entry.sender)
+    }
+
+    private func cardProblem(of notification: RemoteNotification, _ sender: NotificationSender) -> String? {
         guard let cardPrograms else { return "this system shows none." }
         // A link permits its systems to show something to the user, not to start programs.
-        guard entry.sender.linkedAccountID == nil else { return "it is of a system of a linked account." }
-        guard let category = entry.notification.request.content.categoryIdentifier else {
-            return "it has no category."
-        }
-        return cardPrograms.problem(entry.notification.application(of: entry.sender), category)
+        guard sender.linkedAccountID == nil else { return "it is of a system of a linked account." }
+        guard let category = notification.request.content.categoryIdentifier else { return "it has no category." }
+        return cardPrograms.problem(notification.application(of: sender), category)
+    }
+
+    /// The category that a notification names and that has no effect: its actions have not come with the notification,
+    /// and it has no view that can be shown now. `nil` if there is none.
+    func unknownCategory(of notification: RemoteNotification, _ sender: NotificationSender) -> String? {
+        guard notification.category == nil, self.cardProblem(of: notification, sender) != nil else { return nil }
+        return notification.request.content.categoryIdentifier
     }
 
     /// Opens the view of a notification for a program of this system. Its programs start afterwards.

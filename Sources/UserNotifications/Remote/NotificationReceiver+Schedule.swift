@@ -13,7 +13,17 @@ extension NotificationReceiver {
     /// - Returns: the date of its delivery. It has been stored.
     func schedule(_ message: ValueSet, by sender: NotificationSender) async throws(NotificationError) -> Date {
         try self.checkPermission(of: sender)
-        var notification = try RemoteNotification(local: message)
+        return try await self.schedule(try RemoteNotification(local: message), by: sender)
+    }
+
+    /// Adds a notification of a program that has the permission.
+    ///
+    /// - Returns: the date of its delivery. It has been stored.
+    func schedule(
+        _ notification: RemoteNotification,
+        by sender: NotificationSender
+    ) async throws(NotificationError) -> Date {
+        var notification = notification
         // It is on no other system, and a repeated one is delivered more than once.
         notification.deliveryID = nil
         guard let trigger = notification.request.trigger else {

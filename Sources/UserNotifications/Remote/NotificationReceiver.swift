@@ -278,7 +278,10 @@ package actor NotificationReceiver: Service {
             return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(replaced, .withdrawn)
         }
         var delivery = readyBy == nil ? await self.show(entry) : await self.showExtended(entry)
-        for text in [leftOut, readyBy == nil ? self.extensionIsMissing(notification, sender) : nil] {
+        let category = self.unknownCategory(of: notification, sender).map {
+            "It has no actions: the category '\($0)' was not sent along, and has no view here."
+        }
+        for text in [leftOut, readyBy == nil ? self.extensionIsMissing(notification, sender) : nil, category] {
             if let text { delivery.add(text) }
         }
         return delivery

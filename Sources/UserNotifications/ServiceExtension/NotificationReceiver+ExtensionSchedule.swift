@@ -44,6 +44,14 @@ extension NotificationReceiver {
             }
             message["Content"] = .dictionary(content.valueSet)
         }
-        return try await self.schedule(message, by: sender)
+        let notification = try RemoteNotification(local: message)
+        if let category = self.unknownCategory(of: notification, sender) {
+            throw NotificationError(
+                .categoryUnknown,
+                "The category '\(category)' was not sent along, and the application has no view for it here.",
+                field: "Content.Category"
+            )
+        }
+        return try await self.schedule(notification, by: sender)
     }
 }
