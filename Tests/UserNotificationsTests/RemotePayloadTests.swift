@@ -26,7 +26,18 @@ import ValueSets
         (#""badge":0"#, { $0.content.badge == 0 }),
         (#""sound":"default""#, { $0.content.sound == .standard }),
         (#""sound":"bell""#, { $0.content.sound == .named("bell") }),
-        (#""sound":{"name":"bell","critical":1,"volume":0.5}"#, { $0.content.sound == .named("bell") }),
+        (
+            #""sound":{"name":"bell","critical":0,"volume":0.5}"#,
+            { $0.content.sound == .named("bell") && $0.content.interruptionLevel == .active }
+        ),
+        (
+            #""sound":{"critical":1}"#,
+            { $0.content.sound == .standard && $0.content.interruptionLevel == .critical }
+        ),
+        (
+            #""sound":{"critical":1},"interruption-level":"passive""#,
+            { $0.content.interruptionLevel == .passive }
+        ),
         (#""category":"invite""#, { $0.content.categoryIdentifier == "invite" }),
         (#""thread-id":"builds""#, { $0.content.threadIdentifier == "builds" }),
         (#""interruption-level":"critical""#, { $0.content.interruptionLevel == .critical }),
@@ -37,13 +48,47 @@ import ValueSets
         (#""content-available":1"#, { $0.isContentAvailable && !$0.isMutable && !$0.content.hasAlert }),
         (#""mutable-content":1"#, { $0.isMutable && !$0.isContentAvailable }),
         (#""mutable-content":0"#, { !$0.isMutable }),
-        (#""unknown-key":[1,2]"#, { $0.content == NotificationContent() }),
     ]
 
-    @Test("Every other key of aps is read (N-16)", arguments: 0..<16)
+    @Test("A key of aps beside the alert has its effect (N-16)", arguments: 0..<Self.keys.count)
     func key(index: Int) throws {
         let (json, isRead) = Self.keys[index]
         #expect(isRead(try Self.payload("{\"aps\":{\(json)}}")), "\(json)")
+    }
+
+    @Test(
+        "An alert may have the key of a localised text, which is shown itself (N-16)",
+        arguments: [
+            (#""title-loc-key":"Lunch""#, "Lunch||"), (#""subtitle-loc-key":"Lunch""#, "|Lunch|"),
+            (#""loc-key":"GAME_OVER""#, "||GAME_OVER"),
+            (#""loc-key":"%@ beats %@","loc-args":["A","B"]"#, "||A beats B"),
+            (#""loc-key":"%2$@ loses to %1$@ by 100 %%","loc-args":["A","B"]"#, "||B loses to A by 100 %"),
+            (
+                #""title-loc-key":"%@!","title-loc-args":["T"],"subtitle-loc-key":"%@","subtitle-loc-args":["S"]"#,
+                "T!|S|"
+            ),
+            // Neither is a placeholder with an argument.
+            (#""loc-key":"%@ %3$@ %0$@ %99999999999999999999$@ %1@ %d %","loc-args":["A"]"#, nil),
+            // A text is better than its key.
+            (#""title":"T","title-loc-key":"K","body":"","loc-key":"K""#, "T||"),
+        ] as [(String, String?)]
+    )
+    func localized(alert: String, texts: String?) throws {
+        let content = try Self.payload("{\"aps\":{\"alert\":{\(alert)}}}").content
+        let expected = texts ?? "||A %3$@ %0$@ %99999999999999999999$@ %1@ %d %"
+        #expect("\(content.title)|\(content.subtitle)|\(content.body)" == expected)
+    }
+
+    @Test(
+        "A key of aps that is left out changes nothing (N-16)",
+        arguments: [
+            #""launch-image":"a.png""#, #""action":"Play""#, #""action-loc-key":"PLAY""#, #""summary-arg":"A""#,
+            #""summary-arg-count":2"#, #""unknown":[1,2]"#,
+        ]
+    )
+    func leftOut(key: String) throws {
+        let plain = try Self.payload(#"{"aps":{"alert":{"title":"T"}}}"#)
+        #expect(try Self.payload("{\"aps\":{\"alert\":{\"title\":\"T\",\(key)},\(key)}}") == plain)
     }
 
     @Test("The keys beside aps become the user info (N-16, N-19)")
@@ -59,7 +104,10 @@ import ValueSets
         "A bad payload is an error that names the key",
         arguments: [
             (#"{"alert":"A"}"#, "aps"), (#"{"aps":5}"#, "aps"), (#"{"aps":{"alert":5}}"#, "aps.alert"),
-            (#"{"aps":{"alert":{"title":5}}}"#, "aps.alert.title"), (#"{"aps":{"badge":"3"}}"#, "aps.badge"),
+            (#"{"aps":{"alert":{"title":5}}}"#, "aps.alert.title"),
+            (#"{"aps":{"alert":{"loc-key":5}}}"#, "aps.alert.loc-key"),
+            (#"{"aps":{"alert":{"title-loc-args":[5]}}}"#, "aps.alert.title-loc-args[0]"),
+            (#"{"aps":{"sound":{"critical":2}}}"#, "aps.sound.critical"), (#"{"aps":{"badge":"3"}}"#, "aps.badge"),
             (#"{"aps":{"badge":-1}}"#, "aps.badge"), (#"{"aps":{"sound":{"name":1}}}"#, "aps.sound.name"),
             (#"{"aps":{"mutable-content":2}}"#, "aps.mutable-content"),
             (#"{"aps":{"relevance-score":2}}"#, "aps.relevanceScore"),

@@ -12,10 +12,22 @@ public import ValueSets
 /// print(payload.content.title, payload.content.userInfo["build"])
 /// ```
 ///
-/// The keys of `aps` that are read: `alert` (a string, which is the body, or a dictionary with `title`, `subtitle` and
-/// `body`), `badge`, `sound` (a string, or a dictionary with `name`), `category`, `thread-id`, `interruption-level`,
-/// `relevance-score`, `target-content-id`, `filter-criteria`, `content-available` and `mutable-content`. Further keys
-/// of `aps` are ignored. The keys beside `aps` become the user info.
+/// The keys of `aps` that are read: `alert` (a string, which is the body, or a dictionary, below), `badge`, `sound` (a
+/// string, or a dictionary with `name` and `critical`), `category`, `thread-id`, `interruption-level`,
+/// `relevance-score`, `target-content-id`, `filter-criteria`, `content-available` and `mutable-content`. The keys
+/// beside `aps` become the user info.
+///
+/// The keys of `alert` that are read: `title`, `subtitle` and `body`; or in place of each the key and the arguments of
+/// a localised text: `title-loc-key` and `title-loc-args`, `subtitle-loc-key` and `subtitle-loc-args`, `loc-key` and
+/// `loc-args`. No table of strings is read: the text is the key itself, in which `%@`, `%1$@` and so on stand for the
+/// arguments.
+///
+/// A `sound` that is `critical` has the level ``NotificationInterruptionLevel/critical``, unless `interruption-level`
+/// has another one.
+///
+/// Further keys of `aps` are ignored: `launch-image` and the `volume` of a sound, which desktops do not have; `action`,
+/// `action-loc-key`, `summary-arg`, `summary-arg-count` and `url-args`, which Apple's systems do not use any more; and
+/// those of live activities.
 public struct RemotePayload: Sendable, Hashable {
     /// The texts, and how they are shown.
     public var content: NotificationContent
@@ -86,9 +98,9 @@ public struct RemotePayload: Sendable, Hashable {
         case .dictionary(let alert)?:
             do throws(NotificationError) {
                 let alert = FieldReader(alert)
-                content.title = try alert.string("title") ?? ""
-                content.subtitle = try alert.string("subtitle") ?? ""
-                content.body = try alert.string("body") ?? ""
+                content.title = try PayloadText.read("title", localized: "title-", alert)
+                content.subtitle = try PayloadText.read("subtitle", localized: "subtitle-", alert)
+                content.body = try PayloadText.read("body", localized: "", alert)
             } catch {
                 throw error.inside("alert")
             }
@@ -100,7 +112,9 @@ public struct RemotePayload: Sendable, Hashable {
         case nil, .null?: break
         case .dictionary(let sound)?:
             do throws(NotificationError) {
-                content.sound = NotificationSound(name: try FieldReader(sound).string("name") ?? "default")
+                let sound = FieldReader(sound)
+                content.sound = NotificationSound(name: try sound.string("name") ?? "default")
+                if try sound.flag("critical") { content.interruptionLevel = .critical }
             } catch {
                 throw error.inside("sound")
             }
