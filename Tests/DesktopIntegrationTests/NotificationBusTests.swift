@@ -140,6 +140,30 @@ extension DesktopTests {
             }
         }
 
+        @Test func `notifications of a thread are listed together, the most relevant first (X-60)`() async throws {
+            try await OneDesktop.withBusInterface { desktop in
+                let add = { (id: String, options: String) in
+                    "attempt('Add', '(sssa(ss)a{sv})', '\(id)', 'T', '', [], {\(options)})"
+                }
+                let thread = "'thread': GLib.Variant('s', 't')"
+                let caller = try desktop.call(
+                    "org.example.caller",
+                    add("1", thread),
+                    add("2", ""),
+                    add("3", "\(thread), 'relevance': GLib.Variant('d', 0.5)"),
+                    add("4", "'relevance': GLib.Variant('d', 2)"),
+                    "print([(each['id'], each.get('thread')) for each in n.List()])"
+                )
+                #expect(try await caller.exit(within: .seconds(60)) == 0, "\(caller.lines)")
+                #expect(
+                    caller.lines == [
+                        "registered", "done", "done", "done", "LimitExceeded",
+                        "[('3', 't'), ('1', 't'), ('2', None)]",
+                    ]
+                )
+            }
+        }
+
         @Test(arguments: [true, false])
         func `an action of the foreground comes with the token for a window, others without (X-59)`(
             isForeground: Bool

@@ -265,6 +265,54 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `notifications of a thread are listed together, and selected by thread and criterion (X-60)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    for (title, keys) in [
+                        ("First", #""thread-id":"builds","filter-criteria":"work""#), ("Other", #""badge":1"#),
+                        ("Best", #""thread-id":"builds","relevance-score":0.5,"target-content-id":"w""#),
+                    ] {
+                        let path = "\(daemon.directory)/\(title).json"
+                        try #"{"aps":{"alert":{"title":"\#(title)"},\#(keys)}}"#
+                            .write(toFile: path, atomically: true, encoding: .utf8)
+                        let (status, lines) = try await daemon.finish(
+                            ["notify", "--all", "--payload", path, "--loopback"]
+                        )
+                        #expect(status == 0, "\(lines)")
+                    }
+                    func titles(_ arguments: String...) async throws -> [String] {
+                        let (_, lines) = try await daemon.finish(
+                            ["notifications"] + arguments + ["--loopback", "--json"]
+                        )
+                        return lines.compactMap {
+                            $0.firstMatch(of: /"title":"([A-Za-z]+)"/).map { String($0.output.1) }
+                        }
+                    }
+                    let (all, thread) = (try await titles("list"), try await titles("list", "--thread", "builds"))
+                    #expect(all == ["Best", "First", "Other"])
+                    #expect(thread == ["Best", "First"])
+                    let work = try await titles("list", "--filter", "work")
+                    #expect(work == ["First"])
+                    let (_, list) = try await Self.run(daemon, "list")
+                    #expect(list.contains("[thread builds]"), "\(list)")
+                    let (_, json) = try await Self.run(daemon, "list", "--json")
+                    #expect(json.contains(#""target":"w""#) && json.contains(#""filter":"work""#), "\(json)")
+                    #expect(json.contains(#""relevance":0.5"#) && json.contains(#""thread":"builds""#), "\(json)")
+                    #expect(try await Self.run(daemon, "list", "--filter", "play").0 == 1)
+                    for key in json.matches(of: /"key":"([0-9]+)"/).map({ String($0.output.1) }) {
+                        #expect(try await Self.run(daemon, "answer", key, "dismiss").0 == 0)
+                    }
+                    let history = try await titles("history", "--filter", "work", "--limit", "1")
+                    #expect(history == ["First"])
+                    let ended = try await titles("history")
+                    #expect(ended == ["Other", "Best", "First"])
+                    #expect(try await Self.run(daemon, "history", "--delete", "--filter", "work").0 == 64)
+                }
+            }
+        }
+
         @Test func `a notification is snoozed and marked as read, and the list shows both`() async throws {
             try await Daemon.with { daemon in
                 try await daemon.whileRunning { _, _ in

@@ -92,6 +92,21 @@ import ValueSets
         }
     }
 
+    @Test("A response has the window or document that the content names (X-60)", arguments: [nil, "window-1"])
+    func target(target: String?) async throws {
+        try await Receiving.with { receiving in
+            let connection = try await receiving.connect()
+            var notification = Receiving.question()
+            notification.request.content.targetContentIdentifier = target
+            _ = try await connection.deliver(notification)
+            let key = try #require(receiving.screen.shown.first?.identifier)
+            receiving.screen.choose("yes", on: key)
+            let response = await connection.responses.first { _ in true }
+            #expect(response?.actionIdentifier == "yes" && response?.targetContentIdentifier == target)
+            await connection.close()
+        }
+    }
+
     @Test("An expired notification is closed, one whose banner has ended stays in the list (N-06)")
     func expires() async throws {
         try await Receiving.with { receiving in

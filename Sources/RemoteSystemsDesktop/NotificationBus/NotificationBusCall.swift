@@ -79,6 +79,8 @@ struct NotificationParts {
                     throw .invalid("The option 'level' takes passive, active, time-sensitive or critical.")
                 }
                 content.interruptionLevel = level
+            case ("thread", .string(let thread)): content.threadIdentifier = thread
+            case ("relevance", .double(let score)): content.relevanceScore = score
             case ("sound", .bool(let hasSound)): content.sound = hasSound ? .standard : nil
             case ("dismissal", .bool(let isReported)): if isReported { category.options = .customDismissAction }
             case ("text_action", .string(let id)):

@@ -51,7 +51,8 @@ actor NotificationBusPrograms: BusPrograms {
             for identifier in identifiers { program.questions[identifier]?.finish() }
             return []
         case .list:
-            return [.dictionaries(try await self.program(sender).center.deliveredNotifications.map(Self.description))]
+            let delivered = try await self.program(sender).center.deliveredNotifications
+            return [.dictionaries(delivered.grouped.map(Self.description))]
         case .acknowledge(let response):
             self.unacknowledged[sender]?.removeValue(forKey: response)?.yield()
             return []
@@ -165,6 +166,7 @@ actor NotificationBusPrograms: BusPrograms {
             "date": .integer(Int64(notification.date.timeIntervalSince1970)),
         ]
         if !content.subtitle.isEmpty { description["subtitle"] = .string(content.subtitle) }
+        description["thread"] = content.threadIdentifier.map { .string($0) }
         let actions = notification.category?.actions ?? []
         if !actions.isEmpty { description["actions"] = .array(actions.map { .string($0.identifier.rawValue) }) }
         return description

@@ -253,6 +253,7 @@ actor PresenterKeeper: NotificationKeeper {
             actionIdentifier: action,
             userText: text
         )
+        response.targetContentIdentifier = notification.request.content.targetContentIdentifier
         if NotificationResponse.isForeground(action, of: notification.category) { response.activationToken = token }
         guard let delegate = self.owner.delegate, await delegate.handle(response) else {
             self.logger?.warning(

@@ -143,6 +143,7 @@ extension NotificationResponse {
         set.put(self.systemID, "SystemId")
         set.put(self.systemName, "SystemName")
         set.put(self.activationToken, "ActivationToken")
+        set.put(self.targetContentIdentifier, "Target")
         return set
     }
 
@@ -161,6 +162,7 @@ extension NotificationResponse {
         self.systemID = try reader.string("SystemId")
         self.systemName = try reader.string("SystemName")
         self.activationToken = try reader.string("ActivationToken")
+        self.targetContentIdentifier = try reader.string("Target")
         try self.validate()
     }
 }

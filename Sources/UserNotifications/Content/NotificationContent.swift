@@ -30,17 +30,20 @@ public struct NotificationContent: Sendable, Hashable {
     public var badge: Int?
     /// Further values for the application. Defaults to empty. Valid range: at most 16 384 encoded bytes.
     public var userInfo: ValueSet
-    /// The notifications of one thread are shown as a group. Defaults to `nil`.
+    /// The notifications of one thread are together in lists (`remotesystems notifications list` and `history`). A
+    /// desktop shows them in its own order. Defaults to `nil`.
     public var threadIdentifier: String?
     /// The category that defines the actions. Defaults to `nil`: no actions.
     public var categoryIdentifier: String?
     /// How much the notification may interrupt the user. Defaults to `active`.
     public var interruptionLevel: NotificationInterruptionLevel
-    /// The order in a group; the greatest first. Defaults to 0. Valid range: 0–1.
+    /// The order in a thread; the greatest first. Defaults to 0. Valid range: 0–1.
     public var relevanceScore: Double
-    /// The window or document that the application opens for the notification. Defaults to `nil`.
+    /// The window or document that the application opens for the notification. Its responses have it. Defaults to
+    /// `nil`.
     public var targetContentIdentifier: String?
-    /// The value that the user's filters compare. Defaults to `nil`.
+    /// The value that the user selects with `--filter` of `remotesystems notifications list`, `watch` and `history`.
+    /// Defaults to `nil`.
     public var filterCriteria: String?
     /// Images, sounds and videos, with different identifiers. The first image that is not hidden is shown. Defaults to
     /// empty. Valid range: at most ``NotificationLimits/attachments``.

@@ -20,6 +20,8 @@ public struct NotificationResponse: Sendable, Hashable {
     /// an action without ``NotificationAction/Options/foreground``, or on a desktop that gives none. A click on the
     /// notification itself counts as an action of the foreground.
     public var activationToken: String?
+    /// The window or document that the application opens for the notification; `nil` if the content names none.
+    public var targetContentIdentifier: String?
 
     /// Creates a response.
     ///
@@ -41,6 +43,7 @@ public struct NotificationResponse: Sendable, Hashable {
         self.systemID = nil
         self.systemName = nil
         self.activationToken = nil
+        self.targetContentIdentifier = nil
     }
 
     /// Whether the application may come to the foreground for an action.
@@ -58,6 +61,9 @@ public struct NotificationResponse: Sendable, Hashable {
         try FieldCheck.identifier(self.actionIdentifier.rawValue, "actionIdentifier")
         if let userText { try FieldCheck.text(userText, "userText", max: NotificationLimits.userTextBytes) }
         if let systemID { try FieldCheck.identifier(systemID, "systemID") }
+        if let targetContentIdentifier {
+            try FieldCheck.identifier(targetContentIdentifier, "targetContentIdentifier")
+        }
         if let activationToken {
             try FieldCheck.text(activationToken, "activationToken", max: NotificationLimits.titleBytes)
         }

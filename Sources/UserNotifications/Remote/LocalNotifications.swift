@@ -109,8 +109,9 @@ package final class LocalNotifications: Sendable {
         }
     }
 
+    /// Lists the notifications, those of each thread together.
     package func list() async throws -> [ListedNotification] {
-        try await self.list(NotificationMessage.list)
+        try await self.list(NotificationMessage.list).grouped
     }
 
     /// Lists the notifications, and reports every change in ``changes`` from then on.

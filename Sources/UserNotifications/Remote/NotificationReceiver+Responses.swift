@@ -19,22 +19,22 @@ extension NotificationReceiver {
                 try self.changes(ending: [entry], end, by: action)
             }
         }
-        let response = NotificationResponse(
+        var response = NotificationResponse(
             id: UUID().uuidString.lowercased(),
             requestIdentifier: entry.notification.request.identifier,
             actionIdentifier: action,
             userText: text
         )
-        let date = self.clock.date
-        var routed = response
+        response.targetContentIdentifier = entry.notification.request.content.targetContentIdentifier
+        let (date, stored) = (self.clock.date, response)
         // It is valid for a moment only, so it is not stored.
         if entry.sender.isLocal, NotificationResponse.isForeground(action, of: entry.notification.category) {
-            routed.activationToken = activationToken
+            response.activationToken = activationToken
         }
-        self.routing.add(routed, to: entry.sender, at: date, link: entry.link)
+        self.routing.add(response, to: entry.sender, at: date, link: entry.link)
         // Together, so that an answer is neither lost nor asked for again.
         await self.commitOrLog { () throws(NotificationError) in
-            [.put(try NotificationRecord(response, to: entry.sender, date: date))]
+            [.put(try NotificationRecord(stored, to: entry.sender, date: date))]
                 + (try self.changes(ending: [entry], end, by: action))
         }
         self.sendResponses()

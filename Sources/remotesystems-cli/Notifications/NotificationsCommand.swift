@@ -104,9 +104,14 @@ struct NotificationsListCommand: Subcommand {
         commandName: "list",
         abstract: "List the notifications that wait on this system.",
         usage: "remotesystems notifications list [<options>]",
-        discussion: "Exit status: 1 if there is none."
+        discussion: """
+            The oldest come first. Those of a thread are together, the most relevant first.
+
+            Exit status: 1 if there is none.
+            """
     )
 
+    @OptionGroup var selection: NotificationSelection
     @OptionGroup var options: LocalNotificationsOptions
     @OptionGroup var common: CommonOptions
 
@@ -115,11 +120,11 @@ struct NotificationsListCommand: Subcommand {
             let notifications = try await self.options.open(self.common)
             let list = try await notifications.list()
             await notifications.close()
-            return list
+            return list.filter(self.selection.includes)
         }
         guard let list else { throw CancellationError() }
         guard !list.isEmpty else {
-            output.note("No notification waits.")
+            output.note(self.selection.isEmpty ? "No notification waits." : "No such notification waits.")
             return false
         }
         for notification in list { try notification.report("notification", "", output) }
@@ -250,7 +255,8 @@ extension ListedNotification {
         }
         let attachments = self.notification.request.content.attachmentLines
         let until = self.snoozedUntil.map { "snoozed until \(LocalTime.text($0))" }
-        let marks = [self.isRead ? "read" : nil, until].compactMap(\.self).joined(separator: ", ")
+        let thread = self.notification.request.content.threadIdentifier.map { "thread \($0)" }
+        let marks = [self.isRead ? "read" : nil, until, thread].compactMap(\.self).joined(separator: ", ")
         return [marks.isEmpty ? self.line : "\(self.line)  [\(marks)]"] + actions + attachments
     }
 }
@@ -288,6 +294,11 @@ struct ListedNotificationOutput: Encodable {
     let isRead: Bool
     /// `nil` if it is not hidden.
     let snoozedUntil: Date?
+    let thread: String?
+    /// `nil` for 0.
+    let relevance: Double?
+    let target: String?
+    let filter: String?
     let actions: [Action]
     let attachments: [AttachmentOutput]
     let arrived: Date
@@ -312,6 +323,10 @@ struct ListedNotificationOutput: Encodable {
         self.isShown = listed.isShown
         self.isRead = listed.isRead
         self.snoozedUntil = listed.snoozedUntil
+        self.thread = request.content.threadIdentifier
+        self.relevance = request.content.relevanceScore == 0 ? nil : request.content.relevanceScore
+        self.target = request.content.targetContentIdentifier
+        self.filter = request.content.filterCriteria
         self.actions = listed.actions.map {
             Action(id: $0.identifier.rawValue, title: $0.title, takesText: $0.textInput != nil)
         }

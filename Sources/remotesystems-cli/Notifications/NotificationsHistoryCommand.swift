@@ -12,8 +12,10 @@ struct NotificationsHistoryCommand: Subcommand {
         abstract: "List or delete the notifications that have ended on this system.",
         usage: "remotesystems notifications history [<options>]",
         discussion: """
-            The newest come first. A notification is kept for 30 days after it was answered, dismissed or withdrawn, \
-            or its time was over; at most 10 000 are kept.
+            The newest come first. Those of a thread are together, the most relevant first.
+
+            A notification is kept for 30 days after it was answered, dismissed or withdrawn, or its time was over; \
+            at most 10 000 are kept.
 
             Exit status: 1 if there is none to list or to delete.
             """
@@ -31,15 +33,28 @@ struct NotificationsHistoryCommand: Subcommand {
     @Option(help: ArgumentHelp("The key of the notification to delete.", valueName: "key"))
     var key: String?
 
+    @OptionGroup var selection: NotificationSelection
     @OptionGroup var options: LocalNotificationsOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard (1...10_000).contains(self.limit ?? 1) else { throw ValidationError("--limit takes 1 to 10000.") }
+        guard (1...Self.maxLimit).contains(self.limit ?? 1) else { throw ValidationError("--limit takes 1 to 10000.") }
         guard self.limit == nil || !self.delete else {
             throw ValidationError("--delete deletes the whole history, or with --key one notification of it.")
         }
+        guard self.selection.isEmpty || !self.delete else {
+            throw ValidationError("--thread and --filter select what is listed. Delete it with --delete and --key.")
+        }
         guard self.key == nil || self.delete else { throw ValidationError("--key is used with --delete.") }
+    }
+
+    private static let (maxLimit, defaultLimit) = (10_000, 20)
+
+    private func list(_ notifications: LocalNotifications) async throws -> [EndedNotification] {
+        let limit = self.limit ?? Self.defaultLimit
+        // The daemon does not select.
+        let list = try await notifications.history(limit: self.selection.isEmpty ? limit : Self.maxLimit)
+        return Array(list.filter { self.selection.includes($0.notification) }.prefix(limit)).grouped
     }
 
     private static let none = "No notification has ended."
@@ -48,7 +63,7 @@ struct NotificationsHistoryCommand: Subcommand {
         let result: (list: [EndedNotification], deleted: Int)? = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
             let deleted = self.delete ? try await notifications.forget(self.key) : 0
-            let list = self.delete ? [] : try await notifications.history(limit: self.limit ?? 20)
+            let list = self.delete ? [] : try await self.list(notifications)
             await notifications.close()
             return (list, deleted)
         }

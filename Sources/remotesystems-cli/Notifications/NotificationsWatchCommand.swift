@@ -23,6 +23,7 @@ struct NotificationsWatchCommand: Subcommand {
     @Flag(help: "Also write each new notification to this user's other terminals that accept messages (see mesg(1)).")
     var terminals = false
 
+    @OptionGroup var selection: NotificationSelection
     @OptionGroup var options: LocalNotificationsOptions
     @OptionGroup var common: CommonOptions
 
@@ -57,6 +58,7 @@ struct NotificationsWatchCommand: Subcommand {
 
     /// - Parameter isFirst: whether it was there when the command has started.
     private func report(_ event: String, _ notification: ListedNotification, isFirst: Bool, _ output: Output) throws {
+        guard self.selection.includes(notification) else { return }
         let sign =
             switch event {
             case "delivered": output.style(.green, "+")
