@@ -135,6 +135,41 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `a sender is limited, and what was not accepted is listed (X-56)`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let application = "remote-systems.command.notify"
+                    for arguments in [
+                        ["denied", "--per-hour", "1"], ["silent", "--per-hour", "0"], ["--per-hour", "1"],
+                    ] {
+                        let (status, text) = try await daemon.finish(["notifications", "permit"] + arguments)
+                        #expect(status == 64, "\(text)")
+                    }
+                    let (status, text) = try await Self.run(
+                        daemon,
+                        "permit",
+                        "allowed",
+                        "--per-hour",
+                        "1",
+                        "--application",
+                        application
+                    )
+                    #expect(status == 0 && text.contains("allowed, 1 an hour  \(application)"), "\(text)")
+                    for (title, isAccepted) in [("First", true), ("Second", false)] {
+                        let (status, lines) = try await daemon.finish([
+                            "notify", "--all", "--title", title, "--loopback",
+                        ])
+                        #expect((status == 0) == isAccepted, "\(lines)")
+                        #expect(lines.joined().contains("permits 1 of these") != isAccepted, "\(lines)")
+                    }
+                    let (_, list) = try await Self.run(daemon, "permit")
+                    #expect(list.contains("not accepted: 1 beyond the limit  \(application) of "), "\(list)")
+                    let (_, json) = try await Self.run(daemon, "permit", "--json")
+                    #expect(json.contains(#""perHour":1"#) && json.contains(#""limited":1"#), "\(json)")
+                }
+            }
+        }
+
         @Test(arguments: [
             (["--action", "yes=Yes", "--action", "yes=No"], "--action 'yes=No': Another action"),
             (["--text-action", "a=\(String(repeating: "x", count: 5000))"], "--text-action 'a=x"),

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import RemoteSystems
+import RemoteSystemsTesting
 import Testing
 import ValueSets
 
@@ -51,7 +53,100 @@ import ValueSets
         let subject = NotificationPermissions.Subject(system: "s")
         var record = try NotificationRecord(.silent, for: subject, at: .distantPast)
         #expect(try record.permission() == (.silent, subject))
+        #expect(try record.perHour() == nil)
+        #expect(try NotificationRecord(.allowed, perHour: 5, for: subject, at: .distantPast).perHour() == 5)
         record.body = try (["Permission": "summarized"] as ValueSet).encoded()
         #expect(try record.permission().0 == .denied)
+    }
+
+    @Test("A limit has its range, stays without another permission, and goes with the default (X-56)")
+    func limitOfSubject() throws {
+        var permissions = NotificationPermissions()
+        let subject = NotificationPermissions.Subject(application: "a")
+        for perHour in [0, 1001] {
+            let error = #expect(throws: NotificationError.self) {
+                try permissions.set(.allowed, perHour: perHour, for: subject)
+            }
+            #expect(error?.code == .limitExceeded && error?.field == "PerHour")
+        }
+        try permissions.set(.allowed, perHour: 2, for: subject)
+        try permissions.set(.silent, perHour: 7, for: .init(system: "s"))
+        let (sender, system) = (Self.sender("s", "a"), NotificationPermissions.Subject(system: "s"))
+        #expect(permissions.limits(of: sender) == [subject: 2, system: 7])
+        #expect(permissions.limits(of: Self.sender("t", "b")).isEmpty)
+        #expect(permissions.permission(of: sender) == .silent && permissions.all.count == 2)
+        try permissions.set(.allowed, for: subject)
+        #expect(permissions.limits(of: sender) == [system: 7] && permissions.all.count == 1)
+    }
+
+    @Test("A limit counts the notifications of the last hour (X-56)")
+    func hourly() {
+        var hourly = HourlyNotifications()
+        let start = ContinuousClock.now
+        func count(_ limits: [NotificationPermissions.Subject: Int], after seconds: Int) -> Int? {
+            hourly.count(limits, start + .seconds(seconds))
+        }
+        let (one, both) = (NotificationPermissions.Subject(application: "a"), NotificationPermissions.Subject())
+        #expect(count([:], after: 0) == nil)
+        #expect(count([one: 2, both: 3], after: 0) == nil)
+        #expect(count([one: 2, both: 3], after: 60) == nil)
+        #expect(count([one: 2, both: 3], after: 120) == 2)
+        // What was refused does not count.
+        #expect(count([both: 3], after: 180) == nil)
+        #expect(count([both: 3], after: 3599) == 3)
+        #expect(count([one: 2, both: 3], after: 3600) == nil)
+        #expect(count([one: 2], after: 3601) == 2)
+        hourly.forget(one)
+        #expect(count([one: 2], after: 3601) == nil)
+    }
+
+    @Test("A sender learns that a limit is reached, and what was not accepted is counted (X-56)")
+    func limited() async throws {
+        try await ReceivingSystem.with { receiving in
+            let receiver = receiving.receiver
+            let application = receiving.stage.configuration.applicationID
+            let subject = NotificationPermissions.Subject(application: application)
+            try await receiver.set(.silent, perHour: 2, for: subject)
+            let connection = try await receiving.connect()
+            func code(_ notification: RemoteNotification) async throws -> String? {
+                do {
+                    #expect(try await connection.deliver(notification).status == .shown)
+                    return nil
+                } catch let error as RemoteSystemError {
+                    return error.failureCode
+                }
+            }
+            let first = ReceivingSystem.question("1")
+            // The same one counts once.
+            for notification in [first, first, ReceivingSystem.question("2")] {
+                let result = try await code(notification)
+                #expect(result == nil)
+            }
+            let third = try await code(ReceivingSystem.question("3"))
+            #expect(third == "org.remotesystems.notifications.not-authorized")
+            #expect(receiving.screen.shown.map(\.content.interruptionLevel) == [.passive, .passive])
+            try await receiver.set(.denied, for: subject)
+            let denied = try await code(ReceivingSystem.question("4"))
+            #expect(denied == "org.remotesystems.notifications.not-authorized")
+            let counts = await receiver.refusals.counts
+            #expect(counts.count == 1 && counts.keys.first?.application == application)
+            #expect(counts.values.first == [.limited: 1, .denied: 1])
+            // Without the permission, the limit is gone.
+            try await receiver.set(.allowed, for: subject)
+            for number in 5...8 {
+                let result = try await code(ReceivingSystem.question("\(number)"))
+                #expect(result == nil)
+            }
+            await connection.close()
+        }
+    }
+
+    @Test("The number of senders that are counted is limited, and those with the most stay")
+    func refusals() {
+        var refusals = NotificationRefusals()
+        for _ in 1...2 { refusals.count(.tooFast, of: Self.sender("s", "often")) }
+        for number in 1...NotificationRefusals.maxSenders { refusals.count(.denied, of: Self.sender("s", "\(number)")) }
+        #expect(refusals.counts.count == NotificationRefusals.maxSenders)
+        #expect(refusals.counts[Self.sender("s", "often")] == [.tooFast: 2])
     }
 }

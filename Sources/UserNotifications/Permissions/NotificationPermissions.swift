@@ -14,36 +14,68 @@ struct NotificationPermissions {
     /// The maximum number of permissions.
     static let max = 1024
 
-    private var permissions: [Subject: NotificationPermission] = [:]
+    /// What a limit may be.
+    static let perHour = 1...1000
 
-    /// All permissions that differ from `allowed`.
-    var all: [(subject: Subject, permission: NotificationPermission)] {
-        self.permissions.map { ($0.key, $0.value) }
+    private struct Rule {
+        var permission: NotificationPermission
+        /// The maximum number of notifications an hour; `nil` for any.
+        var perHour: Int?
+    }
+
+    private var rules: [Subject: Rule] = [:]
+
+    /// All permissions that differ from `allowed`, or have a limit.
+    var all: [(subject: Subject, permission: NotificationPermission, perHour: Int?)] {
+        self.rules.map { ($0.key, $0.value.permission, $0.value.perHour) }
             .sorted { ($0.0.system ?? "", $0.0.application ?? "") < ($1.0.system ?? "", $1.0.application ?? "") }
     }
 
     /// The strictest permission that concerns a sender.
     func permission(of sender: NotificationSender) -> NotificationPermission {
-        let systems = [sender.systemID, sender.linkedAccountID, nil]
-        let found = systems.flatMap { system in
-            [sender.application, nil].compactMap { self.permissions[Subject(system: system, application: $0)] }
-        }
+        let found = Self.subjects(of: sender).compactMap { self.rules[$0]?.permission }
         if found.contains(.denied) { return .denied }
         return found.contains(.silent) ? .silent : .allowed
     }
 
+    /// The limits that concern a sender. Each counts the notifications of its own subject.
+    func limits(of sender: NotificationSender) -> [Subject: Int] {
+        var limits: [Subject: Int] = [:]
+        for subject in Self.subjects(of: sender) { limits[subject] = self.rules[subject]?.perHour }
+        return limits
+    }
+
+    private static func subjects(of sender: NotificationSender) -> [Subject] {
+        let systems = [sender.systemID, sender.linkedAccountID, nil]
+        return systems.flatMap { system in
+            [sender.application, nil].map { Subject(system: system, application: $0) }
+        }
+    }
+
+    /// - Parameter perHour: the maximum number of notifications an hour. Defaults to `nil`: any.
     /// - Throws: ``NotificationError`` with `limitExceeded`.
-    mutating func set(_ permission: NotificationPermission, for subject: Subject) throws(NotificationError) {
-        guard permission != .allowed else {
-            self.permissions[subject] = nil
+    mutating func set(
+        _ permission: NotificationPermission,
+        perHour: Int? = nil,
+        for subject: Subject
+    ) throws(NotificationError) {
+        if let perHour, !Self.perHour.contains(perHour) {
+            throw NotificationError(
+                .limitExceeded,
+                "A limit is from \(Self.perHour.lowerBound) to \(Self.perHour.upperBound) notifications an hour.",
+                field: "PerHour"
+            )
+        }
+        guard permission != .allowed || perHour != nil else {
+            self.rules[subject] = nil
             return
         }
-        guard self.permissions[subject] != nil || self.permissions.count < Self.max else {
+        guard self.rules[subject] != nil || self.rules.count < Self.max else {
             throw NotificationError(
                 .limitExceeded,
                 "There are \(Self.max) permissions. Allow some of them again first."
             )
         }
-        self.permissions[subject] = permission
+        self.rules[subject] = Rule(permission: permission, perHour: perHour)
     }
 }

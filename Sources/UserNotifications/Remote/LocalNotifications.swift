@@ -73,6 +73,30 @@ package struct EndedNotification: Sendable {
     }
 }
 
+/// The number of notifications of a sender that were not accepted, as the host daemon lists it.
+package struct RefusedNotifications: Sendable {
+    package var systemID: String
+    /// The application that has sent them. Not verified.
+    package var application: String
+    /// Those of a sender that the user has denied.
+    package var denied: Int
+    /// Those beyond the limit of the user.
+    package var limited: Int
+    /// Those of a sender that was faster than any sender may be.
+    package var tooFast: Int
+
+    package var total: Int { self.denied + self.limited + self.tooFast }
+
+    init(_ set: ValueSet) {
+        func count(_ reason: NotificationRefusals.Reason) -> Int {
+            max(0, min(set[reason.rawValue]?.int ?? 0, 1 << 40))
+        }
+        self.systemID = set["System"]?.string ?? ""
+        self.application = set["Application"]?.string ?? ""
+        (self.denied, self.limited, self.tooFast) = (count(.denied), count(.limited), count(.tooFast))
+    }
+}
+
 /// The notifications that wait for the user of this system, read from its host daemon.
 package final class LocalNotifications: Sendable {
     /// A change of the list.
@@ -186,18 +210,40 @@ package final class LocalNotifications: Sendable {
     }
 
     /// What the user permits systems and applications, without those that may show everything.
-    package func permissions() async throws -> [(system: String?, application: String?, NotificationPermission)] {
+    package func permissions() async throws -> [(
+        system: String?, application: String?, NotificationPermission, perHour: Int?
+    )] {
         let message: ValueSet = ["Type": .string(NotificationMessage.permissions)]
         return (try await self.send(message)["Permissions"]?.array ?? []).compactMap(\.dictionary)
             .compactMap { set in
                 let permission = set["Permission"]?.string.flatMap(NotificationPermission.init(rawValue:))
-                return permission.map { (set["System"]?.string, set["Application"]?.string, $0) }
+                return permission.map { (set["System"]?.string, set["Application"]?.string, $0, set["PerHour"]?.int) }
             }
     }
 
+    /// Whose notifications were not accepted since the start of the host daemon, those with the most first.
+    package func refused() async throws -> [RefusedNotifications] {
+        let message: ValueSet = ["Type": .string(NotificationMessage.permissions)]
+        return (try await self.send(message)["Refused"]?.array ?? []).compactMap(\.dictionary)
+            .map { RefusedNotifications($0) }
+            .sorted { ($1.total, $0.application) < ($0.total, $1.application) }
+    }
+
     /// Permits a system, an application, or both together to show notifications, or not.
-    package func permit(_ permission: NotificationPermission, system: String?, application: String?) async throws {
-        let message = NotificationMessage.permit(permission, system: system, application: application)
+    ///
+    /// - Parameter perHour: the maximum number of notifications an hour; `nil` for any.
+    package func permit(
+        _ permission: NotificationPermission,
+        perHour: Int?,
+        system: String?,
+        application: String?
+    ) async throws {
+        let message = NotificationMessage.permit(
+            permission,
+            perHour: perHour,
+            system: system,
+            application: application
+        )
         _ = try await self.send(message)
     }
 

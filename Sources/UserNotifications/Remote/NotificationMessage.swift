@@ -130,18 +130,34 @@ enum NotificationMessage {
     }
 
     /// - Parameter own: the permission of the program that asks.
-    static func permissions(_ permissions: NotificationPermissions, own: NotificationPermission) -> ValueSet {
-        let list = permissions.all.map { subject, permission in
+    static func permissions(
+        _ permissions: NotificationPermissions,
+        _ refusals: NotificationRefusals,
+        own: NotificationPermission
+    ) -> ValueSet {
+        let list = permissions.all.map { subject, permission, perHour in
             var set: ValueSet = ["Permission": .string(permission.rawValue)]
             set.put(subject.system, "System")
             set.put(subject.application, "Application")
+            if let perHour { set["PerHour"] = .integer(Int64(perHour)) }
             return Value.dictionary(set)
         }
-        return ["Permissions": .array(list), "Own": .string(own.rawValue)]
+        let refused = refusals.counts.map { sender, counts in
+            var set: ValueSet = ["System": .string(sender.systemID), "Application": .string(sender.application)]
+            for (reason, count) in counts { set[reason.rawValue] = .integer(Int64(count)) }
+            return Value.dictionary(set)
+        }
+        return ["Permissions": .array(list), "Refused": .array(refused), "Own": .string(own.rawValue)]
     }
 
-    static func permit(_ permission: NotificationPermission, system: String?, application: String?) -> ValueSet {
+    static func permit(
+        _ permission: NotificationPermission,
+        perHour: Int?,
+        system: String?,
+        application: String?
+    ) -> ValueSet {
         var message: ValueSet = ["Type": .string(Self.permit), "Permission": .string(permission.rawValue)]
+        if let perHour { message["PerHour"] = .integer(Int64(perHour)) }
         message.put(system, "System")
         message.put(application, "Application")
         return message

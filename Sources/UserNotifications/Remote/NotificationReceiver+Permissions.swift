@@ -13,19 +13,49 @@ extension NotificationReceiver {
         throw NotificationError(.notAuthorized, "\(user) does not permit these notifications.")
     }
 
+    /// Lets a notification of a sender in, or counts why not.
+    func admit(_ sender: NotificationSender) throws(NotificationError) {
+        do throws(NotificationError) {
+            try self.checkPermission(of: sender)
+        } catch {
+            self.refusals.count(.denied, of: sender)
+            throw error
+        }
+        do throws(NotificationError) {
+            try self.received.admit(sender, self.clock.now)
+        } catch {
+            self.refusals.count(.tooFast, of: sender)
+            throw error
+        }
+    }
+
+    /// Counts a notification for the limits of the user.
+    ///
+    /// - Throws: ``NotificationError`` with `notAuthorized` if one is reached. The notification was not counted then.
+    func countForLimits(of sender: NotificationSender) throws(NotificationError) {
+        guard let limit = self.hourly.count(self.permissions.limits(of: sender), self.clock.now) else { return }
+        self.refusals.count(.limited, of: sender)
+        let user = sender.isLocal ? "The user" : "The user of that system"
+        throw NotificationError(.notAuthorized, "\(user) permits \(limit) of these notifications an hour.")
+    }
+
     /// Changes a permission. It has been stored.
+    ///
+    /// - Parameter perHour: the maximum number of notifications an hour. Defaults to `nil`: any.
     func set(
         _ permission: NotificationPermission,
+        perHour: Int? = nil,
         for subject: NotificationPermissions.Subject
     ) async throws(NotificationError) {
         if let system = subject.system { try FieldCheck.identifier(system, "System") }
         if let application = subject.application { try FieldCheck.identifier(application, "Application") }
         var permissions = self.permissions
-        try permissions.set(permission, for: subject)
-        let record = try NotificationRecord(permission, for: subject, at: self.clock.date)
-        let isDefault = permission == .allowed
+        try permissions.set(permission, perHour: perHour, for: subject)
+        let record = try NotificationRecord(permission, perHour: perHour, for: subject, at: self.clock.date)
+        let isDefault = permission == .allowed && perHour == nil
         try await self.commit([isDefault ? .remove(.permission, key: record.key) : .put(record)])
-        try self.permissions.set(permission, for: subject)
+        try self.permissions.set(permission, perHour: perHour, for: subject)
+        self.hourly.forget(subject)
         guard permission == .denied else { return }
         // What the denied senders have shown goes too, and they learn nothing more.
         let isDenied = { [permissions = self.permissions] in permissions.permission(of: $0) == .denied }

@@ -115,7 +115,7 @@ extension NotificationReceiver {
     /// Delivers a notification whose date or region has come.
     func deliver(_ due: PendingNotifications.Due) async {
         let sender = due.entry.sender
-        guard self.permissions.permission(of: sender) != .denied else {
+        guard self.permissions.permission(of: sender) != .denied, (try? self.countForLimits(of: sender)) != nil else {
             // It was permitted when it was added. A repeated one is shown again when it is permitted again.
             return await self.commitOrLog { () throws(NotificationError) in [try Self.change(after: due)] }
         }
@@ -186,7 +186,7 @@ extension NotificationReceiver {
                 case .counter: self.received.restore(lastNumber: try record.lastNumber())
                 case .permission:
                     let (permission, subject) = try record.permission()
-                    try self.permissions.set(permission, for: subject)
+                    try self.permissions.set(permission, perHour: try record.perHour(), for: subject)
                 }
             } catch {
                 if record.kind == .permission { self.restoreDamagedPermission(record) }

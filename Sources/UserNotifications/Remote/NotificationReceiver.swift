@@ -39,6 +39,8 @@ package actor NotificationReceiver: Service {
     /// One image is scaled at a time, because that takes much memory.
     var scalings = SerialCalls()
     var permissions = NotificationPermissions()
+    var hourly = HourlyNotifications()
+    var refusals = NotificationRefusals()
     var states = NotificationStates()
     /// What this system publishes of ``states``.
     nonisolated let stateTopic = ApplicationTopic(NotificationState.topic)
@@ -223,8 +225,7 @@ package actor NotificationReceiver: Service {
             sender.application = application
         }
         message["Application"] = nil
-        try self.checkPermission(of: sender)
-        try self.received.admit(sender, self.clock.now)
+        try self.admit(sender)
         var notification =
             caller.isLocal ? try RemoteNotification(local: message) : try RemoteNotification(message)
         let leftOut = try self.locateAttachments(
@@ -241,11 +242,14 @@ package actor NotificationReceiver: Service {
             return try await self.update(notification, of: sender)
         }
         if let end = self.end(of: notification, from: sender) { return end }
+        let earlier = self.received.entry(notification.request.identifier, of: sender)
+        let deliveryID = notification.deliveryID
+        // One that is sent again after a lost connection counts once.
+        if deliveryID == nil || earlier?.notification.deliveryID != deliveryID { try self.countForLimits(of: sender) }
         if notification.isContentAvailable { self.updateBeside(notification, of: sender) }
         let name = caller.isLocal ? nil : self.name(caller.systemID) ?? caller.systemID.short
         let (date, now) = (self.clock.date, self.clock.now)
         let link = self.connect(connection, of: sender, receivesAll: false)
-        let earlier = self.received.entry(notification.request.identifier, of: sender)
         let readyBy = self.isExtended(notification, sender) ? now + Self.extensionTime : nil
         let added = try self.received.add(
             notification,

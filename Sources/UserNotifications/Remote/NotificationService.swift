@@ -73,7 +73,8 @@ struct NotificationService: AppServiceProvider {
         case NotificationMessage.permissions:
             try Self.checkIsLocal(request.caller)
             let permissions = await self.receiver.permissions
-            return NotificationMessage.permissions(permissions, own: permissions.permission(of: sender))
+            let own = permissions.permission(of: sender)
+            return NotificationMessage.permissions(permissions, await self.receiver.refusals, own: own)
         case NotificationMessage.permit:
             try Self.checkIsLocal(request.caller)
             guard let permission = NotificationPermission(rawValue: try reader.requiredString("Permission")) else {
@@ -83,7 +84,7 @@ struct NotificationService: AppServiceProvider {
                 system: try reader.string("System"),
                 application: try reader.string("Application")
             )
-            try await self.receiver.set(permission, for: subject)
+            try await self.receiver.set(permission, perHour: try reader.int("PerHour"), for: subject)
             return [:]
         case NotificationMessage.history:
             try Self.checkIsLocal(request.caller)

@@ -230,10 +230,12 @@ extension NotificationRecord {
 
     init(
         _ permission: NotificationPermission,
+        perHour: Int? = nil,
         for subject: NotificationPermissions.Subject,
         at date: Date
     ) throws(NotificationError) {
         var set: ValueSet = ["Permission": .string(permission.rawValue)]
+        if let perHour { set["PerHour"] = .integer(Int64(perHour)) }
         set.put(subject.system, "System")
         set.put(subject.application, "Application")
         try self.init(.permission, key: "\(subject.system ?? "*") \(subject.application ?? "*")", date: date, set)
@@ -265,6 +267,9 @@ extension NotificationRecord {
         )
         return (permission, subject)
     }
+
+    /// The maximum number of notifications an hour that a permission has; `nil` for any.
+    func perHour() throws(NotificationError) -> Int? { try FieldReader(try self.values()).int("PerHour") }
 }
 
 extension NotificationSender {

@@ -11,12 +11,15 @@ struct NotificationsPermitCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "permit",
         abstract: "Show and change whose notifications are shown on this system.",
-        usage: "remotesystems notifications permit [allowed|silent|denied] [--system <id>] [--application <id>]",
+        usage: "remotesystems notifications permit [allowed|silent|denied] [--per-hour <number>] [--system <id>] "
+            + "[--application <id>]",
         discussion: """
-            Without arguments it lists what is not allowed. 'silent' shows notifications without a sound. 'denied' \
-            refuses them, and their sender learns it.
+            Without arguments it lists what is not allowed or has a limit, and how many notifications of each sender \
+            were not accepted since the host daemon started. 'silent' shows notifications without a sound. 'denied' \
+            refuses them, and their sender learns it. '--per-hour' refuses those beyond a number.
 
               remotesystems notifications permit denied --application com.example.build
+              remotesystems notifications permit silent --per-hour 5 --application com.example.chat
 
             Without --system and --application the permission concerns everything. 'allowed' removes a permission \
             with the same options; others stay, and the strictest one counts.
@@ -38,6 +41,16 @@ struct NotificationsPermitCommand: Subcommand {
     @Argument(help: "The permission: allowed, silent or denied.")
     var permission: Choice?
 
+    @Option(
+        name: .customLong("per-hour"),
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The maximum number of notifications an hour. Defaults to any. Range: 1 to 1000.",
+            valueName: "number"
+        )
+    )
+    var perHour: Int?
+
     @Option(help: ArgumentHelp("The whole id of a system or of a linked account.", valueName: "id"))
     var system: String?
 
@@ -48,8 +61,12 @@ struct NotificationsPermitCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard self.permission != nil || (self.system == nil && self.application == nil) else {
-            throw ValidationError("Give a permission, or neither --system nor --application to list all.")
+        guard self.permission != nil || (self.system == nil && self.application == nil && self.perHour == nil) else {
+            throw ValidationError("Give a permission, or no option of it to list all.")
+        }
+        guard (1...1000).contains(self.perHour ?? 1) else { throw ValidationError("--per-hour takes 1 to 1000.") }
+        guard self.perHour == nil || self.permission != .denied else {
+            throw ValidationError("--per-hour is used with allowed or silent.")
         }
         guard self.system?.isEmpty != true, self.application?.isEmpty != true else {
             throw ValidationError("An id is empty. Omit --system or --application to concern all.")
@@ -63,26 +80,55 @@ struct NotificationsPermitCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let list = try await untilInterrupted {
+        let result = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
             if let permission = self.permission?.permission {
-                try await notifications.permit(permission, system: self.system, application: self.application)
+                try await notifications.permit(
+                    permission,
+                    perHour: self.perHour,
+                    system: self.system,
+                    application: self.application
+                )
             }
-            let list = try await notifications.permissions()
+            let (list, refused) = (try await notifications.permissions(), try await notifications.refused())
             await notifications.close()
-            return list
+            return (list, refused)
         }
-        guard let list else { throw CancellationError() }
+        guard let (list, refused) = result else { throw CancellationError() }
         try self.noteUnknownSystem(output)
         if list.isEmpty { output.note("Everything is allowed.") }
-        for (system, application, permission) in list {
+        for (system, application, permission, perHour) in list {
             try output.json(
-                PermissionOutput(systemID: system, application: application, permission: permission.rawValue)
+                PermissionOutput(
+                    systemID: system,
+                    application: application,
+                    permission: permission.rawValue,
+                    perHour: perHour
+                )
             )
             let subject = [application ?? "all applications", system.map { "of \($0)" }].compactMap(\.self)
-            try output.line("\(permission.rawValue)  \(subject.joined(separator: " "))".printable)
+            let limit = perHour.map { ", \($0) an hour" } ?? ""
+            try output.line("\(permission.rawValue)\(limit)  \(subject.joined(separator: " "))".printable)
         }
+        for sender in refused { try Self.report(sender, output) }
         return true
+    }
+
+    private static func report(_ sender: RefusedNotifications, _ output: Output) throws {
+        try output.json(
+            RefusedOutput(
+                systemID: sender.systemID,
+                application: sender.application,
+                denied: sender.denied,
+                limited: sender.limited,
+                tooFast: sender.tooFast
+            )
+        )
+        let counts = [
+            ("denied", sender.denied), ("beyond the limit", sender.limited), ("sent too fast", sender.tooFast),
+        ]
+        let reasons = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+        try output.line("not accepted: \(reasons)  \(sender.application) of \(sender.systemID)".printable)
     }
 
     /// The permission is kept nevertheless: the system may join, or the person may be linked, later.
@@ -102,4 +148,15 @@ private struct PermissionOutput: Encodable {
     var systemID: String?
     var application: String?
     var permission: String
+    var perHour: Int?
+}
+
+private struct RefusedOutput: Encodable {
+    let event = "refused"
+    let time = Date.now
+    var systemID: String
+    var application: String
+    var denied: Int
+    var limited: Int
+    var tooFast: Int
 }

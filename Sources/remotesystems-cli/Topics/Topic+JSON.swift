@@ -138,8 +138,10 @@ extension Topic {
                                  history outbox
           posted                 notifications  id title body application systemID
                                  outbox         system date expires
-          permission             notifications  permission systemID application
+          permission             notifications  permission systemID application perHour
                                  permit
+          refused                notifications  systemID application denied limited
+                                 permit         tooFast
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
                                                 byteOffset keyPath systemIDs
@@ -155,8 +157,8 @@ extension Topic {
         version, target, expires, publisher and proof.
 
         A notification has key, id, title, subtitle, body, application, sender,
-        systemID, system, isShown, isRead, snoozedUntil and actions, each with id, title
-        and takesText.
+        systemID, system, isShown, isRead, snoozedUntil, thread, relevance, target,
+        filter and actions, each with id, title and takesText.
 
         Values in messages keep their types: {"$date": 1.5}, {"$uuid": "…"},
         {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}. A key that
