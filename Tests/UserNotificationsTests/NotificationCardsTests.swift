@@ -143,6 +143,8 @@ import ValueSets
                 let copy = try #require(notification.request.content.attachments.first?.url)
                 let bytes = try Data(contentsOf: copy)
                 #expect(copy != kept && bytes == Data(image))
+                cards.window?.crash()
+                try await receiving.stage.eventually("the extension has ended") { cards.program?.hasEnded == true }
                 await connection.close()
             }
         }
