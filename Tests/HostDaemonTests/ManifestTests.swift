@@ -36,7 +36,7 @@ import Testing
         #expect(services.first?.summary == "Plays and stops.")
     }
 
-    @Test func `the types of activities and of documents are published together (H-13, H-64, H-65, H-66, B-02)`()
+    @Test func `the types of activities and of documents are published together (H-13, H-64, H-65, H-66)`()
         throws
     {
         let manifest = try self.manifest(

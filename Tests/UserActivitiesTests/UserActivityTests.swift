@@ -75,7 +75,8 @@ import ValueSets
         }
     }
 
-    /// Also H-17, H-18 and H-51: an activity is an object with a beginning and an end.
+    /// Also H-17, H-18 and H-51: an activity is an object with a beginning and an end. Also B-02: the application
+    /// declares none of the types that it offers.
     @Test
     func `an application has any number of activities of any kinds, made when needed (H-20, H-25, H-26, H-30, H-31)`()
         async throws
