@@ -138,6 +138,7 @@ struct StrangersTests {
 
     // MARK: What is on the wire
 
+    /// an advertisement identifies neither the user nor the machine.
     @Test func `the names of host and user do not appear on the wire`() async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")

@@ -183,6 +183,40 @@ extension SystemTests {
             }
         }
 
+        @Test func `nothing of an activity is readable on the wire, while it is offered or continued (X-02)`()
+            async throws
+        {
+            try await SimulatedNetwork.with { network in
+                let states = try await Accounts.shared.states(2)
+                let a = Machine(host: try await network.addHost("a"), name: "secret-host", state: states[0])
+                let b = Machine(host: try await network.addHost("b"), name: "beta", state: states[1])
+                let capture = try b.host.start(Python.capture(interface: "eth0"))
+                try await capture.capturing()
+                let watching = try b.command(["activities", "watch"])
+                let offering = try a.command([
+                    "activities", "offer", "com.example.secret-type", "Text=secret content", "--title",
+                    "A secret title",
+                    "--web", "https://example.com/secret-page", "--application-id", "com.example.secret-editor",
+                ])
+                try await offering.reported("offering", within: .seconds(30))
+                // The announcement has arrived, and the connection has carried the offer.
+                try await watching.reported("offered", within: .seconds(60))
+                let continued = try await b.continueActivity("com.example.secret-type", "--print")
+                #expect(continued.code == 0, "\(continued.lines)")
+                #expect(continued.lines.contains { $0.contains("secret content") }, "\(continued.lines)")
+                try await offering.reported("continued", within: .seconds(30))
+                await watching.stop()
+                await capture.stop()
+
+                let frames = capture.lines.filter { $0.hasPrefix("frame ") }
+                #expect(frames.contains { $0.contains(Python.hex("_remote-systems")) }, "nothing was captured")
+                for secret in ["secret", "com.example"] {
+                    let readable = frames.filter { $0.contains(Python.hex(secret)) }
+                    #expect(readable.isEmpty, "\(secret) is on the wire: \(readable)")
+                }
+            }
+        }
+
         @Test func `a service of another user is a system of its own on the same machine, and uses no other one`()
             async throws
         {

@@ -8,6 +8,7 @@ import Testing
 extension SystemTests {
     /// Independent programs see our advertisements, which do not identify user or machine; strangers change nothing.
     @Suite struct Strangers {
+        /// Also X-02.
         @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
         func `independent programs resolve the service and see neither names nor stable ids`(_ way: Way) async throws {
             try await SimulatedNetwork.with { network in

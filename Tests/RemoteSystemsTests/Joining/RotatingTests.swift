@@ -62,6 +62,7 @@ import Testing
 
     // MARK: The discovery key
 
+    /// Also X-02: the tags of announcements are keyed, and the key changes.
     @Test func `after a revocation hosts advertise with a key that the revoked machine does not have`() async throws {
         try await TwoMachines.with { machines in
             for machine in ["second", "third"] { try await machines.join(machine) }
