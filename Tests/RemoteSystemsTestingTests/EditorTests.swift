@@ -18,7 +18,7 @@ import UserActivities
         }
     }
 
-    @Test func `my editor restores caret and text (H-04)`() async throws {
+    @Test func `my editor restores caret and text (H-04, H-08)`() async throws {
         let editor = Editor()
         try await DiscoveryStage.with { stage in
             var application = StagedApplication("com.example.editor")

@@ -7,6 +7,7 @@ import RemoteSystemsTesting
 import Testing
 import UserActivities
 
+/// Also H-99 and B-18: this drives the browser of the terminal program. No part of it depends on a toolkit.
 @Suite struct BrowserTests {
     @Test func `a page goes to the same tab of the other machine, and both panes restore it (H-96, B-12)`()
         async throws
