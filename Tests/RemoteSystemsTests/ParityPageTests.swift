@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-/// `Docs/rome-parity.md` and `Docs/handoff-parity.md` name the tests that assert their claims.
+/// The pages `Docs/*-parity.md` have a row for each requirement, and name the tests that assert their claims.
 @Suite struct ParityPageTests {
     private static let root = (1...3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in
         url.deletingLastPathComponent()
@@ -17,12 +17,42 @@ import Testing
         var rows: [[String]] = []
     }
 
-    private static let pages = ["rome-parity", "handoff-parity"]
+    /// A page, and the requirements that it must have.
+    struct Page: Sendable, CustomTestStringConvertible {
+        let name: String
+        let requirements: Set<String>
+        /// Requirements that only advise: a snippet shows what to do.
+        var advice: Set<String> = []
+        /// Requirements that no test of their own asserts: the page says what does.
+        var elsewhere: Set<String> = []
 
-    private static func sections(of name: String) throws -> [Section] {
-        let page = try String(contentsOf: Self.root.appending(path: "Docs/\(name).md"), encoding: .utf8)
+        var testDescription: String { self.name }
+    }
+
+    private static let pages = [
+        Page(
+            name: "rome-parity",
+            requirements: Self.requirements(in: "R-01 to R-45, X-20 to X-39"),
+            elsewhere: ["R-01", "R-45"]
+        ),
+        Page(
+            name: "handoff-parity",
+            requirements: Self.requirements(in: "H-01 to H-99, B-01 to B-18, X-01 to X-14, X-39"),
+            advice: ["H-50", "H-80", "H-91", "H-92", "H-93", "B-16", "B-17"]
+        ),
+        Page(
+            name: "notifications-parity",
+            requirements: Self.requirements(in: "N-01 to N-57, X-40, X-50 to X-63, X-70 to X-82")
+        ),
+    ]
+
+    private static func text(of page: Page) throws -> String {
+        try String(contentsOf: Self.root.appending(path: "Docs/\(page.name).md"), encoding: .utf8)
+    }
+
+    private static func sections(of page: Page) throws -> [Section] {
         var sections: [Section] = []
-        for line in page.split(separator: "\n") {
+        for line in try Self.text(of: page).split(separator: "\n") {
             if line.hasPrefix("## ") {
                 sections.append(Section(title: String(line.dropFirst(3))))
             } else if sections.isEmpty {
@@ -56,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: Self.pages)
-    func `a row that claims equality or more names a requirement or a test`(page: String) throws {
+    func `a row that claims equality or more names a requirement or a test`(page: Page) throws {
         var known: Set<String> = []
         var open: Set<String> = []
         for section in try Self.sections(of: page) {
@@ -80,17 +110,47 @@ import Testing
     }
 
     @Test(arguments: Self.pages)
-    func `each test that a requirement's row names exists and cites it`(page: String) throws {
-        var count = 0
-        for row in try Self.sections(of: page).flatMap(\.rows) where row[0].wholeMatch(of: /[HBRNX]-[0-9]{2}/) != nil {
+    func `each requirement has a row, and its tests exist and cite it`(page: Page) throws {
+        let sections = try Self.sections(of: page)
+        let section = try #require(sections.first { $0.title == "Requirements and their tests" })
+        var found: Set<String> = []
+        for row in section.rows {
+            let requirements = Self.requirements(in: row[0])
+            // The names of the columns.
+            guard !requirements.isEmpty else { continue }
+            found.formUnion(requirements)
+            var cited: Set<String> = []
             for path in Self.links(in: row.joined(separator: " ")) {
                 let text = try? String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
                 #expect(text != nil, "\(row[0]): there is no \(path)")
                 guard let text, path.contains("Tests/") else { continue }
-                #expect(Self.requirements(in: text).contains(row[0]), "\(path) does not cite \(row[0])")
-                count += 1
+                // Each test of a row asserts one of its requirements, and all of them together each one.
+                let own = Self.requirements(in: text).intersection(requirements)
+                #expect(!own.isEmpty, "\(path) does not cite \(row[0])")
+                cited.formUnion(own)
+            }
+            let untested = requirements.subtracting(cited).sorted()
+            if requirements.isSubset(of: page.advice) {
+                #expect(row.contains { $0.contains("](../Snippets/") }, "\(row[0]) names no snippet")
+            } else if !requirements.isSubset(of: page.elsewhere) {
+                #expect(untested.isEmpty, "no test of the row cites \(untested)")
             }
         }
-        #expect(count > 60)
+        let missing = page.requirements.subtracting(found).sorted()
+        let unknown = found.subtracting(page.requirements).sorted()
+        #expect(missing.isEmpty && unknown.isEmpty, "without a row: \(missing); not known: \(unknown)")
+    }
+
+    @Test(arguments: Self.pages)
+    func `each snippet that a page names exists`(page: Page) throws {
+        let text = try Self.text(of: page)
+        let named = text.matches(of: /\]\(\.\.\/(Snippets\/[^)#]+)\), `([^`]+)`/)
+        let links = text.matches(of: /\]\(\.\.\/Snippets\//)
+        #expect(named.count == links.count, "a link to a file of snippets is followed by the name of one")
+        for match in named {
+            let file = try? String(contentsOf: Self.root.appending(path: String(match.1)), encoding: .utf8)
+            let isThere = file?.contains("// snippet.\(match.2)\n") == true
+            #expect(isThere, "there is no snippet '\(match.2)' in \(match.1)")
+        }
     }
 }
