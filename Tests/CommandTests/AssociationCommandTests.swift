@@ -141,7 +141,11 @@ extension CommandTests {
             sites: Sites,
             _ sandbox: Sandbox
         ) async throws -> (receiver: String?, shown: Shown) {
-            let offering = try sandbox.start(["activities", "offer", "--loopback", "--json", type, "--web", page])
+            // An application's content does not reach what shows the page; a browser's activity has none.
+            let content = type == UserActivity.browsingWeb ? [] : ["Chapter=3"]
+            let offering = try sandbox.start(
+                ["activities", "offer", "--loopback", "--json", type, "--web", page] + content
+            )
             let id = try #require(try await offering.event("offering")["id"] as? String)
             var configuration = RemoteSystemsConfiguration(
                 applicationID: "com.example.reader",

@@ -173,6 +173,37 @@ import ValueSets
         }
     }
 
+    @Test func `without a continue function the document opens, and an activity without a document fails (H-63)`()
+        async throws
+    {
+        try await self.withFolders { here, _ in
+            var options = UserActivityHost.Options()
+            options.documents = try DocumentURLMapper(roots: ["notes": here])
+            let view = Text()
+            let opened = Mutex<[String]>([])
+            let handler = DocumentContinuationHandler { url in
+                opened.withLock { $0.append(url.path(percentEncoded: false)) }
+                return [view]
+            }
+            try await ContinuationTests.Desk.with(handler, options: options) { desk in
+                let document = here.appending(path: "2026/new.md")
+                let activity = UserActivity(type: ContinuationTests.editing)
+                activity.userInfo = [DocumentActivity.documentKey: .url(document), "Caret": 7]
+                try await desk.continue(try await desk.offer(activity))
+                let path = document.path(percentEncoded: false)
+                #expect(opened.withLock { $0 } == [path])
+                #expect(view.restored.withLock { $0.caret } == 7)
+
+                let other = UserActivity(type: ContinuationTests.editing)
+                other.userInfo = ["Caret": 8]
+                let offer = try await desk.offer(other)
+                let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
+                #expect(error?.code == .handlerFailed)
+                #expect(opened.withLock { $0 } == [path])
+            }
+        }
+    }
+
     @Test func `an activity with a file that may not be sent fails on both sides, and stays offered (H-28)`()
         async throws
     {

@@ -206,8 +206,9 @@ import ValueSets
             #expect(!activity.isCurrent)
             activity.expirationDate = .distantFuture
             let offer = try await desk.offer(activity)
-            // However late the date is, an offer that is not refreshed lasts 10 minutes.
-            #expect(offer.expirationDate.timeIntervalSinceNow <= 600)
+            // However late the date is, an offer that is not refreshed lasts 10 minutes. This test has taken less than
+            // two of them.
+            #expect((480...600).contains(offer.expirationDate.timeIntervalSinceNow))
             activity.expirationDate = Date(timeIntervalSinceNow: seconds)
             #expect(!activity.isCurrent)
             try await desk.stage.eventually("it is withdrawn") { desk.watcher.offers.isEmpty }

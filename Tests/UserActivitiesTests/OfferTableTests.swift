@@ -129,6 +129,50 @@ import ValueSets
         }
     }
 
+    @Test func `the offer of a process that hangs ends 10 min after its last refresh (X-04)`() async throws {
+        try await self.with(1) { table, systems in
+            var table = table
+            let activity = UserActivity(type: "com.example.editing")
+            let lifetime = UserActivityHost.Options().offerLifetime
+            #expect(lifetime == .seconds(600))
+            // As the process publishes it at first, and again after half of the time.
+            for minutes in [0, 5] {
+                let descriptor = ActivityDescriptor(
+                    activity,
+                    expirationDate: Date(timeIntervalSince1970: Double(600 + minutes * 60)),
+                    lifetime: lifetime
+                )
+                table.published(
+                    ["com.example.editor": [descriptor.key: descriptor.record]],
+                    by: systems[0].id,
+                    now: Self.now + .seconds(minutes * 60)
+                )
+            }
+            // Nothing has come since then.
+            let end = Self.now + .seconds(5 * 60 + 600)
+            #expect(table.nextEnd == end)
+            #expect(table.offers(now: end - .seconds(1)).map(\.id) == [activity.id])
+            #expect(table.offers(now: end).isEmpty)
+        }
+    }
+
+    @Test func `a process that runs refreshes its offer in half of the time (X-04)`() async throws {
+        try await DiscoveryStage.with { stage in
+            let origin = ActivityOrigin(stage.configuration, UserActivityHost.Options())
+            origin.begin()
+            let activity = UserActivity(type: "com.example.editing")
+            try await origin.makeCurrent(activity)
+            let first = origin.topic.records
+            #expect(first.values.compactMap { $0["Lifetime"]?.int } == [600])
+            try await stage.advance(by: .seconds(299))
+            #expect(origin.topic.records == first)
+            try await stage.advance(by: .seconds(2))
+            try await stage.eventually("the offer is refreshed") { origin.topic.records != first }
+            #expect(origin.topic.records.keys == first.keys)
+            origin.end()
+        }
+    }
+
     @Test(arguments: [0, -1, 86_401, .min, .max] as [Int64])
     func `a descriptor with a lifetime outside its range is ignored`(seconds: Int64) {
         let record = Self.record(lifetime: seconds)

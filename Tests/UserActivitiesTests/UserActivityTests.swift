@@ -276,7 +276,11 @@ import ValueSets
         async throws
     {
         try await DiscoveryStage.with { stage in
-            for (bytes, isLogged) in [(2 << 10, false), (4 << 10, true)] {
+            let probe = UserActivity(type: ContinuationTests.editing)
+            probe.userInfo = ["Text": .string(String(repeating: "x", count: 3000))]
+            // What is left for the text in 3 KiB, which are not logged. One byte more is.
+            let most = (3 << 10) - (try ActivityPayload(probe, isStale: false).bytes - 3000)
+            for (bytes, isLogged) in [(most, false), (most + 1, true)] {
                 let log = InMemoryLogHandler()
                 var configuration = stage.configuration
                 configuration.logger = Logger(label: "test") { _ in log }
