@@ -46,6 +46,21 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a shell that has listed the offers is notified of each change (H-11)`() async throws {
+            try await TwoBuses.with { first, second in
+                let shell = try second.start(["/usr/bin/python3", "-u", "-c", Self.shell])
+                try await shell.prints("offers: none")
+                let offering = try first.note("note.py", "offer", "Shopping", "milk")
+                try await shell.prints("offers: Shopping")
+                let count = shell.lines.count
+                await offering.stop()
+                _ = try await eventually("the end of the offer", within: .seconds(60)) {
+                    shell.lines.dropFirst(count).contains("offers: none") ? true : nil
+                }
+                await shell.stop()
+            }
+        }
+
         @Test func `wrong calls are errors with a name, and a sandboxed program is its own application only`()
             async throws
         {
@@ -125,6 +140,23 @@ extension DesktopTests {
                 activities.Register("(sas)", "org.example.sink", [KIND])
                 GLib.timeout_add(10, poll)
             loop.run()
+            """
+
+        /// Prints the titles of the offers, and again after each signal.
+        private static let shell = """
+            from gi.repository import Gio, GLib
+            NAME, PATH = "org.remotesystems.Activities1", "/org/remotesystems/Activities1"
+            bus = Gio.bus_get_sync(Gio.BusType.SESSION)
+            activities = Gio.DBusProxy.new_sync(bus, Gio.DBusProxyFlags.NONE, None, NAME, PATH, NAME)
+            def show():
+                titles = [offer["title"] for offer in activities.List()]
+                print("offers:", ", ".join(titles) or "none")
+            def signalled(_proxy, _sender, name, _parameters):
+                if name == "OffersChanged":
+                    show()
+            activities.connect("g-signal", signalled)
+            show()
+            GLib.MainLoop().run()
             """
 
         /// Calls the daemon, and prints the last part of each error's name.

@@ -42,6 +42,7 @@ import ValueSets
         return String(decoding: answer, as: UTF8.self)
     }
 
+    /// Also H-26: the title and the streams are stated with the type, and the delegate is set.
     @Test
     func `several pairs can be opened, and what one side writes the other reads (H-37, H-74, H-75, H-76)`()
         async throws
@@ -56,10 +57,14 @@ import ValueSets
         }
         try await Desk.with(handler) { desk in
             let delegate = Shouting()
-            let activity = UserActivity(type: ContinuationTests.editing, supportsContinuationStreams: true)
+            let activity = UserActivity(
+                type: ContinuationTests.editing,
+                title: "A story",
+                supportsContinuationStreams: true
+            )
             activity.delegate = delegate
             let offer = try await desk.offer(activity)
-            #expect(offer.supportsContinuationStreams)
+            #expect(offer.title == "A story" && offer.supportsContinuationStreams)
             try await desk.continue(offer)
             #expect(answers.withLock { $0 } == ["ONE", "TWO", "THREE"])
         }

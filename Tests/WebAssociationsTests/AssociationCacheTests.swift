@@ -6,7 +6,7 @@ import Testing
 
 @testable import WebAssociations
 
-/// What sites have said is used until it expires, and no longer.
+/// What sites have said is used until it expires, and no longer (H-83).
 @Suite struct AssociationCacheTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
 

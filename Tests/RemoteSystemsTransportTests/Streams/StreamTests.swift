@@ -227,6 +227,7 @@ import ValueSets
 
     // MARK: Back-pressure
 
+    /// Also H-76: continuation streams are these streams.
     @Test func `a reader that does not read blocks its peer, in bounded memory`() async throws {
         let limits = StreamLimits()
         try await LoopbackHost.with { host in
