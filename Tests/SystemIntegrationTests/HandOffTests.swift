@@ -183,6 +183,21 @@ extension SystemTests {
             }
         }
 
+        @Test func `a command that waits for an application reports that it continues (H-95)`() async throws {
+            try await SimulatedNetwork.with { network in
+                let machines = try await network.addMachines("alpha", "beta")
+                let offering = try machines[0].application("test.author", offering: Self.type)
+                let receiving = try machines[1].application("test.reader", continuing: Self.type, hold: "decide")
+                try await offering.reached("offering")
+                let command = try machines[1].command(["activities", "continue", Self.type])
+                try await receiving.reached("decide")
+                try await command.reported("progress", within: .seconds(20))
+                receiving.release()
+                #expect(try await command.exit(within: .seconds(60)) == 0, "\(command.lines)")
+                try await receiving.reached(Self.restored)
+            }
+        }
+
         @Test func `nothing of an activity is readable on the wire, while it is offered or continued (X-02)`()
             async throws
         {
