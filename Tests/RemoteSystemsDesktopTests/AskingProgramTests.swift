@@ -34,10 +34,10 @@ import Testing
         let asking = AskingProgram(
             ["/usr/bin/env", "-C", directory, "/bin/sh", "-c", script],
             environment: ["PATH": "/usr/bin:/bin"],
-            timeout: .seconds(20),
+            timeout: .seconds(600),
             logger: Logger(label: "test")
         )
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(600)
         var questions: [Task<Bool, Never>] = []
         for number in 1...6 {
             questions.append(Task { await asking.ask("\(number)", until: deadline) })
