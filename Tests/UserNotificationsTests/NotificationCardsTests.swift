@@ -47,7 +47,12 @@ import ValueSets
             return card
         }
 
-        func stop() async {}
+        func stop() async {
+            for card in self.opened.withLock({ $0 }) {
+                _ = await card.extension.end()
+                _ = await card.window.end()
+            }
+        }
 
         /// The commands that the window has received.
         var commands: [CardWindowCommand] {
@@ -352,8 +357,7 @@ import ValueSets
             #expect(cards.count == 1 && receiving.screen.shown.count == 1)
             // As after the button: it is read, and has left the screen.
             let list = await receiving.receiver.list()
-            #expect(list.map(\.isRead) == [true, false] && list.map(\.isOver) == [true, false])
-            #expect(list.map(\.isShown) == [false, true])
+            #expect(list.map(\.isRead) == [true, false] && list.map(\.isShown) == [false, true])
             // What is snoozed is not shown, and so its view is not opened.
             _ = try await receiving.receiver.snooze(first, for: 60)
             try await receiving.stage.eventually("the view is closed") { await !receiving.receiver.isInView(first) }
@@ -380,6 +384,60 @@ import ValueSets
             let error = await #expect(throws: NotificationError.self) { try await receiving.receiver.openView(last) }
             #expect(error?.code == .limitExceeded)
             await connection.close()
+        }
+    }
+
+    /// Shows a notification and opens its view. Returns its key.
+    private static func open(
+        _ cards: Cards,
+        _ daemon: StagedNotificationDaemon,
+        _ stage: DiscoveryStage
+    ) async throws -> String {
+        await daemon.receiver.setCards(cards)
+        let key = try await daemon.show("tea", stage)
+        try await daemon.receiver.openView(key)
+        try await stage.eventually("it is opened") {
+            cards.commands.count == 1 && cards.requests.count == 1 && daemon.screen.shown.isEmpty
+        }
+        return key
+    }
+
+    @Test func `a notification whose view is open when the daemon crashes or stops is shown again (N-27)`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let (store, cards) = (StepStore(), Cards())
+            let first = try await StagedNotificationDaemon(stage, store)
+            let key = try await Self.open(cards, first, stage)
+            // As a process finds it after SIGKILL.
+            let second = try await StagedNotificationDaemon(stage, StepStore(try #require(store.steps.last)))
+            try await stage.eventually("it is shown again") { second.screen.shown.map(\.identifier) == [key] }
+            second.crash()
+            // After SIGTERM, the daemon ends the programs of the view.
+            first.crash()
+            try await stage.eventually("the view has ended") { await !first.receiver.isInView(key) }
+            #expect(cards.window?.hasEnded == true)
+            let third = try await StagedNotificationDaemon(stage, store)
+            try await stage.eventually("it is shown again") { third.screen.shown.map(\.identifier) == [key] }
+            third.crash()
+        }
+    }
+
+    @Test func `a notification whose view the user has closed is not shown again after a restart (N-27)`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let (store, cards) = (StepStore(), Cards())
+            let first = try await StagedNotificationDaemon(stage, store)
+            let key = try await Self.open(cards, first, stage)
+            try cards.user(.closed)
+            try await stage.eventually("the view has ended") { await !first.receiver.isInView(key) }
+            let open = try await first.show("open", stage)
+            first.crash()
+            let second = try await StagedNotificationDaemon(stage, store)
+            try await stage.eventually("the other one is shown") { second.screen.shown.map(\.identifier) == [open] }
+            #expect(await second.receiver.list().map(\.key) == [key, open])
+            second.crash()
         }
     }
 

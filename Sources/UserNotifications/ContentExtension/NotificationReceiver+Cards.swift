@@ -126,9 +126,19 @@ extension NotificationReceiver {
             return await self.cardFailed(entry, "Its programs did not start in time.")
         }
         let isFailure = await self.converse(opened, entry)
+        if !isFailure { await self.leftView(entry) }
         await opened.end()
         self.cardEnded(entry)
         if isFailure { await self.cardFailed(entry, "It is not shown any more.") }
+    }
+
+    /// The user has closed the view of a notification. It stays in the list. Another process does not show it again.
+    private func leftView(_ entry: ReceivedNotifications.Entry) async {
+        // When this process ends, its programs end too. One that is snoozed is shown after that.
+        guard self.isCurrent(entry), !self.isStopping, !self.isSnoozed(entry.key),
+            self.received[entry.key]?.isShown == false, let ended = self.received.setOver(entry.key)
+        else { return }
+        await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(ended))] }
     }
 
     /// Nothing is shown, and the click has closed the notification: it is shown again.

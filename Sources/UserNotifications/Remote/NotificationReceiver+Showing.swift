@@ -141,7 +141,7 @@ extension NotificationReceiver {
                 self.logger.debug("A response was not accepted", metadata: ["reason": "\(error)"])
             }
         // Servers close a notification after a click.
-        case .closed(let key, .dismissed) where self.isInView(key): break
+        case .closed(let key, _) where self.isInView(key): break
         case .closed(let key, .expired):
             // It stays in the list. Another process does not show it again.
             guard self.received.isPresented(key), let entry = self.received.setOver(key) else { return }
@@ -154,9 +154,11 @@ extension NotificationReceiver {
         }
     }
 
-    /// The view of a notification takes its place on the screen. It stays in the list.
+    /// The view of a notification takes its place on the screen. It stays in the list. A process that starts while the
+    /// view is open shows it again.
     func takeFromScreen(_ key: String) async {
-        guard let entry = self.received.setOver(key) else { return }
+        self.received.set(key, isShown: false)
+        guard let entry = self.received.set(key, place: nil) else { return }
         await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
     }
 
