@@ -222,4 +222,15 @@ import UserNotifications
         #expect(arguments.contains("remotesystems notifications answer 7") == !showsAll)
         #expect(arguments.contains(DesktopNotification.replyKey) == showsAll)
     }
+
+    @Test func `the body names the application's actions, and the command that opens the view (N-13, X-77)`() {
+        let details = NotificationAction(identifier: .openCard, title: "Details")
+        let open = "See more with: remotesystems notifications open 7"
+        let answer = "Respond with: remotesystems notifications answer 7 ACTION (deploy, why --text TEXT)"
+        let content = NotificationContent(title: "x")
+        #expect(self.shown(content, [details, self.deploy, self.comment]).fallback == "\(answer)\n\(open)")
+        #expect(self.shown(content, [details]).fallback == open)
+        #expect(self.shown(content, [self.deploy, self.comment]).fallback == answer)
+        #expect(self.shown(content).fallback == nil)
+    }
 }

@@ -304,13 +304,23 @@ extension DesktopNotification {
             self.actions.append(.init(key: Self.mediaKey, label: media.kind == .audio ? "Open sound" : "Open video"))
         }
         self.actions.append(.init(key: Action.click, label: "Open"))
-        guard !actions.isEmpty else { return }
-        let names = actions.map { action in
+        self.fallback = Self.fallback(notification.identifier, actions)
+    }
+
+    /// How the user can respond, and open the custom view, with the command; `nil` without buttons.
+    private static func fallback(_ key: String, _ actions: [NotificationAction]) -> String? {
+        let own = actions.filter { $0.identifier != .openCard }
+        let names = own.map { action in
             Self.line(action.identifier.rawValue, max: 40) + (action.textInput == nil ? "" : " --text TEXT")
         }
-        self.fallback =
-            "Respond with: remotesystems notifications answer \(notification.identifier) ACTION "
-            + "(\(names.joined(separator: ", ")))"
+        var lines: [String] = []
+        if !own.isEmpty {
+            lines.append(
+                "Respond with: remotesystems notifications answer \(key) ACTION (\(names.joined(separator: ", ")))"
+            )
+        }
+        if own.count != actions.count { lines.append("See more with: remotesystems notifications open \(key)") }
+        return lines.isEmpty ? nil : lines.joined(separator: "\n")
     }
 
     /// The name of a sound in the freedesktop sound theme; `nil` if it can be none, for example the name of a file.

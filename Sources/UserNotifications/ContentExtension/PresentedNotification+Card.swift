@@ -5,7 +5,7 @@ extension NotificationActionIdentifier {
     /// The beginning of the buttons that are not those of an application.
     static let builtInPrefix = "remote-systems."
     /// The button that opens the custom view of a notification. Not an action of its application.
-    static let openCard: NotificationActionIdentifier = "remote-systems.open-card"
+    package static let openCard: NotificationActionIdentifier = "remote-systems.open-card"
 }
 
 extension PresentedNotification {
