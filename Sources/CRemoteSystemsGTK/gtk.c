@@ -10,6 +10,9 @@
 // GTK's and GLib's functions, as their headers declare them. Pointers to their types are opaque here.
 typedef int gboolean;
 typedef void *widget;
+struct rectangle {
+    int x, y, width, height;
+};
 
 #define FUNCTIONS(F)                                                                                                   \
     F(gboolean, gtk_init_check, (void))                                                                                \
@@ -81,6 +84,10 @@ typedef void *widget;
     F(void, gtk_css_provider_load_from_data, (void *, const char *, long))                                             \
     F(void, gtk_style_context_add_provider_for_display, (void *, void *, unsigned))                                    \
     F(void *, gdk_display_get_default, (void))                                                                         \
+    F(void *, gdk_display_get_monitors, (void *))                                                                      \
+    F(void, gdk_monitor_get_geometry, (void *, struct rectangle *))                                                    \
+    F(unsigned, g_list_model_get_n_items, (void *))                                                                    \
+    F(void *, g_list_model_get_item, (void *, unsigned))                                                               \
     F(unsigned long, g_signal_connect_data, (void *, const char *, void (*)(void), void *, void *, int))               \
     F(void *, g_object_ref, (void *))                                                                                  \
     F(void, g_object_unref, (void *))                                                                                  \
@@ -99,6 +106,7 @@ enum { POLICY_AUTOMATIC = 1, POLICY_NEVER = 2 };
 enum { WRAP_WORD_CHARACTER = 2 };
 enum { ELLIPSIZE_END = 3 };
 enum { READABLE_OR_CLOSED = 1 | 8 | 16 };
+enum { USUAL_SCREEN_HEIGHT = 1080 };
 enum { STYLE_PRIORITY_APPLICATION = 600, KEY_ESCAPE = 0xff1b };
 
 static void *loop;
@@ -222,10 +230,24 @@ rs_gtk_widget *rs_gtk_window_new(int width, rs_gtk_handler closed, void *context
 
 void rs_gtk_window_set_title(rs_gtk_widget *window, const char *title) { gtk_window_set_title(window, title); }
 void rs_gtk_window_set_child(rs_gtk_widget *window, rs_gtk_widget *child) { gtk_window_set_child(window, child); }
-void rs_gtk_window_fit(rs_gtk_widget *window, int width) {
+int rs_gtk_screen_height(void) {
+    void *monitors = gdk_display_get_monitors(gdk_display_get_default());
+    int lowest = 0;
+    for (unsigned index = 0; index < g_list_model_get_n_items(monitors); index++) {
+        void *monitor = g_list_model_get_item(monitors, index);
+        if (monitor == NULL) { continue; }
+        struct rectangle area = {0, 0, 0, 0};
+        gdk_monitor_get_geometry(monitor, &area);
+        g_object_unref(monitor);
+        if (area.height > 0 && (lowest == 0 || area.height < lowest)) { lowest = area.height; }
+    }
+    return lowest > 0 ? lowest : USUAL_SCREEN_HEIGHT;
+}
+
+void rs_gtk_window_fit(rs_gtk_widget *window, int width, int max_height) {
     int minimum = 0, natural = 0;
     gtk_widget_measure(window, VERTICAL, width, &minimum, &natural, NULL, NULL);
-    gtk_window_set_default_size(window, width, natural);
+    gtk_window_set_default_size(window, width, natural < max_height ? natural : max_height);
 }
 void rs_gtk_window_present(rs_gtk_widget *window) { gtk_window_present(window); }
 

@@ -9,10 +9,15 @@ import ValueSets
 @MainActor
 final class CardWindow {
     private static let (width, margin) = (400, 12)
+    /// The maximum height of a card that states no size.
     private static let maxHeight = 600
     /// The maximum height of the notification's texts. The actions and the sender stay on the screen, however long
     /// they are.
     private static let maxTextHeight = 200
+    /// The height of the title bar and of the desktop's panels.
+    private static let screenMargin = 100
+    /// The height of the actions, the sender, and some of the texts.
+    private static let furtherHeight = 200
     /// The time between two reports of a slider that moves, in milliseconds.
     private static let sliderPause: UInt32 = 100
 
@@ -91,8 +96,17 @@ final class CardWindow {
         self.actionBar.show(content.actions)
         // So that the window keeps its size when the card comes.
         let height = Int((Double(Self.width) * content.initialRatio).rounded())
-        self.scroller.setHeights(min: min(height, Self.maxHeight), max: Self.maxHeight)
+        let maxHeight = min(Self.maxHeight, self.maxCardHeight)
+        self.scroller.setHeights(min: min(height, maxHeight), max: maxHeight)
+        self.fit(width: Self.width)
         self.window.present()
+    }
+
+    /// The height that the screen has for the card. What is higher is scrolled.
+    private var maxCardHeight: Int { max(Widget.screenHeight - Self.screenMargin - Self.furtherHeight, 0) }
+
+    private func fit(width: Int) {
+        self.window.fit(width: width, maxHeight: max(Widget.screenHeight - Self.screenMargin, 0))
     }
 
     private func show(_ card: NotificationCard) {
@@ -105,12 +119,13 @@ final class CardWindow {
         }
         if let size = card.preferredSize {
             self.card.setWidth(size.width)
-            self.scroller.setHeights(min: size.height, max: size.height)
+            let height = min(size.height, self.maxCardHeight)
+            self.scroller.setHeights(min: height, max: height)
         } else {
-            self.scroller.setHeights(min: 0, max: Self.maxHeight)
+            self.scroller.setHeights(min: 0, max: min(Self.maxHeight, self.maxCardHeight))
         }
         let preferredWidth = card.preferredSize.map { $0.width + 2 * Self.margin } ?? 0
-        if !isInPlace { self.window.fit(width: max(Self.width, preferredWidth)) }
+        if !isInPlace { self.fit(width: max(Self.width, preferredWidth)) }
     }
 
     private func update(_ elements: [NotificationCardElement]) -> Bool {

@@ -24,8 +24,12 @@ struct Widget {
 
     func setTitle(_ title: String) { unsafe rs_gtk_window_set_title(self.pointer, title) }
     func setChild(_ child: Widget) { unsafe rs_gtk_window_set_child(self.pointer, child.pointer) }
+    /// The height of the lowest screen: the window may be on any of them.
+    static var screenHeight: Int { Int(rs_gtk_screen_height()) }
     /// Gives the window the height that its content needs.
-    func fit(width: Int) { unsafe rs_gtk_window_fit(self.pointer, CInt(width)) }
+    func fit(width: Int, maxHeight: Int) {
+        unsafe rs_gtk_window_fit(self.pointer, CInt(width), CInt(clamping: maxHeight))
+    }
     func present() { unsafe rs_gtk_window_present(self.pointer) }
 
     /// Adds rules to the style sheet.

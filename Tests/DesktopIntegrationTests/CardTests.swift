@@ -106,6 +106,34 @@ extension DesktopTests {
             }
         }
 
+        @Test func `what is higher than the screen is scrolled, and the actions and the sender stay on it (N-28)`()
+            async throws
+        {
+            try await ShownCard.with { shown in
+                var content = shown.content
+                content.body = Array(repeating: "Bring friends", count: 40).joined(separator: "\n")
+                try shown.send(.open(content))
+                try await shown.window("Summer party")
+                let lines = (1...40).map { NotificationCardElement.text("Line \($0)") }
+                let sizes = [nil, NotificationCard.Size(width: 400, height: 1000)]
+                for (number, size) in sizes.enumerated() {
+                    let title = "Long \(number)"
+                    try shown.send(.card(NotificationCard(title: title, elements: lines, preferredSize: size)))
+                    try await shown.window(title)
+                    // The screen has 480, of which a title bar and panels may need some.
+                    try await shown.eventually("it has the height of the screen") {
+                        try await shown.geometry()?.height == 380
+                    }
+                    let count = shown.events.count
+                    try await shown.eventually("the action") {
+                        try await shown.click(.decline)
+                        return shown.events.count > count
+                    }
+                }
+                #expect(shown.events.allSatisfy { $0 == .action("decline", text: nil, values: [:]) })
+            }
+        }
+
         @Test func `without a display the program says so, and a user learns what it is for`() async throws {
             try await Desktop.with { desktop in
                 let program = try ChildProcess(

@@ -30,8 +30,10 @@ void rs_gtk_style(const char *css);
 rs_gtk_widget *rs_gtk_window_new(int width, rs_gtk_handler closed, void *context);
 void rs_gtk_window_set_title(rs_gtk_widget *window, const char *title);
 void rs_gtk_window_set_child(rs_gtk_widget *window, rs_gtk_widget *child);
+// The height of the lowest screen: the window may be on any of them.
+int rs_gtk_screen_height(void);
 // Gives the window the height that its content needs.
-void rs_gtk_window_fit(rs_gtk_widget *window, int width);
+void rs_gtk_window_fit(rs_gtk_widget *window, int width, int max_height);
 void rs_gtk_window_present(rs_gtk_widget *window);
 
 rs_gtk_widget *rs_gtk_box_new(bool is_vertical, int spacing);
