@@ -43,14 +43,6 @@ import Testing
         #expect(new?.id == 3 && new?.server == ":1.2")
     }
 
-    @Test mutating func `what is left out is forgotten, so that it is sent when it is shown again`() throws {
-        let actions = self.show(Self.call("One"), at: 3)
-        let first = try #require(Self.sent(actions))
-        self.table.leftOut(first.identifier)
-        let again = self.show(Self.call("One"), at: 3)
-        #expect(Self.sent(again) != nil)
-    }
-
     @Test mutating func `only the server's response to the call itself shows it`() {
         let first = self.table.received(.called(Self.call("One"), by: ":1.5", serial: 7))
         let stranger = self.table.received(.returned(3, by: ":1.2", to: ":1.6", serial: 7))

@@ -21,20 +21,18 @@ import Testing
         return notification
     }
 
-    private mutating func put(_ notification: RemoteNotification, after time: Duration = .zero) -> Bool {
+    private mutating func put(_ notification: RemoteNotification, after time: Duration = .zero) -> Set<UUID> {
         self.mirrored.put(notification, of: "mail", self.now + time)
     }
 
     private mutating func put(_ notifications: [RemoteNotification]) {
-        for notification in notifications {
-            let isTaken = self.put(notification)
-            #expect(isTaken)
-        }
+        for notification in notifications { _ = self.put(notification) }
     }
 
-    /// Sends everything to a system, and returns the titles.
+    /// Sends to a system what may be sent, and returns the titles.
     private mutating func sent(to system: String, after time: Duration = .zero) -> [String] {
         var titles: [String] = []
+        self.mirrored.permit(self.now + time)
         while let entry = self.mirrored.next(for: system, self.now + time) {
             titles.append(entry.notification.request.content.title)
             self.mirrored.sent(entry, to: system, isOver: true)
@@ -79,11 +77,36 @@ import Testing
         #expect(rest == ["one again"])
     }
 
-    @Test mutating func `fifteen come at once, and then one every four seconds`() {
-        let taken = (0..<100).map { _ in self.put(Self.notification("a")) }.count { $0 }
-        #expect(taken == 15)
-        let later = (0..<100).map { _ in self.put(Self.notification("a"), after: .seconds(8)) }.count { $0 }
-        #expect(later == 2)
+    @Test mutating func `fifteen come at once, and then one every four seconds, in their order`() {
+        let titles = (1...20).map { "\($0)" }
+        self.put(titles.map { Self.notification($0) })
+        let first = self.sent(to: "a")
+        #expect(first == Array(titles[..<15]))
+        let turn = self.mirrored.nextTurn(after: self.now) ?? self.now
+        #expect(turn >= self.now + .seconds(4) && turn < self.now + .milliseconds(4001))
+        let early = self.sent(to: "a", after: .milliseconds(3999))
+        #expect(early.isEmpty)
+        let later = self.sent(to: "a", after: .seconds(8))
+        #expect(later == ["16", "17"])
+        // Another system gets what has had its turn.
+        let other = self.sent(to: "b", after: .seconds(8))
+        #expect(other == Array(titles[..<17]))
+        let rest = self.sent(to: "a", after: .seconds(60))
+        #expect(rest == ["18", "19", "20"])
+        let none = self.mirrored.nextTurn(after: self.now + .seconds(60))
+        #expect(none == nil)
+    }
+
+    @Test mutating func `a text that waits for its turn ends the one before, once`() {
+        let one = Self.notification("one")
+        self.put([one] + (2...15).map { Self.notification("\($0)") })
+        _ = self.sent(to: "a")
+        let ended = self.put(Self.notification("one again", one.request.identifier))
+        #expect(ended == Set([one.deliveryID].compactMap(\.self)))
+        let twice = self.put(Self.notification("one more time", one.request.identifier))
+        #expect(twice.isEmpty)
+        let sent = self.sent(to: "a", after: .seconds(5))
+        #expect(sent == ["one more time"])
     }
 
     @Test mutating func `at most 24 are mirrored, the newest`() {

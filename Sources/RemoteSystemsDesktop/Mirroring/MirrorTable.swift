@@ -110,11 +110,6 @@ struct MirrorTable {
         return [.end(identifier: known.identifier, isDismissed: isDismissed)]
     }
 
-    /// The other systems are not sent a content.
-    mutating func leftOut(_ identifier: UUID) {
-        self.shown = self.shown.filter { $0.value.identifier != identifier }
-    }
-
     /// A notification has ended on another system.
     ///
     /// - Returns: the server that shows it here, and its number there; `nil` if none does, or with a newer content.

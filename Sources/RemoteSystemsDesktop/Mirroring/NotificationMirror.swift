@@ -17,11 +17,7 @@ package actor NotificationMirror: Service {
     private let rules: MirrorRules
     private let logger: Logger
     private var table: MirrorTable
-    /// How many notifications were left out since the last line in the log, and when that was.
-    private var (leftOut, reported): (Int, ContinuousClock.Instant?) = (0, nil)
 
-    /// The time between two lines in the log about notifications that were left out.
-    private static let reportTime = Duration.seconds(60)
     /// The time in which the server closes a notification.
     private static let closeTime = Duration.seconds(5)
 
@@ -89,15 +85,7 @@ package actor NotificationMirror: Service {
         var notification = RemoteNotification(request)
         notification.deliveryID = delivery
         notification.applicationName = call.applicationName
-        guard await !self.receiver.mirror(notification, of: call.application) else { return }
-        self.table.leftOut(identifier)
-        self.leftOut += 1
-        guard self.reported.map({ .now - $0 >= Self.reportTime }) ?? true else { return }
-        self.logger.notice(
-            "Notifications of the desktop are not mirrored, because there are too many",
-            metadata: ["count": "\(self.leftOut)"]
-        )
-        (self.leftOut, self.reported) = (0, .now)
+        await self.receiver.mirror(notification, of: call.application)
     }
 
     /// The user has dismissed it on another system.

@@ -19,6 +19,8 @@ struct MirroredNotifications {
         /// The order in which they came.
         var number: UInt64
         var arrived: Instant
+        /// Whether it may be sent. Otherwise it waits for its turn.
+        var isPermitted = false
 
         var identifier: String { self.notification.request.identifier }
     }
@@ -65,20 +67,44 @@ struct MirroredNotifications {
         self.entries.values.map(\.notification).filter { $0.request.content.sound != nil }.compactMap(\.deliveryID)
     }
 
-    /// Adds a notification, in place of the content with the same identifier.
+    /// Adds a notification, in place of the content with the same identifier. It may be sent at once, or waits for its
+    /// turn. One without a delivery id is left out.
     ///
-    /// - Returns: whether it is sent: too many have come, or it has no delivery id.
-    mutating func put(_ notification: RemoteNotification, of application: String, _ now: Instant) -> Bool {
-        guard notification.deliveryID != nil, self.bucket.permits(at: now) else { return false }
-        self.bucket.take(at: now)
+    /// - Returns: the deliveries of the earlier contents that other systems may show, if it waits: what is not true any
+    ///   more is not shown meanwhile.
+    mutating func put(_ notification: RemoteNotification, of application: String, _ now: Instant) -> Set<UUID> {
+        guard notification.deliveryID != nil else { return [] }
+        let identifier = notification.request.identifier
         self.lastNumber += 1
-        self.entries[notification.request.identifier] = Entry(
+        self.entries[identifier] = Entry(
             notification: notification,
             application: application,
             number: self.lastNumber,
             arrived: now
         )
-        return true
+        self.permit(now)
+        return self.entries[identifier]?.isPermitted == true ? [] : self.removeDeliveries(of: identifier)
+    }
+
+    private var waiting: [Entry] { self.entries.values.filter { !$0.isPermitted } }
+
+    /// The time at which the next one that waits has its turn; `nil` if none waits.
+    func nextTurn(after now: Instant) -> Instant? {
+        self.waiting.isEmpty ? nil : self.bucket.nextTime(after: now)
+    }
+
+    /// Permits to send what waits, the oldest first, as far as it has its turn.
+    ///
+    /// - Returns: whether more may be sent than before.
+    @discardableResult
+    mutating func permit(_ now: Instant) -> Bool {
+        var isMore = false
+        while self.bucket.permits(at: now), let next = self.waiting.min(by: { $0.number < $1.number }) {
+            self.bucket.take(at: now)
+            self.entries[next.identifier]?.isPermitted = true
+            isMore = true
+        }
+        return isMore
     }
 
     /// The oldest one, if there are too many.
@@ -93,6 +119,13 @@ struct MirroredNotifications {
     @discardableResult
     mutating func remove(_ identifier: String) -> Set<UUID> {
         self.entries[identifier] = nil
+        return self.removeDeliveries(of: identifier)
+    }
+
+    /// Forgets what was sent of a notification.
+    ///
+    /// - Returns: the deliveries that other systems may show.
+    private mutating func removeDeliveries(of identifier: String) -> Set<UUID> {
         var deliveries: Set<UUID> = []
         for system in self.held.keys {
             self.sent[system]?[identifier] = nil
@@ -107,8 +140,8 @@ struct MirroredNotifications {
     mutating func next(for system: String, without refused: Set<String> = [], _ now: Instant) -> Entry? {
         guard !self.sending.contains(system) else { return nil }
         let missing = self.entries.values.filter { entry in
-            self.sent[system]?[entry.identifier] != entry.number && !refused.contains(entry.identifier)
-                && now - entry.arrived < Self.life
+            entry.isPermitted && self.sent[system]?[entry.identifier] != entry.number
+                && !refused.contains(entry.identifier) && now - entry.arrived < Self.life
         }
         guard var entry = missing.min(by: { $0.number < $1.number }), let delivery = entry.notification.deliveryID
         else {

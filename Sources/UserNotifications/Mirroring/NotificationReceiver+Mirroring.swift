@@ -31,27 +31,23 @@ extension NotificationReceiver {
     }
 
     /// Sends a notification to the user's other systems: to those that are available, and to those that become
-    /// available while it is shown here.
+    /// available while it is shown here. After many others, it waits for its turn.
     ///
     /// - Parameters:
     ///   - notification: its identifier stays the same while its content changes; each content has a delivery id of its
     ///     own.
     ///   - application: the application of this system that has shown it.
-    /// - Returns: whether it is sent. Otherwise too many have come, and an earlier content has ended.
-    package func mirror(_ notification: RemoteNotification, of application: String) async -> Bool {
+    package func mirror(_ notification: RemoteNotification, of application: String) async {
         var notification = notification
         // Another system has no program to send a response to. What the user does is known from the states.
         notification.isOneWay = true
         notification.isShared = true
         notification.expiration = MirroredNotifications.life
-        guard self.mirror?.notifications.put(notification, of: application, self.clock.now) == true else {
-            // What is not true any more is not shown.
-            await self.endMirrored(notification.request.identifier, isDismissed: false)
-            return false
-        }
+        let ended = self.mirror?.notifications.put(notification, of: application, self.clock.now) ?? []
+        await self.settleMirrored(ended, .withdrawn)
         if let excess = self.mirror?.notifications.excess { await self.endMirrored(excess, isDismissed: false) }
         self.sendMirrored()
-        return true
+        self.setAlarm()
     }
 
     /// A notification has ended on this system's desktop. The other systems remove it, also those that are away.
@@ -97,11 +93,15 @@ extension NotificationReceiver {
         }
     }
 
-    /// Tries again what systems have not accepted, if it is time.
-    func retryMirrored() {
-        guard let retry = self.mirror?.retry, retry <= self.clock.now else { return }
-        self.mirror?.retry = nil
-        self.sendMirrored()
+    /// Sends what has waited for its turn, and tries again what systems have not accepted, if it is time.
+    func sendMirroredDue() {
+        let now = self.clock.now
+        var isTime = self.mirror?.notifications.permit(now) == true
+        if let retry = self.mirror?.retry, retry <= now {
+            self.mirror?.retry = nil
+            isTime = true
+        }
+        if isTime { self.sendMirrored() }
     }
 
     /// Sends what the systems that are available do not have.

@@ -432,7 +432,7 @@ package actor NotificationReceiver: Service {
         let retry = self.outbox.nextRetry(after: self.clock.now)
         let times = [
             self.received.nextExpiration, date, late, posted, retry, self.attachments.nextExpiration,
-            self.mirror?.retry,
+            self.mirror?.retry, self.mirror?.notifications.nextTurn(after: self.clock.now),
         ]
         guard let next = times.compactMap(\.self).min() else {
             self.alarm = nil
@@ -447,12 +447,12 @@ package actor NotificationReceiver: Service {
     private func wake() async {
         // The alarm runs this. A later alarm must not cancel it.
         self.alarm = nil
+        self.sendMirroredDue()
         await self.end(self.received.removeExpired(self.clock.now), .expired)
         let late = self.routing.expire(at: self.clock.date)
         await self.commitOrLog { late.map { .remove(.response, key: $0) } }
         await self.expireOutbox()
         self.collectAttachments()
-        self.retryMirrored()
         await self.deliverDue()
     }
 
