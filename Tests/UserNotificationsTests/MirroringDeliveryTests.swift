@@ -82,6 +82,8 @@ import ValueSets
             let receiver = try origin.daemon.receiver
             let titles = (1...26).map { "n\($0)" }
             for title in titles { await receiver.mirror(Self.content(title, title), of: "chat") }
+            // For those that have left, this system does not say when it was used: the other one waits for that.
+            for _ in 1...4 { try await stage.advance(by: .milliseconds(200)) }
             try await stage.eventually("15 came at once, of which the oldest two have left") {
                 try await Self.titles(other) == Set(titles[2..<15])
             }
@@ -106,6 +108,22 @@ import ValueSets
             }
             try await stage.advance(by: .seconds(5))
             try await stage.eventually("the new one is there") { try await Self.titles(other).contains("Complete") }
+        }
+    }
+
+    @Test func `what a daemon that crashed has mirrored leaves the other systems at its next start (X-40)`()
+        async throws
+    {
+        try await Self.with { stage, origin, other, _ in
+            try await origin.daemon.receiver.mirror(Self.content("1 message"), of: "mail")
+            try await stage.eventually("it is shown") { try other.titles == ["1 message"] }
+            #expect(origin.hasStored("mirrored"))
+            try await origin.leaves(stage)
+            try await stage.settle()
+            #expect(try other.titles == ["1 message"])
+            try await origin.returns(stage)
+            try await stage.eventually("it is gone") { try await Self.titles(other).isEmpty }
+            try await stage.eventually("it is not stored any more") { !origin.hasStored("mirrored") }
         }
     }
 

@@ -126,12 +126,17 @@ struct MirroredNotifications {
     ///
     /// - Returns: the deliveries that other systems may show.
     private mutating func removeDeliveries(of identifier: String) -> Set<UUID> {
-        var deliveries: Set<UUID> = []
+        let deliveries = self.deliveries(of: identifier)
         for system in self.held.keys {
             self.sent[system]?[identifier] = nil
-            deliveries.formUnion(self.held[system]?.removeValue(forKey: identifier) ?? [])
+            self.held[system]?[identifier] = nil
         }
         return deliveries
+    }
+
+    /// The deliveries of a notification that other systems may show.
+    func deliveries(of identifier: String) -> Set<UUID> {
+        self.held.values.reduce(into: Set()) { $0.formUnion($1[identifier] ?? []) }
     }
 
     /// What to send next to a system, the oldest first; `nil` if it has everything. Each receives one at a time.

@@ -44,7 +44,7 @@ extension NotificationReceiver {
         notification.isShared = true
         notification.expiration = MirroredNotifications.life
         let ended = self.mirror?.notifications.put(notification, of: application, self.clock.now) ?? []
-        await self.settleMirrored(ended, .withdrawn)
+        await self.settleMirrored(notification.request.identifier, ended, .withdrawn)
         if let excess = self.mirror?.notifications.excess { await self.endMirrored(excess, isDismissed: false) }
         self.sendMirrored()
         self.setAlarm()
@@ -56,18 +56,57 @@ extension NotificationReceiver {
     package func endMirrored(_ identifier: String, isDismissed: Bool) async {
         guard self.mirror?.notifications[identifier] != nil else { return }
         let deliveries = self.mirror?.notifications.remove(identifier) ?? []
-        await self.settleMirrored(deliveries, isDismissed ? .dismissed : .withdrawn)
+        await self.settleMirrored(identifier, deliveries, isDismissed ? .dismissed : .withdrawn)
     }
 
-    /// What no system has received needs no state.
-    private func settleMirrored(_ deliveries: Set<UUID>, _ status: NotificationState.Status) async {
+    /// Ends what other systems may show. What no system has received needs no state.
+    ///
+    /// - Parameter known: the delivery whose end other systems know. Defaults to `nil`: none.
+    private func settleMirrored(
+        _ identifier: String,
+        _ deliveries: Set<UUID>,
+        known: UUID? = nil,
+        _ status: NotificationState.Status
+    ) async {
         guard let mirror, !deliveries.isEmpty else { return }
-        let state = NotificationState(status: status, date: self.clock.date)
-        let keys = deliveries.map { delivery in
-            NotificationState.RecordKey.end(.init(systemID: mirror.systemID, deliveryID: delivery))
+        let keys = deliveries.filter { $0 != known }.map { delivery in
+            NotificationState.Key(systemID: mirror.systemID, deliveryID: delivery)
         }
+        await self.settleMirrored([identifier], keys, status)
+    }
+
+    private func settleMirrored(
+        _ identifiers: [String],
+        _ keys: [NotificationState.Key],
+        _ status: NotificationState.Status
+    ) async {
+        let state = NotificationState(status: status, date: self.clock.date)
+        let ends = keys.map { (NotificationState.RecordKey.end($0), state) }
         await self.commitOrLog { () throws(NotificationError) in
-            try self.take(Dictionary(uniqueKeysWithValues: keys.map { ($0, state) }), from: Self.stateSource)
+            let changes = try self.take(Dictionary(ends) { first, _ in first }, from: Self.stateSource)
+            return changes + identifiers.map { NotificationStoreChange.remove(.mirrored, key: $0) }
+        }
+    }
+
+    /// Ends on the other systems what an earlier process has mirrored. Where the desktop shows it is not known any
+    /// more, so that neither follows the other.
+    func endRestoredMirrored() async {
+        let mirrored = self.restoredMirrored
+        guard !mirrored.isEmpty else { return }
+        self.restoredMirrored = [:]
+        await self.settleMirrored(Array(mirrored.keys), Array(mirrored.values.joined()), .withdrawn)
+    }
+
+    /// Stores what other systems may show, so that another process can end it there.
+    private func storeMirrored(_ identifier: String) async {
+        await self.commitOrLog { () throws(NotificationError) in
+            // It may have ended meanwhile.
+            guard let mirror = self.mirror else { return [] }
+            let keys = mirror.notifications.deliveries(of: identifier).map { delivery in
+                NotificationState.Key(systemID: mirror.systemID, deliveryID: delivery)
+            }
+            guard !keys.isEmpty else { return [] }
+            return [.put(try NotificationRecord(mirrored: identifier, keys, at: self.clock.date))]
         }
     }
 
@@ -79,7 +118,7 @@ extension NotificationReceiver {
             guard let entry = self.mirror?.notifications.entry(of: key.deliveryID) else { continue }
             let deliveries = self.mirror?.notifications.remove(entry.identifier) ?? []
             mirror.ends.yield(key.deliveryID)
-            await self.settleMirrored(deliveries.subtracting([key.deliveryID]), .withdrawn)
+            await self.settleMirrored(entry.identifier, deliveries, known: key.deliveryID, .withdrawn)
         }
     }
 
@@ -130,6 +169,7 @@ extension NotificationReceiver {
             next = nil
         }
         while let entry = next {
+            await self.storeMirrored(entry.identifier)
             do {
                 _ = try await connection.deliver(entry.notification, onBehalfOf: entry.application)
                 self.mirror?.notifications.sent(entry, to: system, isOver: true)

@@ -183,6 +183,7 @@ extension NotificationReceiver {
                 case .badge:
                     let (badge, application) = try record.badge()
                     self.badges.restore(badge, of: application)
+                case .mirrored: self.restoredMirrored[record.key] = try record.mirrored()
                 case .counter: self.received.restore(lastNumber: try record.lastNumber())
                 case .permission:
                     let (permission, subject) = try record.permission()

@@ -87,6 +87,8 @@ package actor NotificationReceiver: Service {
     var superseded = Arrivals<UInt64>()
     /// The notifications of this desktop that other systems show; `nil` unless the user wants that.
     var mirror: Mirror?
+    /// The deliveries that an earlier process has mirrored, by their identifiers, until they are ended.
+    var restoredMirrored: [String: [NotificationState.Key]] = [:]
     private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
     var presenterCalls = SerialCalls()
     private var alarm: Task<Void, Never>?
@@ -168,6 +170,7 @@ package actor NotificationReceiver: Service {
     /// ``restore(_:)`` comes before it.
     package func run() async throws {
         self.publishRestoredStates()
+        await self.endRestoredMirrored()
         // The other systems have to be known when a notification arrives.
         let waits = !self.outbox.isEmpty || self.received.all.contains { $0.stateKey != nil }
         if self.idleTime != nil || waits { self.watchStates() }

@@ -180,6 +180,25 @@ extension NotificationRecord {
         return (state, key, values["From"]?.string)
     }
 
+    // MARK: Mirrored
+
+    private static let maxDeliveries = 256
+
+    init(
+        mirrored identifier: String,
+        _ deliveries: [NotificationState.Key],
+        at date: Date
+    ) throws(NotificationError) {
+        let texts = deliveries.prefix(Self.maxDeliveries).map { Value.string($0.text) }
+        try self.init(.mirrored, key: identifier, date: date, ["Deliveries": .array(texts)])
+    }
+
+    /// The deliveries that other systems may show.
+    func mirrored() throws(NotificationError) -> [NotificationState.Key] {
+        let texts = try FieldReader(try self.values()).strings("Deliveries", max: Self.maxDeliveries)
+        return texts.compactMap { NotificationState.Key($0) }
+    }
+
     // MARK: Responses
 
     init(_ response: NotificationResponse, to sender: NotificationSender, date: Date) throws(NotificationError) {

@@ -40,6 +40,8 @@ package struct NotificationRecord: Sendable, Hashable {
         case history
         /// The number at the icon of an application.
         case badge
+        /// What other systems may show of a notification of this system's desktop.
+        case mirrored
         /// The last number that was given to a received notification. None is given twice.
         case counter
     }
