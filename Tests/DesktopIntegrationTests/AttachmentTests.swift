@@ -75,6 +75,17 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a video that no application opens has no button`() async throws {
+            try await OneDesktop.with(server: "plain") { desktop in
+                let path = "\(desktop.system.desktop.directory)/film.mp4"
+                try Data("\0\0\0 ftypisom".utf8).write(to: URL(filePath: path))
+                let asking = try desktop.ask(["--title", "The film", "--attach", path])
+                #expect(try await asking.exit(within: .seconds(60)) == 0, "\(asking.lines)")
+                let call = try await desktop.notified("The film")
+                #expect(call.contains(#""image": "video-x-generic""#) && !call.contains("Open video"), "\(call)")
+            }
+        }
+
         @Test func `an image that no program can decode is left out, and the notification is shown`() async throws {
             try await OneDesktop.with(server: "plain") { desktop in
                 let path = "\(desktop.system.desktop.directory)/broken.png"

@@ -16,7 +16,8 @@ import UserNotifications
         _ content: NotificationContent,
         _ actions: [NotificationAction] = [],
         options: NotificationCategory.Options = [],
-        isLocked: Bool = false
+        isLocked: Bool = false,
+        opensMedia: Bool = true
     ) -> DesktopNotification {
         var category = NotificationCategory(identifier: "c", actions: actions, options: options)
         category.hiddenPreviewsBodyPlaceholder = options.isEmpty ? nil : "Unlock to read"
@@ -28,7 +29,8 @@ import UserNotifications
                 applicationName: "com.example.build",
                 systemName: "build\u{202E}er"
             ),
-            isLocked: isLocked
+            isLocked: isLocked,
+            opensMedia: opensMedia
         )
     }
 
@@ -90,6 +92,10 @@ import UserNotifications
         #expect(
             labels == ["open-attachment: Notes", "\(DesktopNotification.mediaKey): Open sound", "default: Open"]
         )
+        // The button is missing where no application opens the file.
+        let unopened = self.shown(content, [own], opensMedia: false)
+        #expect(unopened.actions.map(\.key) == ["open-attachment", "default"])
+        #expect(unopened.iconName == "audio-x-generic")
         // No application can have the key.
         let taken = NotificationAction(identifier: .init(DesktopNotification.mediaKey), title: "Notes")
         let category = NotificationCategory(identifier: "c", actions: [taken])

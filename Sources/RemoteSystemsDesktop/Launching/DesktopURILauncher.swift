@@ -132,7 +132,10 @@ public struct DesktopURILauncher: LaunchURIProvider {
                 guard let entry = DesktopEntries.defaultHandler(forMediaType: type) else { continue }
                 return Self.start(entry, uri, following: following, environment, cancellable)
             }
-            return .unsupported("No application that plays media is installed here.")
+            return .unsupported(
+                "No application for \(types.first ?? "media") is registered here. 'update-desktop-database' registers "
+                    + "one that was installed."
+            )
         }
     }
 

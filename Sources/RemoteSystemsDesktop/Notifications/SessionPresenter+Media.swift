@@ -33,6 +33,13 @@ extension PresentedNotification {
         var kind: NotificationAttachmentType.Kind
         var mediaType: String
         var path: String
+
+        /// Whether an application for its format is installed.
+        var hasApplication: Bool {
+            get async {
+                await BlockingCalls.run { [mediaType] in DesktopEntries.defaultHandler(forMediaType: mediaType) != nil }
+            }
+        }
     }
 
     /// The first sound or video.

@@ -32,10 +32,17 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         var waiting: [String: AsyncStream<String?>.Continuation] = [:]
         /// Where the server shows notifications, by their identifiers.
         var places: [String: String] = [:]
+        /// The media types that no application opens.
+        var unopenedTypes: Set<String> = []
 
         var notifications: [DesktopNotification] {
             guard let isLocked = self.isLocked else { return [] }
-            return SessionPresenter.newest(self.shown).map { DesktopNotification($0, isLocked: isLocked) }
+            return SessionPresenter.newest(self.shown).map { self.notification($0, isLocked) }
+        }
+
+        private func notification(_ notification: PresentedNotification, _ isLocked: Bool) -> DesktopNotification {
+            let opensMedia = notification.media.map { !self.unopenedTypes.contains($0.mediaType) } ?? true
+            return DesktopNotification(notification, isLocked: isLocked, opensMedia: opensMedia)
         }
 
         /// Whether this is the newest content of its notification.
@@ -43,7 +50,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
             guard let isLocked = self.isLocked,
                 let newest = self.shown.first(where: { $0.identifier == notification.key })
             else { return false }
-            return DesktopNotification(newest, isLocked: isLocked) == notification
+            return self.notification(newest, isLocked) == notification
         }
     }
 
@@ -99,6 +106,13 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     /// - Parameter notification: The notification.
     /// - Throws: `NotificationError` with the code `notShown`. The notification is shown when that is possible.
     public func show(_ notification: PresentedNotification) async throws {
+        if let media = notification.media {
+            let isOpened = await media.hasApplication
+            self.state.withLock { state in
+                state.unopenedTypes.remove(media.mediaType)
+                if !isOpened { state.unopenedTypes.insert(media.mediaType) }
+            }
+        }
         let (results, waiting) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingOldest(1))
         self.update { state in
             if let index = state.shown.firstIndex(where: { $0.identifier == notification.identifier }) {
@@ -249,8 +263,10 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
 extension DesktopNotification {
     /// What a server shows of a notification.
     ///
-    /// - Parameter isLocked: whether everyone who passes by can read it.
-    init(_ notification: PresentedNotification, isLocked: Bool) {
+    /// - Parameters:
+    ///   - isLocked: whether everyone who passes by can read it.
+    ///   - opensMedia: whether an application opens its sound or video. Defaults to `true`.
+    init(_ notification: PresentedNotification, isLocked: Bool, opensMedia: Bool = true) {
         let system = notification.systemName.map { Self.line($0, max: 60) }
         guard !isLocked else {
             self.init(notification, hiddenOf: system)
@@ -301,7 +317,8 @@ extension DesktopNotification {
         }
         if let media = notification.media {
             self.iconName = "\(media.kind)-x-generic"
-            self.actions.append(.init(key: Self.mediaKey, label: media.kind == .audio ? "Open sound" : "Open video"))
+            let label = media.kind == .audio ? "Open sound" : "Open video"
+            if opensMedia { self.actions.append(.init(key: Self.mediaKey, label: label)) }
         }
         self.actions.append(.init(key: Action.click, label: "Open"))
         self.fallback = Self.fallback(notification.identifier, actions)
