@@ -14,7 +14,16 @@ extension DesktopTests {
                 #expect(try await system.schedule("Return the book") == 0)
                 #expect(try await system.schedule("Post the letter", "--on-exit", "--repeat") == 0)
                 let pending = try await system.run("notifications", "pending")
-                #expect(pending.contains("at a place") && pending.contains("repeats"), "\(pending)")
+                #expect(pending.contains("on entering 52.53,13.405 (500 m)"), "\(pending)")
+                #expect(
+                    pending.contains("on leaving 52.53,13.405 (500 m)") && pending.contains("repeats"),
+                    "\(pending)"
+                )
+                let json = try await system.run("notifications", "pending", "--json")
+                let region = try #require(json.firstMatch(of: /"region":\{[^}]*\}/)).output
+                for text in [#""latitude":52.53"#, #""radius":500"#, #""notifiesOnEntry""#, #""notifiesOnExit""#] {
+                    #expect(region.contains(text), "\(region)")
+                }
                 #expect(try await !system.run("notifications", "list").contains("book"))
                 try system.move(52.53, 13.405)
                 try await system.lists("Return the book")

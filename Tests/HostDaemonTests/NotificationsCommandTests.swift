@@ -473,6 +473,8 @@ extension HostDaemonTests {
                 (["--in", "60", "--title", ""], "--title, --subtitle or --body"),
                 (["--at", "2020-01-01T10:00", "--title", "Over"], "--at: There is no such date in the future."),
                 (["--in", "0", "--title", "Now"], "--in: The interval must be"),
+                (["--near", "1,2", "--radius", "5", "--title", "Near"], "--radius: The radius must be from 10"),
+                (["--near", "91,2", "--title", "Far"], "--near: The latitude must be from -90"),
             ]
         )
         func `what cannot be shown is refused, and the option is named`(options: [String], reason: String) async throws

@@ -74,7 +74,7 @@ public struct NotificationTrigger: Sendable, Hashable {
     }
 
     /// The region of a location; `nil` for another condition.
-    var region: NotificationRegion? {
+    package var region: NotificationRegion? {
         if case .location(let region) = self.condition { region } else { nil }
     }
 

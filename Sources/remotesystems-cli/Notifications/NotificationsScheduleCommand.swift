@@ -116,7 +116,8 @@ struct NotificationsScheduleCommand: Subcommand {
         } catch {
             // The option names an interval already.
             let reason = self.date == nil ? error.message : "\(error)"
-            throw ValidationError("\(self.triggerOption): \(reason)")
+            let option = error.field == "radius" ? "--radius" : self.triggerOption
+            throw ValidationError("\(option): \(reason)")
         }
         guard self.near != nil || trigger.nextTriggerDate() != nil else { throw ValidationError(self.noDate) }
     }
@@ -220,8 +221,8 @@ struct NotificationsPendingCommand: Subcommand {
         abstract: "List the scheduled notifications of this or another system, the next first.",
         usage: "remotesystems notifications pending [<system>] [<options>]",
         discussion: """
-            Prints the date, the id and the texts of each, and its attachments. The id of one that another system has \
-            scheduled is for 'notifications cancel' on that system.
+            Prints the date or the place, the id and the texts of each, and its attachments. The id of one that \
+            another system has scheduled is for 'notifications cancel' on that system.
 
             Exit status: 1 if there is none.
             """
@@ -283,13 +284,15 @@ struct NotificationsPendingCommand: Subcommand {
                     subtitle: content.subtitle,
                     body: content.body,
                     repeats: request.trigger?.repeats ?? false,
+                    region: request.trigger?.region.map { RegionOutput($0) },
                     attachments: content.attachments.map { AttachmentOutput($0) }
                 )
             )
             let texts = [content.title, content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: " – ")
             let source = [scheduled.notification.applicationName, scheduled.application].compactMap(\.self)
             let marks = source + (request.trigger?.repeats == true ? ["repeats"] : [])
-            let time = scheduled.dateOfDelivery.map { LocalTime.text($0) } ?? "at a place"
+            let place = request.trigger?.region?.text ?? "at a place"
+            let time = scheduled.dateOfDelivery.map { LocalTime.text($0) } ?? place
             let line = "\(time)  \(request.identifier)  \(texts)"
             try output.line("\(line)  (\(marks.joined(separator: ", ")))".printable)
             for line in content.attachmentLines { try output.line(line.printable) }
@@ -395,5 +398,30 @@ private struct ScheduledOutput: Encodable {
     var subtitle: String?
     var body: String?
     var repeats: Bool?
+    /// `nil` for one that waits for a date.
+    var region: RegionOutput?
     var attachments: [AttachmentOutput]?
+}
+
+private struct RegionOutput: Encodable {
+    var latitude: Double
+    var longitude: Double
+    var radius: Double
+    var notifiesOnEntry: Bool
+    var notifiesOnExit: Bool
+
+    init(_ region: NotificationRegion) {
+        (self.latitude, self.longitude, self.radius) = (region.latitude, region.longitude, region.radius)
+        (self.notifiesOnEntry, self.notifiesOnExit) = (region.notifiesOnEntry, region.notifiesOnExit)
+    }
+}
+
+extension NotificationRegion {
+    /// What it waits for, such as `on leaving 52.52,13.405 (100 m)`.
+    fileprivate var text: String {
+        let crossings = [self.notifiesOnEntry ? "entering" : nil, self.notifiesOnExit ? "leaving" : nil]
+        let radius = Int(exactly: self.radius.rounded()).map { "\($0)" } ?? "\(self.radius)"
+        return "on \(crossings.compactMap(\.self).joined(separator: " or ")) \(self.latitude),\(self.longitude) "
+            + "(\(radius) m)"
+    }
 }

@@ -129,7 +129,7 @@ extension Topic {
           scheduled              notifications  id date
                                  schedule
           pending                notifications  id date application title subtitle body
-                                 pending        repeats
+                                 pending        repeats region
           cancelled              notifications  count
                                  cancel
           history                notifications  a notification, below; end ended
