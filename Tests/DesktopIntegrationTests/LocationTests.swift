@@ -28,6 +28,7 @@ extension DesktopTests {
                 try system.move(52.53, 13.405)
                 try await system.lists("Return the book")
                 await geoClue.stop()
+                try await system.logs("GeoClue has ended.")
                 geoClue = try await system.startGeoClue()
                 try system.move(52.60, 13.405)
                 try await system.lists("Post the letter")
@@ -50,6 +51,7 @@ extension DesktopTests {
 private struct LocatedSystem {
     let desktop: Desktop
     let environment: [String: String]
+    private var daemon: ChildProcess?
     private var state: String { "\(self.desktop.directory)/system" }
 
     static func with(_ body: (LocatedSystem) async throws -> Void) async throws {
@@ -57,7 +59,7 @@ private struct LocatedSystem {
             try await desktop.withBus { bus in
                 var environment = desktop.environment
                 environment["DBUS_SYSTEM_BUS_ADDRESS"] = bus["DBUS_SESSION_BUS_ADDRESS"]
-                let system = LocatedSystem(desktop: desktop, environment: environment)
+                var system = LocatedSystem(desktop: desktop, environment: environment)
                 var processes: [ChildProcess] = []
                 do {
                     try await createTwoSystems(system.state, "\(desktop.directory)/other")
@@ -71,6 +73,7 @@ private struct LocatedSystem {
                         readsErrors: true
                     )
                     processes.append(daemon)
+                    system.daemon = daemon
                     _ = try await eventually("the daemon", within: .seconds(60)) {
                         daemon.lines.contains { $0.hasPrefix("ready:") } ? true : nil
                     }
@@ -148,6 +151,13 @@ private struct LocatedSystem {
         )
         _ = try await process.exit(within: .seconds(60))
         return try await process.allLines().joined(separator: "\n")
+    }
+
+    /// Waits until the daemon has logged a text.
+    func logs(_ text: String) async throws {
+        _ = try await eventually("the log has '\(text)'", within: .seconds(60)) {
+            self.daemon?.lines.contains { $0.contains(text) } == true ? true : nil
+        }
     }
 
     func lists(_ title: String) async throws {

@@ -81,10 +81,10 @@ import UserNotifications
             #expect(attributes[.posixPermissions] as? Int == 0o700)
             #expect(FileManager.default.fileExists(atPath: "\(own)/file"))
             // It is not awaited any longer.
-            #expect(await echo.end() == "it was ended by signal 15")
+            #expect(await echo.end() == "the host daemon has ended it")
             #expect(!FileManager.default.fileExists(atPath: own))
             // Again.
-            #expect(await echo.end() == "it was ended by signal 15")
+            #expect(await echo.end() == "the host daemon has ended it")
         }
     }
 

@@ -129,6 +129,15 @@ import ValueSets
         }
     }
 
+    @Test func `the log has the reason and the end of an extension as sentences`() {
+        let end = "it ended with exit status 3"
+        #expect(NotificationReceiver.detail("", end: end) == "It ended with exit status 3.")
+        #expect(
+            NotificationReceiver.detail("/a is missing.", end: end) == "/a is missing. It ended with exit status 3."
+        )
+        #expect(NotificationReceiver.detail("", end: nil) == "It has not ended.")
+    }
+
     @Test func `an extension that crashes changes nothing, and the sender learns it (N-20)`() async throws {
         try await Receiving.with { receiving in
             await receiving.receiver.setExtensions(Programs { $0.crash() })

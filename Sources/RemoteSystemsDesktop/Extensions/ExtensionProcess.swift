@@ -148,7 +148,8 @@ final class ExtensionProcess: ExtensionProgram {
         await BlockingCalls.run { [directory, logger] in ExtensionFiles.remove(directory, logger) }
         let (fault, whenEnded) = self.state.withLock { ($0.fault, $0.whenEnded.take()) }
         whenEnded?()
-        let clause = "\(end ?? .unknown)"
+        // With the signal of this process: it has not crashed.
+        let clause = end == .killed(signal: SIGTERM) ? "the host daemon has ended it" : "\(end ?? .unknown)"
         return fault.map { "\(clause), because \($0)" } ?? clause
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CRemoteSystemsGIO
+internal import Synchronization
 package import UserNotifications
 internal import ValueSets
 
@@ -48,6 +49,8 @@ private final class GeoClueClient: Sendable {
     private let distance: UInt32
     private let feed: Feed
     private let loop = BusLoop(.system)
+    /// Whether GeoClue has ended, and not the connection to the bus.
+    private let hasServiceEnded = Mutex(false)
 
     init(desktopID: String, distance: Double, _ feed: Feed) {
         self.desktopID = desktopID
@@ -61,7 +64,8 @@ private final class GeoClueClient: Sendable {
     func serve() {
         do throws(MessageBus.Failure) {
             unsafe try self.loop.run { connection throws(MessageBus.Failure) in unsafe try self.begin(connection) }
-            self.feed.finish(throwing: GeoClueError(description: "The connection to the system bus has ended."))
+            let name = self.hasServiceEnded.withLock { $0 } ? "GeoClue" : "The connection to the system bus"
+            self.feed.finish(throwing: GeoClueError(description: "\(name) has ended."))
         } catch {
             let isMissing = error.name == "org.freedesktop.DBus.Error.ServiceUnknown"
             let text = isMissing ? "GeoClue is not installed" : error.message
@@ -79,7 +83,9 @@ private final class GeoClueClient: Sendable {
             switch signal.member {
             case "LocationUpdated": if signal.paths.count == 2 { self.read(signal.paths[1]) }
             // Its clients have ended with it.
-            case "NameOwnerChanged": self.loop.stop()
+            case "NameOwnerChanged":
+                self.hasServiceEnded.withLock { $0 = true }
+                self.loop.stop()
             default: break
             }
         }

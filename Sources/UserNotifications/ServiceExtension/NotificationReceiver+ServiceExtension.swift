@@ -52,7 +52,7 @@ extension NotificationReceiver {
                 "A notification is shown as it was sent, because its extension has failed",
                 metadata: [
                     "application": "\(entry.notification.application(of: entry.sender))",
-                    "reason": "\(reason) \(detail)",
+                    "reason": "\([reason, detail].filter { !$0.isEmpty }.joined(separator: " "))",
                 ]
             )
             (content, note) = (nil, "Its content is as it was sent: \(reason)")
@@ -144,11 +144,19 @@ extension NotificationReceiver {
         let ending = self.clock.task { await program.end() }
         if case .failed(let reason, let detail)? = outcome, !Task.isCancelled {
             let end = await self.clock.first(within: Self.endTime) { await ending.value }
-            report(.failed(reason, detail: "\(detail) \(end ?? "It has not ended.")"))
+            report(.failed(reason, detail: Self.detail(detail, end: end)))
         } else if let outcome {
             report(outcome)
         }
         await self.clock.task { [clock] in _ = await clock.first(within: Self.endTime) { await ending.value } }.value
+    }
+
+    /// What the log has besides the reason.
+    ///
+    /// - Parameter end: how the program has ended, as a clause; `nil` if it has not.
+    static func detail(_ detail: String, end: String?) -> String {
+        let sentence = end.map { "\($0.prefix(1).uppercased())\($0.dropFirst())." } ?? "It has not ended."
+        return detail.isEmpty ? sentence : "\(detail) \(sentence)"
     }
 
     private func outcome(
