@@ -360,6 +360,9 @@ extension HostDaemonTests {
                     #expect(unknown == 2 && reason.contains("No notification with the key '999'"), "\(reason)")
                     let (status, text) = try await Self.run(daemon, "snooze", key, "--for", "10m")
                     #expect(status == 0 && text.hasPrefix("snoozed: \(key) until 2"), "\(text)")
+                    let (opened, hidden) = try await Self.run(daemon, "open", key)
+                    let time = try #require(text.firstMatch(of: /until (\S+ \S+)/)).output.1
+                    #expect(opened == 2 && hidden.contains("is snoozed until \(time)."), "\(hidden)")
                     #expect(try await Self.run(daemon, "read").0 == 64)
                     #expect(try await Self.run(daemon, "read", key, "--all").0 == 64)
                     let (missing, hint) = try await Self.run(daemon, "read", key, "999")

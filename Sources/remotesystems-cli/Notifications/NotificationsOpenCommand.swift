@@ -26,7 +26,15 @@ struct NotificationsOpenCommand: Subcommand {
         let opened = try await untilInterrupted {
             let notifications = try await self.options.open(self.common)
             let notification = try await notifications.notification(self.key)
-            try await notifications.openView(self.key)
+            do {
+                try await notifications.openView(self.key)
+            } catch var error as NotificationError where error.code == .notShown {
+                // The text of the host daemon has the time in another form than 'snooze' and 'list'.
+                if let until = notification.snoozedUntil {
+                    error.message = "The notification is snoozed until \(LocalTime.text(until))."
+                }
+                throw error
+            }
             await notifications.close()
             return notification
         }
