@@ -52,15 +52,15 @@ import UserNotifications
         #expect(Self.refusal("Code 482913", of: "KeePassXC", for: ["keepassxc"]) == .secret)
     }
 
-    @Test func `what this SDK shows, states and empty notifications are not meant`() {
-        #expect(Self.refusal("") == .notMeant)
+    @Test func `what this SDK shows, states and empty notifications stay`() {
+        #expect(Self.refusal("") == .empty)
         var call = DesktopCall(program: "Mail", summary: "Hi")
         call.isOwn = true
         let rules = MirrorRules(applications: ["*", "mail"])
-        #expect(rules.refusal(of: call) == .notMeant)
+        #expect(rules.refusal(of: call) == .own)
         call.isOwn = false
         call.isPassing = true
-        #expect(rules.refusal(of: call) == .notMeant)
+        #expect(rules.refusal(of: call) == .state)
     }
 
     @Test func `the content has the plain text within the limits, and no program is critical elsewhere`() throws {

@@ -90,6 +90,16 @@ import Testing
         #expect(after.isEmpty)
     }
 
+    @Test mutating func `a state is reported as refused, and what this SDK shows is not`() {
+        var call = Self.call("Volume")
+        call.isPassing = true
+        let state = self.show(call, at: 3)
+        #expect(state == [.refused(.state)])
+        call.isOwn = true
+        let own = self.show(call, at: 4)
+        #expect(own.isEmpty)
+    }
+
     @Test mutating func `programs that show without end cost a bounded table, and what leaves it ends`() {
         var ends = 0
         for id in 0..<1000 {

@@ -27,10 +27,14 @@ package struct MirrorRules: Sendable, Hashable {
         self.includesAll = self.names.contains(Self.all)
     }
 
-    /// Why a notification stays on this system.
+    /// Why a notification stays on this system. The log has these words.
     enum Refusal: Hashable {
-        /// It was shown by this SDK, shows only a state, or has no text.
-        case notMeant
+        /// It was shown by this SDK.
+        case own
+        /// It only shows a state, or is gone in a moment.
+        case state
+        /// It has no text.
+        case empty
         /// The user has not chosen the application.
         case application
         /// Its text looks as if it had a password or a code for one login.
@@ -38,10 +42,12 @@ package struct MirrorRules: Sendable, Hashable {
     }
 
     func refusal(of call: DesktopCall) -> Refusal? {
-        guard !call.isOwn, !call.isPassing, !call.summary.isEmpty || !call.body.isEmpty else { return .notMeant }
+        guard !call.isOwn else { return .own }
         guard !call.names.isDisjoint(with: self.names) || (self.includesAll && !Self.keepsSecrets(call)) else {
             return .application
         }
+        guard !call.isPassing else { return .state }
+        guard !call.summary.isEmpty || !call.body.isEmpty else { return .empty }
         return Self.isSecret("\(call.summary)\n\(call.plainBody)") ? .secret : nil
     }
 

@@ -86,7 +86,7 @@ struct MirrorTable {
     private mutating func shows(_ call: DesktopCall, at id: UInt32, _ server: String) -> [Action] {
         if let refusal = self.rules.refusal(of: call) {
             // What it replaces is gone.
-            return self.end(id, isDismissed: false) + (refusal == .notMeant ? [] : [.refused(refusal)])
+            return self.end(id, isDismissed: false) + (refusal == .own ? [] : [.refused(refusal)])
         }
         let known = self.shown[id]
         guard known?.call != call else { return [] }
