@@ -86,6 +86,20 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `the log of all details names the services of the daemon, and not what they consist of`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning(["--port", "0", "--verbose"]) { process, _ in
+                    let line = try await eventually("the services") {
+                        process.lines.first { $0.contains("Starting service lifecycle") }
+                    }
+                    #expect(line.contains("HostSupervision") && line.contains("RemoteSystemHost"), "\(line)")
+                    #expect(line.utf8.count < 1000, "\(line)")
+                }
+            }
+        }
+
         @Test func `a SIGHUP during the start is handled once the daemon is ready, and does not end it`() async throws {
             try await Daemon.with { daemon in
                 let manager = try NotifySocket(path: "\(daemon.directory)/notify")

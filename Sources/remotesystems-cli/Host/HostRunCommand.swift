@@ -98,14 +98,21 @@ struct HostRunCommand: Subcommand {
             logger: logger,
             output: output
         )
-        try await ServiceGroup(
-            services: [registry, host, supervision, reload, bus]
-                + Self.desktopServices(settings, configuration, registry, logger)
-                + notificationServices
-                + Self.mirror(settings, notifications, systemID, logger),
+        let services: [any Service] =
+            [registry, host, supervision, reload, bus]
+            + Self.desktopServices(settings, configuration, registry, logger)
+            + notificationServices
+            + Self.mirror(settings, notifications, systemID, logger)
+        // By default, the log has everything that a service consists of.
+        let named = services.map { service in
+            ServiceGroupConfiguration.ServiceConfiguration(service: service, serviceName: "\(type(of: service))")
+        }
+        let group = ServiceGroupConfiguration(
+            services: named,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
-        ).run()
+        )
+        try await ServiceGroup(configuration: group).run()
         try output.json(HostOutput(event: "stopped"))
         return true
     }
