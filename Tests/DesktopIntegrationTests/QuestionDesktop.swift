@@ -174,7 +174,7 @@ extension Desktop {
             var processes: [ChildProcess] = []
             do {
                 let screen = try ChildProcess(
-                    ["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24", "-fbdir", self.directory]
+                    ["Xvfb", "-displayfd", "1", "-screen", "0", "640x800x24", "-fbdir", self.directory]
                 )
                 processes.append(screen)
                 let display = try await eventually("the screen", within: .seconds(60)) { screen.lines.first }
