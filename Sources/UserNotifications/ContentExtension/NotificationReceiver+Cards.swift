@@ -69,7 +69,8 @@ extension NotificationReceiver {
     /// Opens the view of a notification in its place on the screen. The user reads it there.
     func showCard(_ key: String) async {
         let isOpened = self.openCard(key)
-        await self.takeFromScreen(key)
+        // Its place stays stored: a process that starts while the view is open shows the notification again there.
+        self.received.set(key, isShown: false)
         if isOpened { _ = await self.markRead([key]) }
     }
 

@@ -154,14 +154,6 @@ extension NotificationReceiver {
         }
     }
 
-    /// The view of a notification takes its place on the screen. It stays in the list. A process that starts while the
-    /// view is open shows it again.
-    func takeFromScreen(_ key: String) async {
-        self.received.set(key, isShown: false)
-        guard let entry = self.received.set(key, place: nil) else { return }
-        await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
-    }
-
     /// The user has dismissed a notification.
     func dismissed(_ key: String) async {
         guard let entry = self.received.remove(key) else { return }
