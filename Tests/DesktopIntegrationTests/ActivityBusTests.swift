@@ -33,6 +33,40 @@ extension DesktopTests {
             }
         }
 
+        @Test
+        func `an activity that the receiving program does not continue stays offered, and its origin is not told`()
+            async throws
+        {
+            try await TwoBuses.with { first, second in
+                let offering = try first.note("note.py", "offer", "Shopping", "milk")
+                try await offering.prints("offered: Shopping")
+                // It has no handler object, so each call of it fails.
+                let failing = try second.start(["/usr/bin/python3", "-c", Self.withoutHandler])
+                try await failing.prints("registered")
+                let id = try await second.listed("Shopping", with: "note.py")
+                let continuing = try second.note("note.py", "continue", id)
+                #expect(try await continuing.exit(within: .seconds(60)) == 1, "\(continuing.lines)")
+                await failing.stop()
+                let receiving = try second.note("note.py", "receive")
+                try await receiving.prints("ready: continuing notes")
+                _ = try await second.listed("Shopping", with: "note.py")
+                #expect(offering.lines == ["offered: Shopping"])
+                await receiving.stop()
+                await offering.stop()
+            }
+        }
+
+        /// Registers for notes, and cannot continue any.
+        private static let withoutHandler = """
+            from gi.repository import Gio, GLib
+            NAME, PATH = "org.remotesystems.Activities1", "/org/remotesystems/Activities1"
+            bus = Gio.bus_get_sync(Gio.BusType.SESSION)
+            activities = Gio.DBusProxy.new_sync(bus, Gio.DBusProxyFlags.NONE, None, NAME, PATH, NAME)
+            activities.Register("(sas)", "org.example.notes", ["org.example.note"])
+            print("registered", flush=True)
+            GLib.MainLoop().run()
+            """
+
         @Test func `a program that ends without a word withdraws its offer`() async throws {
             try await TwoBuses.with { first, second in
                 let offering = try first.note("note.py", "offer", "Shopping", "milk")

@@ -343,6 +343,44 @@ import ValueSets
         }
     }
 
+    @Test func `an application that continues before the confirmation and cannot leaves the activity to its origin`()
+        async throws
+    {
+        let log = Log(isContinued: false)
+        var options = UserActivityHost.Options()
+        options.continuesBeforeConfirmation = true
+        try await Desk.with(log, options: options) { desk in
+            let origin = Origin()
+            let activity = UserActivity(type: Self.editing)
+            activity.delegate = origin
+            let offer = try await desk.offer(activity)
+            let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
+            #expect(error?.code == .handlerFailed)
+            #expect(log.events.last == "failed handlerFailed")
+            #expect(origin.content.withLock { $0.receiver } == nil)
+            #expect(activity.isCurrent)
+            #expect(desk.watcher.offers.map(\.id) == [activity.id])
+        }
+    }
+
+    @Test func `an application that continues before the confirmation has continued once, and the origin learns it`()
+        async throws
+    {
+        let log = Log()
+        var options = UserActivityHost.Options()
+        options.continuesBeforeConfirmation = true
+        try await Desk.with(log, options: options) { desk in
+            let origin = Origin()
+            let activity = UserActivity(type: Self.editing)
+            activity.delegate = origin
+            let offer = try await desk.offer(activity)
+            try await desk.continue(offer)
+            #expect(log.events.filter { $0 == "continued" }.count == 1)
+            try await desk.stage.eventually("the origin learns it") { origin.content.withLock { $0.receiver } != nil }
+            #expect(!activity.isCurrent)
+        }
+    }
+
     @Test func `a type that the application does not handle is refused before anything is asked`() async throws {
         let log = Log()
         try await Desk.with(log) { desk in

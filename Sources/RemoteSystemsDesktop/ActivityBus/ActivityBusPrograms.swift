@@ -101,9 +101,12 @@ actor ActivityBusPrograms: BusPrograms {
         defer { if !isRegistered { self.registry.endRepresenting(application) } }
         var configuration = self.configuration
         configuration.applicationID = application
+        var options = UserActivityHost.Options()
+        options.continuesBeforeConfirmation = true
         let host = UserActivityHost(
             configuration,
             activityTypes: types,
+            options: options,
             handler: .closure { [server] activity in try await Self.continue(activity, in: sender, server) }
         )
         let (results, ended) = AsyncStream.makeStream(of: (any Error)?.self, bufferingPolicy: .bufferingOldest(1))

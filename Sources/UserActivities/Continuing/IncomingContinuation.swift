@@ -92,13 +92,17 @@ struct IncomingContinuation: Sendable {
         let (connection, peer) = try await self.connect(offer, target)
         do {
             let (payload, continuation) = try await self.fetch(offer, over: connection, peer)
-            // Confirmed before anything is restored: if several systems continue the activity at the same time, only
-            // one of them shows it.
+            // A program that fails only while it continues the activity must not take it away from the origin.
+            if self.options.continuesBeforeConfirmation { try await self.continue(payload, streams: nil) }
+            // Otherwise confirmed before anything is restored: if several systems continue the activity at the same
+            // time, only one of them shows it.
             let confirmed = try await self.confirm(continuation, over: connection) {
                 try await self.connect(offer, target).connection
             }
             do {
-                try await self.restore(payload, continuation, over: confirmed)
+                if !self.options.continuesBeforeConfirmation {
+                    try await self.restore(payload, continuation, over: confirmed)
+                }
                 await confirmed.close()
             } catch {
                 await confirmed.close()

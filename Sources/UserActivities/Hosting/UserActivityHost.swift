@@ -54,6 +54,10 @@ public final class UserActivityHost: Service {
         /// activity type. A title matches if it is equal. Defaults to none: the user chooses. At most 64 titles, each
         /// of at most 512 bytes of UTF-8.
         public var activityTitles: [String: Set<String>] = [:]
+        /// Whether the application continues an activity before the origin is notified, and not after it. For programs
+        /// that state only by continuing an activity whether they can. They have no streams, and two systems that
+        /// continue an activity at the same moment may both show it.
+        package var continuesBeforeConfirmation = false
         /// Obtains vouchers in place of the host daemon. For staged systems, which have none.
         package var voucher: (@Sendable (_ audience: SystemID, _ activity: UUID) async -> OwnVoucher?)?
 
