@@ -44,6 +44,22 @@ import Testing
         }
     }
 
+    @Test func `a watcher expects this system while one of its applications listens`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            let watcher = loopbackSystem.watcher()
+            #expect(!watcher.expectsOwnSystem)
+            try await loopbackSystem.withHost([]) { host in
+                _ = try await host.port
+                try await until { watcher.expectsOwnSystem }
+                // Configured addresses need not lead to it.
+                var configuration = loopbackSystem.configuration("test.watcher")
+                configuration.discovery.sources = [try StaticPeers([], logger: configuration.logger)]
+                #expect(!RemoteSystemWatcher(configuration).expectsOwnSystem)
+            }
+            try await until { !watcher.expectsOwnSystem }
+        }
+    }
+
     @Test func `the machine is reached at its daemon's port, or at the port of its only host`() throws {
         try self.withDirectory { directory in
             let running = RunningApplications(stateDirectory: directory)

@@ -107,6 +107,19 @@ import ValueSets
         }
     }
 
+    @Test func `this system is listed as soon as one of its processes is`() async throws {
+        try await self.with(1) { table, systems in
+            var table = table
+            #expect(!table.hasOwnSystem)
+            var own = systems[0]
+            own.isLocal = true
+            table.listed(own)
+            #expect(table.hasOwnSystem)
+            table.removed(own.id)
+            #expect(!table.hasOwnSystem)
+        }
+    }
+
     @Test func `the first application that states an id keeps it`() async throws {
         try await self.with(2) { table, systems in
             var table = table

@@ -235,6 +235,17 @@ public final class RemoteSystemWatcher: Sendable {
         get async { await self.state.withLock { $0.run }?.unlisted ?? Unlisted() }
     }
 
+    /// Whether discovery should find this system: a process of it listens, and discovery does not only read addresses
+    /// that were configured. Blocks while it reads a few small files.
+    package var expectsOwnSystem: Bool {
+        let account = self.context.account
+        guard account.sources.contains(where: { $0.origin == .announced }) else { return false }
+        return account.running?.listening.contains { process in
+            process.application != Diagnosis.service
+                && (process.isOnLoopback != true || self.context.configuration.network == .loopback)
+        } ?? false
+    }
+
     /// Whether the watcher was started and has not stopped yet.
     var isRunning: Bool { self.state.withLock { $0.task != nil } }
 

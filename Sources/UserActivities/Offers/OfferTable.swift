@@ -85,6 +85,9 @@ struct OfferTable {
         }
     }
 
+    /// Whether this system is listed, because one of its processes runs.
+    var hasOwnSystem: Bool { self.systems.values.contains { $0.isLocal } }
+
     /// The offers that are valid now, ordered by system and application.
     ///
     /// - Parameter local: whether to return the offers of this system, which it cannot continue itself.

@@ -23,9 +23,15 @@ public final class UserActivityWatcher: Sendable {
         var reading: Task<Void, Never>?
         /// Whether the systems that were present at the start were found.
         var hasEnumerated = false
+
+        /// Whether all present systems have sent their records.
+        func isEnumerated(withOwnSystem expectsOwnSystem: Bool) -> Bool {
+            self.hasEnumerated && self.table.isComplete && (!expectsOwnSystem || self.table.hasOwnSystem)
+        }
     }
 
     private let configuration: RemoteSystemsConfiguration
+    private let filters: [RemoteSystemFilter]
     private let clock: FeatureClock
     private let state = Mutex(State())
     private let watcher: RemoteSystemWatcher
@@ -49,9 +55,14 @@ public final class UserActivityWatcher: Sendable {
         self.configuration = configuration
         self.clock = FeatureClock(configuration)
         self.receiver = receiver
+        self.filters = filters
+        var options = RemoteSystemWatcher.Options()
+        // ``enumerate(within:)`` has a limit of its own, which the caller chooses.
+        options.enumerationTime = .seconds(3600)
         self.watcher = RemoteSystemWatcher(
             configuration,
             filters: filters,
+            options: options,
             topics: [ActivityDescriptor.topic]
         ) { receiver.take($0) }
         receiver.set { [weak self] change in
@@ -110,13 +121,18 @@ public final class UserActivityWatcher: Sendable {
     /// system and 4096 in all are listed, and an id is listed once: for the application from which it came first.
     public var omittedOfferCount: Int { self.state.withLock { $0.table.omittedCount } }
 
-    /// Waits until the present systems were found and have sent their offers.
+    /// Waits until the present systems were found and have sent their offers. This includes this system, if one of its
+    /// applications runs: what it continues decides about ``choice(for:in:)``.
     ///
     /// - Parameter limit: the maximum time to wait.
     public func enumerate(within limit: Duration) async {
         let changes = self.changes
+        // Other systems may be found at once where they were met before. This system is not, and discovery may have
+        // settled before it has found it.
+        let expectsOwnSystem = self.filters.isEmpty && self.watcher.expectsOwnSystem
         _ = await self.clock.first(within: limit) {
-            for await _ in changes where self.state.withLock({ $0.hasEnumerated && $0.table.isComplete }) { return }
+            for await _ in changes
+            where self.state.withLock({ $0.isEnumerated(withOwnSystem: expectsOwnSystem) }) { return }
         }
     }
 

@@ -1,0 +1,54 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import RemoteSystems
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+
+@testable import UserActivities
+
+/// The time at which all offers are known.
+@Suite(.timeLimit(.minutes(2))) struct OfferEnumerationTests {
+    /// Discovery that settles on request.
+    private final class Source: DiscoverySource {
+        private let feed = Mutex<DiscoveryEvents.Feed?>(nil)
+
+        var name: String { "scripted" }
+
+        func browse() -> DiscoveryEvents {
+            let (events, feed) = DiscoveryEvents.makeStream()
+            self.feed.withLock { $0 = feed }
+            return events
+        }
+
+        func advertise(_ advertisement: DiscoveryAdvertisement) async throws {}
+
+        func settle() { self.feed.withLock { $0 }?.yield(.settled) }
+    }
+
+    @Test(arguments: [(10, 10), (40, 30)])
+    func `an enumeration lasts until discovery has settled, or as long as its caller waits`(
+        settled: Int,
+        enumerated: Int
+    ) async throws {
+        try await DiscoveryStage.with { stage in
+            let source = Source()
+            var configuration = stage.configuration
+            configuration.discovery.sources = [source]
+            let watcher = UserActivityWatcher(configuration)
+            try await watcher.start()
+            let clock = FeatureClock(configuration)
+            let start = clock.now
+            let enumeration = clock.task {
+                await watcher.enumerate(within: .seconds(30))
+                return clock.now
+            }
+            try await stage.advance(by: .seconds(settled))
+            source.settle()
+            let end = await enumeration.value
+            #expect(end - start == .seconds(enumerated))
+            await watcher.stop()
+        }
+    }
+}
