@@ -150,10 +150,16 @@ extension CommandTests {
                 let key = "\(sandbox.directory)/key"
                 _ = try await self.app(sandbox, "keygen", key)
                 _ = try await self.app(sandbox, "sign", manifest, "--key", key)
-                #expect(try await self.app(sandbox, "register", manifest).status == 0)
+                let first = try await self.app(sandbox, "register", manifest)
+                #expect(first.status == 0 && first.errors.contains("the first signed application"), "\(first)")
+                let other = "\(sandbox.directory)/other"
+                _ = try await self.app(sandbox, "keygen", other)
+                _ = try await self.app(sandbox, "sign", manifest, "--key", other)
+                let foreign = try await self.app(sandbox, "register", manifest)
+                #expect(foreign.status == 2 && foreign.errors.contains("manifest is signed by publisher"), "\(foreign)")
                 try unsigned.write(to: URL(filePath: manifest))
                 let refused = try await self.app(sandbox, "register", manifest)
-                #expect(refused.status == 2 && refused.errors.contains("--replace"), "\(refused)")
+                #expect(refused.status == 2 && refused.errors.contains("new manifest is not signed"), "\(refused)")
                 #expect(try await self.app(sandbox, "register", manifest, "--replace").status == 0)
             }
         }

@@ -59,6 +59,37 @@ import ValueSets
         }
     }
 
+    @Test func `applications of the product need no publisher within one account`() {
+        func comparison(
+            _ own: ApplicationPublisher,
+            isSameAccount: Bool = true
+        ) -> PublisherComparison {
+            PublisherComparison(
+                own: own,
+                other: .unsigned,
+                acceptsUnsigned: false,
+                isSameAccount: isSameAccount,
+                isBuiltIn: true
+            )
+        }
+        #expect(comparison(.unproven(nil)).refusal == nil)
+        #expect(comparison(.unproven(nil), isSameAccount: false).refusal != nil)
+        #expect(comparison(.invalidSignature).refusal == .invalid(isOwn: true))
+        #expect(BuiltInApplication.isBuiltIn(BuiltInApplication.mediaPlayers))
+        #expect(BuiltInApplication.isBuiltIn("\(BuiltInApplication.webBrowser).firefox"))
+        #expect(!BuiltInApplication.isBuiltIn("\(BuiltInApplication.mediaPlayers).other"))
+    }
+
+    @Test func `media players hand over where a signed application is installed`() async throws {
+        var (laptop, desktop) = (self.laptop, self.desktop)
+        for id in [BuiltInApplication.mediaPlayers, "com.example.player"] {
+            (laptop.application, desktop.application) = (id, id)
+            (laptop.publisher, desktop.publisher) = (.unsigned, .unsigned)
+            let result = try await self.handOver(from: laptop, to: desktop, application: id)
+            #expect((result.failure == nil) == (id == BuiltInApplication.mediaPlayers))
+        }
+    }
+
     @Test(arguments: [true, false])
     func `an invalid signature is refused always (H-06, B-03)`(acceptsUnsigned: Bool) {
         let signed = ApplicationPublisher.proven(Self.one)
@@ -205,13 +236,14 @@ import ValueSets
     /// Hands an activity from the laptop to the desktop, and returns the failure and what the desktop received.
     private func handOver(
         from laptop: Vouching,
-        to desktop: Vouching
+        to desktop: Vouching,
+        application: String = "com.example.editor"
     ) async throws -> (failure: ContinuationError?, received: ValueSet?) {
         let received = Mutex<ValueSet?>(nil)
         let failure = Mutex<ContinuationError?>(nil)
         try await DiscoveryStage.with { stage in
             func editor(_ vouching: Vouching) -> StagedApplication {
-                var editor = StagedApplication("com.example.editor")
+                var editor = StagedApplication(application)
                 editor.activities = .init(types: [ContinuationTests.editing]) { activity in
                     received.withLock { $0 = activity.userInfo }
                 }

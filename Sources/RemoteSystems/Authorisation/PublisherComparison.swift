@@ -17,17 +17,21 @@ package struct PublisherComparison: Sendable, Hashable {
     package var acceptsUnsigned: Bool
     /// Whether the other system belongs to the same account.
     package var isSameAccount: Bool
+    /// Whether both applications belong to the product itself, which no publisher signs.
+    package var isBuiltIn: Bool
 
     package init(
         own: ApplicationPublisher,
         other: ApplicationPublisher,
         acceptsUnsigned: Bool,
-        isSameAccount: Bool = true
+        isSameAccount: Bool = true,
+        isBuiltIn: Bool = false
     ) {
         self.own = own
         self.other = other
         self.acceptsUnsigned = acceptsUnsigned
         self.isSameAccount = isSameAccount
+        self.isBuiltIn = isBuiltIn
     }
 
     /// The reason why an activity is not handed over. `own` is the application of this system.
@@ -47,7 +51,7 @@ package struct PublisherComparison: Sendable, Hashable {
         // An altered manifest is not the same as none: developer mode does not accept it.
         case (.invalidSignature, _): .invalid(isOwn: true)
         case (_, .invalidSignature): .invalid(isOwn: false)
-        case _ where self.acceptsUnsigned && self.isSameAccount: nil
+        case _ where self.isSameAccount && (self.acceptsUnsigned || self.isBuiltIn): nil
         case (_, .proven): .notProven(self.own, isOwn: true)
         default: .notProven(self.other, isOwn: false)
         }

@@ -91,6 +91,8 @@ actor ActivityBusPrograms: BusPrograms {
                 message: "\(Self.max) programs use hand-off over the bus. Another one has to end first."
             )
         }
+        // The publishers of these applications are not compared.
+        guard !BuiltInApplication.isBuiltIn(application) else { throw BusCallError.taken(application) }
         let process = try await self.server.process(of: sender, registeringAs: application)
         // Before the host runs, which registers under the application's id and is compared with this program. Taken
         // by one program at a time: otherwise the host of one could be compared with the process of another.

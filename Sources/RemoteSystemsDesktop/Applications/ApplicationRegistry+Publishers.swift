@@ -18,6 +18,7 @@ extension ApplicationRegistry: PublisherVouching {
         return isProven ? .proven(signed.publisher) : .unproven(signed.publisher)
     }
 
-    /// Whether one of the manifests is signed.
-    package var hasSignedManifests: Bool { !self.publishers.isEmpty }
+    /// Whether one of the manifests is signed, or was before it was damaged: damaging the only signed manifest must not
+    /// switch developer mode on.
+    package var hasSignedManifests: Bool { !self.publishers.isEmpty || self.hasDamagedSignature }
 }

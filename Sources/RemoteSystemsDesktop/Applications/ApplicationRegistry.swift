@@ -23,6 +23,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var problems: [ConfigurationFileError] = []
         /// The ids of applications whose manifests have a signature that is not valid.
         var badlySigned: Set<String> = []
+        /// Whether a manifest that cannot be used states a publisher.
+        var hasDamagedSignature = false
         /// The programs on the bus that this process represents, by application id.
         var represented: [String: ProgramProcess] = [:]
         var stamp: [FileStamp] = []
@@ -160,6 +162,9 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         return (publisher, manifest.programs)
     }
 
+    /// Whether a manifest that cannot be used states a publisher.
+    var hasDamagedSignature: Bool { self.state.withLock { $0.hasDamagedSignature } }
+
     func isBadlySigned(_ id: String) -> Bool { self.state.withLock { $0.badlySigned.contains(id) } }
 
     /// The program on the bus that registers as an application through this process.
@@ -203,6 +208,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         var files: [String: String] = [:]
         var problems: [ConfigurationFileError] = []
         var badlySigned: Set<String> = []
+        var hasDamagedSignature = false
         // An invalid manifest also hides those of the same name in later directories: it was meant to replace them.
         var seen: Set<String> = []
         for directory in self.directories {
@@ -226,6 +232,10 @@ public final class ApplicationRegistry: InstalledApplications, Service {
                         )
                     }
                     guard let manifest = ApplicationManifest.read(file, problems: &problems) else {
+                        // The file may be no JSON any more.
+                        if String(decoding: file.bytes, as: UTF8.self).contains("\"publisher\"") {
+                            hasDamagedSignature = true
+                        }
                         do throws(IdentityError) {
                             _ = try ManifestSignature(of: file.bytes)
                         } catch {
@@ -250,6 +260,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             state.files = files
             state.problems = problems
             state.badlySigned = badlySigned
+            state.hasDamagedSignature = hasDamagedSignature
             state.stamp = stamp
             return (new, ignored, listeners)
         }

@@ -13,6 +13,11 @@ package enum BuiltInApplication {
     /// The web browsers with the extension. Each has an application of its own, whose id begins with this one.
     package static let webBrowser = "org.remotesystems.web-browser"
 
+    /// Whether an id is that of an application of the product.
+    package static func isBuiltIn(_ application: String) -> Bool {
+        application == Self.mediaPlayers || Self.isWebBrowser(application)
+    }
+
     /// Whether an application is a browser with the extension.
     package static func isWebBrowser(_ application: String) -> Bool { application.hasPrefix(Self.webBrowser + ".") }
 }

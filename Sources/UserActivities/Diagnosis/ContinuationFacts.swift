@@ -88,17 +88,21 @@ struct ContinuationFacts {
                 own: isOwnOffer ? offer.publisher : handler.publisher,
                 other: isOwnOffer ? handler.publisher : offer.publisher,
                 acceptsUnsigned: accepts,
-                isSameAccount: offer.isSameAccount
+                isSameAccount: offer.isSameAccount,
+                isBuiltIn: BuiltInApplication.isBuiltIn(handler.application)
+                    && BuiltInApplication.isBuiltIn(offer.application)
             )
             guard let refusal = comparison.refusal else {
                 return [
                     ContinuationFinding(
                         .publisher,
                         isMet: true,
-                        comparison.own.isProven && comparison.other.isProven
-                            ? "The applications have the same publisher."
-                            : "Developer mode is \(self.settings?.developerMode == .on ? "on" : "automatic"), so "
-                                + "unsigned applications take part on this system."
+                        comparison.isBuiltIn
+                            ? "The applications belong to RemoteSystems, and need no publisher."
+                            : comparison.own.isProven && comparison.other.isProven
+                                ? "The applications have the same publisher."
+                                : "Developer mode is \(self.settings?.developerMode == .on ? "on" : "automatic"), so "
+                                    + "unsigned applications take part on this system."
                     )
                 ]
             }

@@ -41,7 +41,9 @@ public enum ContinuationChoice: Sendable, Hashable {
                 own: candidate.application.publisher,
                 other: offer.publisher,
                 acceptsUnsigned: acceptsUnsigned,
-                isSameAccount: offer.system.authorizationKind == .sameUser
+                isSameAccount: offer.system.authorizationKind == .sameUser,
+                isBuiltIn: BuiltInApplication.isBuiltIn(candidate.application.id)
+                    && BuiltInApplication.isBuiltIn(offer.applicationID)
             )
             return (preferred == nil || candidate.application.id == preferred) && comparison.refusal == nil
         }

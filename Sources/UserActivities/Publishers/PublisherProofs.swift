@@ -69,7 +69,8 @@ final class PublisherProofs: Sendable {
             own: own?.publisher ?? .unproven(nil),
             other: other,
             acceptsUnsigned: self.acceptsUnsigned(own),
-            isSameAccount: peer.isSameAccount
+            isSameAccount: peer.isSameAccount,
+            isBuiltIn: BuiltInApplication.isBuiltIn(self.application) && BuiltInApplication.isBuiltIn(peer.application)
         )
         guard let refusal = comparison.refusal else { return }
         self.refusals.report(

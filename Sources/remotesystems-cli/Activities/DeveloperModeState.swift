@@ -28,8 +28,10 @@ struct DeveloperModeState: Encodable {
 
     private var reason: String {
         guard self.setting == HandOffSettings.DeveloperMode.automatic.rawValue else { return "as set" }
-        return self.isOn
-            ? "automatic: no signed application is installed" : "automatic: a signed application is installed"
+        guard !self.isOn else { return "automatic: no signed application is installed" }
+        return self.publishers > 0
+            ? "automatic: a signed application is installed"
+            : "automatic: a manifest with a damaged signature is installed"
     }
 
     /// The state in a sentence.

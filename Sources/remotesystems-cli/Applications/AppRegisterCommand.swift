@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import FoundationEssentials
+import Logging
 import RemoteSystems
 import RemoteSystemsDesktop
 
@@ -40,12 +41,14 @@ struct AppRegisterCommand: Subcommand {
             let former = try? ManifestSignature(of: present.bytes)?.publisher,
             former != manifest.application.publisher.id
         {
+            let new = manifest.application.publisher.id.map { "signed by publisher \($0.short)" } ?? "not signed"
             throw Failure(
                 "misuse",
-                "\(path) is signed by publisher \(former.short), and the new manifest is not. Nothing was changed. If "
-                    + "the application has moved to another publisher, use --replace."
+                "\(path) is signed by publisher \(former.short), and the new manifest is \(new). Nothing was changed. "
+                    + "If the application has moved to another publisher, use --replace."
             )
         }
+        let isFirstSigned = manifest.application.publisher.id != nil && !Self.hasSignedManifests
         try ManifestFile(path: path, bytes: file.bytes).install()
         try output.json(ManifestOutput(event: "registered", manifest, file: path))
         try output.line("\(manifest.application.id.printable): registered, \(manifest.application.publisher)")
@@ -56,6 +59,19 @@ struct AppRegisterCommand: Subcommand {
                     + "settings --developer-mode on'. 'remotesystems activities why-not' explains a refusal."
             )
         }
+        if isFirstSigned {
+            output.note(
+                "It is the first signed application of this system. From now on, applications without a proven "
+                    + "publisher, also programs on the session bus, do not hand over here, unless 'remotesystems "
+                    + "activities settings --developer-mode on' permits it."
+            )
+        }
         return true
+    }
+
+    private static var hasSignedManifests: Bool {
+        var logger = Logger(label: "remotesystems")
+        logger.logLevel = .critical
+        return ApplicationRegistry(logger: logger).hasSignedManifests
     }
 }
