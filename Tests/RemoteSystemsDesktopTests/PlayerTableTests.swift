@@ -165,6 +165,21 @@ import ValueSets
 
     // MARK: Choosing a player
 
+    @Test func `a file that is not on this machine is named as both systems know it`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "media-\(UUID())")
+        try FileManager.default.createDirectory(atPath: folder.path(), withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder.path()) }
+        let root = URL(filePath: folder.path(), directoryHint: .isDirectory)
+        let documents = try DocumentURLMapper(roots: ["music": root])
+        let file = folder.appending(path: "a song.ogg")
+        let media = try PlayedMedia(content: ["URL": .url(file)])
+        let refusal = try #require(throws: PlayedMedia.Refusal.self) { try media.checkFile(documents) }
+        #expect(refusal.text == "The file music/a song.ogg is not on this machine: synchronise the folder.")
+        try Data().write(to: file)
+        try media.checkFile(documents)
+        try PlayedMedia(content: ["URL": .url(try #require(URL(string: "https://example.com/a")))]).checkFile(nil)
+    }
+
     @Test func `an idle player that opens the media is chosen, and a busy one is left alone`() {
         func candidate(_ name: String, _ schemes: Set<String>, _ types: Set<String>, address: String? = nil)
             -> PlayerChoice.Candidate

@@ -99,6 +99,22 @@ struct PlayedMedia: Sendable, Hashable {
         self.isPlaying = content["Playing"]?.bool ?? true
     }
 
+    /// Checks that a file is on this machine, where players would only report that they play nothing. Blocks while it
+    /// looks.
+    ///
+    /// - Throws: the reason why it cannot be played, with the name under which both systems know the file.
+    func checkFile(_ documents: DocumentURLMapper?) throws(Refusal) {
+        let path = self.address.path(percentEncoded: false)
+        guard self.address.scheme?.lowercased() == "file", !FileManager.default.fileExists(atPath: path) else { return }
+        var name = self.address.lastPathComponent
+        if let portable = try? documents?.portable(self.address) {
+            // The folder's name, and the part of the path in the folder.
+            let parts = portable.absoluteString.dropFirst("\(DocumentURLMapper.scheme):".count).split(separator: "/")
+            name = (parts.prefix(1) + path.split(separator: "/").suffix(parts.count - 1)).joined(separator: "/")
+        }
+        throw Refusal(text: "The file \(name) is not on this machine: synchronise the folder.")
+    }
+
     /// Whether a player may be asked to open an address of another system.
     static func isPlayable(_ address: URL) -> Bool {
         ["http", "https", "file"].contains(address.scheme?.lowercased()) && address.user() == nil

@@ -43,6 +43,10 @@ struct PlayerContinuation: Sendable {
         let playlist = Playlist(content: activity.userInfo, documents: self.documents)
         // Opened at once: its end shows the other system that this one has failed.
         let requests = StreamRequests(try await activity.continuationStreams())
+        let check = await BlockingCalls.run { [documents] in
+            Result { () throws(PlayedMedia.Refusal) in try media.checkFile(documents) }
+        }
+        if case .failure(let refusal) = check { throw Self.failed(refusal.text) }
         let (player, name) = try await self.start(media, playlist, began: began, requests)
         guard await self.response(to: PlayerMessage.started, requests) != nil else {
             self.logger.notice("The other player was not paused")
