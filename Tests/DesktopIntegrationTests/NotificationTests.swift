@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import IntegrationSupport
 import Testing
 
@@ -63,6 +64,26 @@ extension DesktopTests {
                 #expect(notifying.exitCode == 0)
                 try await desktop.system.shows(0)
                 for process in [third, receiving, second] { await process.stop() }
+            }
+        }
+
+        @Test func `what a killed program has shown is closed by the next one`() async throws {
+            try await NotifiedDesktop.with { desktop in
+                let server = try await desktop.startServer()
+                let offering = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
+                let receiving = try desktop.probe("reader", on: "second", Self.type)
+                let notifying = try desktop.notify()
+                try await desktop.system.shows(1)
+                try await desktop.eventually("it has noted where it shows it") {
+                    let files = try FileManager.default.contentsOfDirectory(atPath: desktop.system.state)
+                    return files.contains { $0.hasPrefix("offer-notifications-") }
+                }
+                kill(notifying.id, SIGKILL)
+                _ = try await notifying.exit(within: .seconds(30))
+                await offering.stop()
+                let next = try desktop.notify()
+                try await desktop.system.shows(0)
+                for process in [next, receiving, server] { await process.stop() }
             }
         }
 

@@ -86,7 +86,7 @@ package struct DesktopNotification: Sendable, Hashable {
 }
 
 /// Where a notification is shown: a server, by its unique name on the bus, and the number that the server gave it.
-package struct DesktopNotificationPlace: Sendable, Hashable {
+package struct DesktopNotificationPlace: Sendable, Hashable, Codable {
     package var server: String
     package var id: UInt32
 

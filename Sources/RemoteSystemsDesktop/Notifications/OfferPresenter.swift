@@ -17,6 +17,7 @@ package actor OfferPresenter: Service {
     private let report: @Sendable (Continued) -> Void
     private var notifications = OfferNotifications()
     private var offers: [String: UserActivityOffer] = [:]
+    private var places: OfferNotificationPlaces
 
     /// An activity that was continued, or could not be.
     package struct Continued: Sendable {
@@ -38,12 +39,14 @@ package actor OfferPresenter: Service {
         self.webpages = webpages
         self.watcher = UserActivityWatcher(configuration)
         self.desktop = DesktopNotifications(logger: configuration.logger)
+        self.places = OfferNotificationPlaces(configuration)
         self.report = report
     }
 
     /// Serves until cancelled, or until a graceful shutdown. The notifications are then withdrawn.
     package func run() async throws {
         try await self.watcher.start()
+        self.desktop.adopt(self.places.places)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.desktop.run() }
             group.addTask { await self.followOffers() }
@@ -52,6 +55,7 @@ package actor OfferPresenter: Service {
             try await group.next()
             group.cancelAll()
         }
+        self.places.clear()
         await self.watcher.stop()
     }
 
@@ -81,7 +85,10 @@ package actor OfferPresenter: Service {
                     }
                     self.show()
                     group.addTask { await self.continue(offer, key, in: receiver) }
-                case .replied, .closed, .shown, .notShown:
+                case .shown(let notification, let place):
+                    let wanted = self.notifications.notifications.map(\.key)
+                    self.places.shown(notification.key, at: place, wanted: Set(wanted))
+                case .replied, .closed, .notShown:
                     break
                 }
             }

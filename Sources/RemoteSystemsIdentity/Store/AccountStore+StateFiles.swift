@@ -29,9 +29,17 @@ package struct StateFile: Sendable, Hashable {
 
     /// The activities that an application has saved.
     package static func savedActivities(of application: String) -> StateFile {
-        // An id can be longer than a file name, and contain any character.
-        let digest = SHA256.hash(data: Array(application.utf8))
-        return StateFile(name: "saved-activities-\(Base32.encode(digest.prefix(20)))")
+        StateFile(name: "saved-activities-\(Self.name(of: application))")
+    }
+
+    /// Where a program shows the notifications of offers.
+    package static func offerNotifications(by application: String) -> StateFile {
+        StateFile(name: "offer-notifications-\(Self.name(of: application))", isCache: true)
+    }
+
+    /// An id can be longer than a file name, and contain any character.
+    private static func name(of application: String) -> String {
+        Base32.encode(SHA256.hash(data: Array(application.utf8)).prefix(20))
     }
 
     /// The files that are kept with the account.
