@@ -36,6 +36,18 @@ function call(method, signature, ...values) {
     return proxy.call_sync(method, variant, Gio.DBusCallFlags.NONE, 40000, null).recursiveUnpack();
 }
 
+// Calls `start` now, and again when another daemon has the name: it does not know what an earlier one was told.
+function keep(start) {
+    start();
+    let known = proxy.get_name_owner();
+    proxy.connect('notify::g-name-owner', () => {
+        const owner = proxy.get_name_owner();
+        if (owner && known && owner !== known)
+            start();
+        known = owner ?? known;
+    });
+}
+
 const handler = {
     // Another system has handed a note over. Its content comes from there: check it.
     Continue(_type, title, content, _details) {
@@ -57,7 +69,7 @@ const commands = {
     receive() {
         const object = Gio.DBusExportedObject.wrapJSObject(HANDLER, handler);
         object.export(Gio.DBus.session, '/org/remotesystems/ActivityHandler1');
-        call('Register', '(sas)', 'org.example.notes', [NOTE]);
+        keep(() => call('Register', '(sas)', 'org.example.notes', [NOTE]));
         print('ready: continuing notes');
         loop.run();
     },
@@ -68,8 +80,10 @@ const commands = {
             print(`handed over to ${values.recursiveUnpack()[2]}`);
             loop.quit();
         });
-        call('Register', '(sas)', 'org.example.notes', []);
-        call('Offer', '(ssa{sv}a{sv})', NOTE, title, {Text: new GLib.Variant('s', text)}, {});
+        keep(() => {
+            call('Register', '(sas)', 'org.example.notes', []);
+            call('Offer', '(ssa{sv}a{sv})', NOTE, title, {Text: new GLib.Variant('s', text)}, {});
+        });
         print(`offered: ${title}`);
         loop.run();
     },

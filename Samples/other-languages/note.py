@@ -42,6 +42,21 @@ def continue_note(_connection, _sender, _path, _interface, _method, arguments, i
     invocation.return_value(GLib.Variant("(b)", (isinstance(text, str),)))
 
 
+def keep(activities, start):
+    """Calls `start` now, and again when another daemon has the name: it does not know what an earlier one was told."""
+    start()
+    known = activities.get_name_owner()
+
+    def changed(*_):
+        nonlocal known
+        owner = activities.get_name_owner()
+        if owner and known and owner != known:
+            start()
+        known = owner or known
+
+    activities.connect("notify::g-name-owner", changed)
+
+
 def main():
     if len(sys.argv) < 2 or sys.argv[1] not in ("offer", "receive", "list", "continue"):
         sys.exit(__doc__)
@@ -60,7 +75,7 @@ def main():
             Gio.DBusNodeInfo.new_for_xml(HANDLER).interfaces[0],
             continue_note,
         )
-        activities.Register("(sas)", "org.example.notes", [NOTE])
+        keep(activities, lambda: activities.Register("(sas)", "org.example.notes", [NOTE]))
         say("ready: continuing notes")
         loop.run()
     else:
@@ -70,10 +85,13 @@ def main():
                 say(f"handed over to {arguments.unpack()[2]}")
                 loop.quit()
 
+        def offer():
+            activities.Register("(sas)", "org.example.notes", [])
+            content = {"Text": GLib.Variant("s", words[1])}
+            activities.Offer("(ssa{sv}a{sv})", NOTE, words[0], content, {})
+
         activities.connect("g-signal", signalled)
-        activities.Register("(sas)", "org.example.notes", [])
-        content = {"Text": GLib.Variant("s", words[1])}
-        activities.Offer("(ssa{sv}a{sv})", NOTE, words[0], content, {})
+        keep(activities, offer)
         say(f"offered: {words[0]}")
         loop.run()
 
