@@ -104,8 +104,9 @@ extension DesktopTests {
                 let isRoot = geteuid() == 0
                 #expect(
                     caller.lines == [
-                        "NotRegistered", "InvalidArgument", "registered", "Misuse", "InvalidArgument",
-                        "InvalidArgument", "InvalidArgument", "ActivityUnknown", "ActivityUnknown", "1",
+                        "NotRegistered", "InvalidArgument", "Misuse", "registered", "Misuse", "PayloadTooLarge",
+                        "InvalidArgument", "InvalidArgument", "InvalidArgument", "ActivityUnknown", "ActivityUnknown",
+                        "1",
                     ] + (isRoot ? ["NotAuthorized", "registered"] : [])
                 )
             }
@@ -213,8 +214,10 @@ extension DesktopTests {
             offer = "(ssa{sv}a{sv})"
             attempt(a, "Offer", offer, "org.example.note", "T", {}, {})
             attempt(a, "Register", "(sas)", "org.example.notes", ["nodot"])
+            attempt(a, "Register", "(sas)", "org.remotesystems.media-players", [])
             attempt(a, "Register", "(sas)", "org.example.notes", ["org.example.note"])
             attempt(a, "Register", "(sas)", "org.example.other", [])
+            attempt(a, "Offer", offer, "org.example.note", "T", {"Text": GLib.Variant("s", "x" * (65 << 10))}, {})
             attempt(a, "Offer", offer, "nodot", "T", {}, {})
             attempt(a, "Offer", offer, "org.example.note", "T", {}, {"color": GLib.Variant("s", "red")})
             attempt(a, "Offer", offer, "org.example.note", "T", {}, {"seconds": GLib.Variant("x", 0)})

@@ -58,6 +58,7 @@ actor ActivityBusPrograms: BusPrograms {
             return [.string(try await self.offer(type, title, content, options, sender))]
         case .update(let id, let title, let content):
             let activity = try self.activity(id, of: sender)
+            try Self.checkSize(content)
             activity.title = title
             activity.userInfo = content
             return []
@@ -167,6 +168,7 @@ actor ActivityBusPrograms: BusPrograms {
         _ sender: String
     ) async throws -> String {
         guard let program = self.programs[sender] else { throw BusCallError.notRegistered }
+        try Self.checkSize(content)
         let activity = UserActivity(type: type, title: title.isEmpty ? nil : title)
         let id = activity.id.uuidString.lowercased()
         activity.userInfo = content
@@ -195,6 +197,17 @@ actor ActivityBusPrograms: BusPrograms {
         try await activity.becomeCurrent(at: program.host)
         self.programs[sender]?.current = (activity, delegate)
         return id
+    }
+
+    /// Refuses content that no other system could receive, where the program still learns it.
+    private static func checkSize(_ content: ValueSet) throws(ContinuationError) {
+        guard let bytes = try? content.encodedSize(), bytes <= UserActivityHost.maxPayloadBytes else {
+            throw ContinuationError(
+                .payloadTooLarge,
+                "The content has more than \(UserActivityHost.maxPayloadBytes) bytes.",
+                side: .local
+            )
+        }
     }
 
     private func activity(_ id: String, of sender: String) throws(BusCallError) -> UserActivity {
