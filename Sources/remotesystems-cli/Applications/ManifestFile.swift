@@ -54,7 +54,13 @@ struct ManifestFile {
         let descriptor = unsafe open(self.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw self.failed() }
         defer { close(descriptor) }
-        try self.write(to: descriptor)
+        do throws(Failure) {
+            try self.write(to: descriptor)
+        } catch {
+            // A part of a manifest is of no use.
+            _ = unsafe unlink(self.path)
+            throw error
+        }
     }
 
     /// Writes the file in place of the present one, at once or not at all. It keeps its permissions.
