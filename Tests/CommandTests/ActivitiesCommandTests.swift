@@ -230,6 +230,20 @@ extension CommandTests {
         }
 
         @Test(arguments: [
+            ["activities", "continue", ""], ["activities", "offer", "bad type"],
+            ["activities", "offer", "com.example.reading", "--web", "ftp://example.com/"],
+            ["activities", "settings", "--application", "bad id", "--sending", "off"],
+            ["app", "init", "bad id", "--exec", "/bin/true"],
+            ["app", "init", "com.example.editor", "--exec", "/bin/true", "--activity-type", "bad type"],
+        ])
+        func `arguments that can never be right are usage errors`(arguments: [String]) async throws {
+            try await Sandbox.with { sandbox in
+                let refused = try await sandbox.start(arguments).finish()
+                #expect(refused.status == 64, "\(refused)")
+            }
+        }
+
+        @Test(arguments: [
             ["offer", "nodots"], ["offer", "com.example.reading", "--for", "0"],
             ["offer", "com.example.reading", "--web", "ftp://example.com/"],
             ["offer", "com.example.reading", "--web", "https://me:secret@example.com/"],

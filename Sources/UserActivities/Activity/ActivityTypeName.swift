@@ -3,11 +3,11 @@
 
 internal import RemoteSystems
 
-/// The rule for activity types.
-enum ActivityTypeName {
+/// The rule for activity types, and for the ids of applications that hand over.
+package enum ActivityTypeName {
     /// Whether a text can be an activity type: 1 to 256 bytes of letters, digits, `-`, `_` and `.`, with at least one
     /// dot between other characters, as `com.example.editing`.
-    static func isValid(_ type: String) -> Bool {
+    package static func isValid(_ type: String) -> Bool {
         guard type.utf8.count <= 256 else { return false }
         let parts = type.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return parts.count > 1

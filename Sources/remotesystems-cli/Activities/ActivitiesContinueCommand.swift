@@ -43,6 +43,8 @@ struct ActivitiesContinueCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        // Every id begins with an empty text.
+        guard self.activity?.isEmpty != true else { throw ValidationError("The activity's id or type is empty.") }
         guard !self.print || self.application == nil else {
             throw ValidationError("--print and --in cannot be combined.")
         }

@@ -66,7 +66,13 @@ struct ActivitiesOfferCommand: Subcommand {
         if let seconds, !(1...86_400).contains(seconds) {
             throw ValidationError("--for takes 1 to 86400 seconds, not \(seconds).")
         }
-        if let web, URL(string: web) == nil { throw ValidationError("--web takes an address, not '\(web)'.") }
+        guard ActivityTypeName.isValid(self.type) else {
+            throw ValidationError("The type of an activity is a reversed domain name, such as com.example.reading.")
+        }
+        // The address may contain a password, and is not repeated.
+        if let web, !["http", "https"].contains(URL(string: web)?.scheme?.lowercased()) {
+            throw ValidationError("--web takes an http or https address.")
+        }
     }
 
     func perform(_ output: Output) async throws -> Bool {

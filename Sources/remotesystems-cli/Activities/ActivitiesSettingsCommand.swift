@@ -60,7 +60,9 @@ struct ActivitiesSettingsCommand: Subcommand {
         guard self.developerMode == nil else {
             throw ValidationError("--developer-mode applies to all applications: omit --application.")
         }
-        guard application.isName else { throw ValidationError("--application takes \(String.nameForm).") }
+        guard ActivityTypeName.isValid(application) else {
+            throw ValidationError("--application takes an application's id, such as com.example.editor.")
+        }
         guard self.sending != nil || self.receiving != nil else {
             throw ValidationError("--application needs --sending or --receiving.")
         }

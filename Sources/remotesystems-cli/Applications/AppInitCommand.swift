@@ -5,6 +5,7 @@ import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
 import RemoteSystemsDesktop
+import UserActivities
 
 /// The command `remotesystems app init`.
 struct AppInitCommand: Subcommand {
@@ -45,6 +46,15 @@ struct AppInitCommand: Subcommand {
     var directory = "."
 
     @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard ActivityTypeName.isValid(self.id) else {
+            throw ValidationError("An application's id is a reversed domain name, such as com.example.editor.")
+        }
+        for type in self.types where !ActivityTypeName.isValid(type) {
+            throw ValidationError("--activity-type takes a reversed domain name, such as com.example.editing.")
+        }
+    }
 
     func perform(_ output: Output) async throws -> Bool {
         let path = "\(self.directory)/\(self.id).json"
