@@ -196,6 +196,8 @@ extension CommandTests {
                 )
                 #expect(off.status == 0 && off.lines.last == "com.example.reader: sending off, receiving on", "\(off)")
                 _ = try await self.listed(0, sandbox)
+                let current = try await sandbox.run("activities", "current", "--loopback")
+                #expect(current.errors.contains("Sending is off for com.example.reader."), "\(current)")
                 let why = try await sandbox.run("activities", "why-not", "--loopback", "--json", as: "desk")
                 #expect(why.status == 1, "\(why)")
                 let last = try #require(why.json.last)

@@ -41,6 +41,8 @@ import Testing
 
     @Test func `hand-off that is switched off, or whose settings are damaged, is the first condition (H-97, X-14)`() {
         var facts = self.facts()
+        facts.settings?.everything = HandOffSettings.Permission(sending: false)
+        #expect(facts.findings.first?.isMet == true && facts.findings.first?.message.contains("sending is off") == true)
         facts.settings?.everything = HandOffSettings.Permission(sending: false, receiving: false)
         #expect(self.unmet(facts)?.condition == .permitted)
         facts.settings = nil

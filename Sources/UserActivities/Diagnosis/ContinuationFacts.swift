@@ -143,6 +143,15 @@ struct ContinuationFacts {
                 advice: "Switch it on: 'remotesystems activities settings --sending on --receiving on'."
             )
         }
+        guard all.sending && all.receiving else {
+            return ContinuationFinding(
+                .permitted,
+                isMet: true,
+                all.receiving
+                    ? "This system may continue activities of others, but offers none: sending is off."
+                    : "This system may offer its activities, but continues none of others: receiving is off."
+            )
+        }
         return ContinuationFinding(.permitted, isMet: true, "Hand-off is permitted on this system.")
     }
 

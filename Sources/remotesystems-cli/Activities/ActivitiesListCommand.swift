@@ -47,7 +47,16 @@ struct ActivitiesCurrentCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let offers = try await self.search.offers(for: "activities", self.common) { $0.ownOffers }
-        return try offers.report(output, none: "No application of this system offers an activity.")
+        let settings = try HandOffSettings.read(self.search.configuration(for: "activities", self.common))
+        let isReported = try offers.report(output, none: "No application of this system offers an activity.")
+        if !settings.everything.sending {
+            output.note("Sending is off, so current activities are withheld: 'remotesystems activities settings'.")
+        }
+        let withheld = settings.applications.filter { !$0.value.sending }.keys.sorted()
+        if settings.everything.sending, !withheld.isEmpty {
+            output.note("Sending is off for \(withheld.joined(separator: ", ").printable).")
+        }
+        return isReported
     }
 }
 
