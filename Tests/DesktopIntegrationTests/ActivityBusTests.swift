@@ -34,7 +34,7 @@ extension DesktopTests {
         }
 
         @Test
-        func `an activity that the receiving program does not continue stays offered, and its origin is not told`()
+        func `an activity that the receiving program does not continue stays offered by its origin`()
             async throws
         {
             try await TwoBuses.with { first, second in
