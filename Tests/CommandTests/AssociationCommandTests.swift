@@ -95,7 +95,24 @@ extension CommandTests {
                     for (host, status) in [("signed-ec.example", 0), ("a.wild.example", 0), ("plain.example", 1)] {
                         let verify = try await sandbox.run("association", "verify", host, "--file", signed)
                         #expect(verify.status == status, "\(verify)")
+                        // The code of the table in troubleshooting.md.
+                        #expect(verify.lines.contains { $0.hasSuffix("]") } == (status == 1), "\(verify)")
                     }
+                    let plain = try await sandbox.run("association", "verify", "plain.example", "--file", file)
+                    #expect(plain.lines.contains { $0.contains("has to name the host") }, "\(plain)")
+                    let nowhere = try await sandbox.run(
+                        "association",
+                        "sign",
+                        file,
+                        "--key",
+                        "\(sites.directory)/ec.key",
+                        "--certificate",
+                        "\(sites.directory)/ec.pem",
+                        "--output",
+                        "\(sandbox.directory)/none/signed.der"
+                    )
+                    #expect(nowhere.status == 2 && nowhere.errors.contains("its directory exists"), "\(nowhere)")
+                    #expect(!nowhere.errors.contains("Domain"), "\(nowhere)")
                     let wrong = try await sandbox.run(
                         "association",
                         "sign",

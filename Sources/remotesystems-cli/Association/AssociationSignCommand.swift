@@ -51,7 +51,10 @@ struct AssociationSignCommand: Subcommand {
         do {
             try Data(der).write(to: URL(filePath: self.output), options: .atomic)
         } catch {
-            throw Failure("localResources", "\(self.output) cannot be written: \(error)")
+            throw Failure(
+                "localResources",
+                "\(self.output) cannot be written. Check that its directory exists, its permissions, and the disk's space."
+            )
         }
         let file = try AssociationFile(json: content)
         try output.json(

@@ -70,7 +70,9 @@ struct AssociationVerifyCommand: Subcommand {
             try step.report(
                 true,
                 site.signer.map { "Signed by \($0), which is trusted and names the host." }
-                    ?? "Without a signature; the server's certificate names the host."
+                    ?? (self.file == nil
+                        ? "Without a signature; the server's certificate names the host."
+                        : "Without a signature; the server's certificate has to name the host.")
             )
             var isListed = true
             for application in self.applications.isEmpty ? site.file.applications.sorted() : self.applications {
@@ -103,7 +105,7 @@ struct AssociationVerifyCommand: Subcommand {
                 StepOutput(host: self.host, isMet: isMet, message: message, code: code, application: application)
             )
             let mark = isMet ? self.output.style(.green, "yes") : self.output.style(.red, "no ")
-            try self.output.line("\(mark)  \(message.printable)")
+            try self.output.line("\(mark)  \(message.printable)\(code.map { " [\($0)]" } ?? "")")
         }
     }
 }
