@@ -53,7 +53,8 @@ struct AssociationSignCommand: Subcommand {
         } catch {
             throw Failure(
                 "localResources",
-                "\(self.output) cannot be written. Check that its directory exists, its permissions, and the disk's space."
+                "\(self.output) cannot be written. Check that its directory exists, its permissions, and the space "
+                    + "on its disk."
             )
         }
         let file = try AssociationFile(json: content)
