@@ -222,6 +222,8 @@ import Testing
         #expect(try await publisher(sleep) == .unsigned)
         #expect(try await publisher(nil) == .unsigned)
         #expect(try await publisher(self.signed(key, sleep).replacing("sleep", with: "true")) == .invalidSignature)
+        // It is no JSON any more, and still says that it was signed.
+        #expect(try await publisher(String(self.signed(key, sleep).dropLast(2))) == .unsigned)
     }
 
     // MARK: Advice
