@@ -74,6 +74,28 @@ import ValueSets
         }
     }
 
+    /// A sender repeats what it stores after a lost connection, and a member could repeat it at any time.
+    @Test func `a notification that is sent again is shown once, and not after it has ended`() async throws {
+        try await Self.with { stage, _, target in
+            let notification = Self.notification()
+            #expect(notification.deliveryID != nil)
+            for _ in 0..<2 { #expect(try await target.receive(notification, stage).status == .shown) }
+            #expect(try target.titles == ["Deployed"])
+            #expect(try await target.daemon.receiver.list().count == 1)
+            try target.dismiss()
+            try await stage.eventually("it is gone") { try await target.daemon.receiver.list().isEmpty }
+            let ended = NotificationDelivery(.withheld, reason: "It has ended on one of the user's systems.")
+            #expect(try await target.receive(notification, stage) == ended)
+            try await target.leaves(stage)
+            try await target.returns(stage)
+            try await stage.eventually("its daemon knows again what has ended") {
+                try await !target.daemon.receiver.states.all.isEmpty
+            }
+            #expect(try await target.receive(notification, stage) == ended)
+            #expect(try target.titles.isEmpty)
+        }
+    }
+
     @Test func `too many for one system that does not come back are refused, and others still receive theirs`()
         async throws
     {
