@@ -14,7 +14,7 @@ import Testing
 )
 struct DaemonLossTests {
     @Test(arguments: [SIGTERM, SIGKILL])
-    func `hints survive a restart of Avahi, and advertisements are published again (CVE-2021-3468)`(
+    func `hints and advertisements survive a restart of Avahi (CVE-2021-3468, CVE-2021-3502, CVE-2023-1981)`(
         _ signal: Int32
     ) async throws {
         try await SimulatedNetwork.with { network in
@@ -106,7 +106,9 @@ struct DaemonLossTests {
         }
     }
 
-    @Test func `a bus that is killed and returns with its daemon is used again`() async throws {
+    @Test func `a bus that is killed and returns with its daemon is used again (CVE-2007-3372, CVE-2021-36217)`()
+        async throws
+    {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")

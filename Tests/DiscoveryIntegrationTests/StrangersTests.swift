@@ -107,7 +107,9 @@ struct StrangersTests {
 
     /// CVE-2011-1002, CVE-2023-38469 to CVE-2023-38473: packets that stopped or ended Avahi.
     @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
-    func `packets of random bytes and malformed records crash nothing`(_ way: Way) async throws {
+    func `packets of random bytes and malformed records crash nothing (CVE-2023-38470, CVE-2023-38471, CVE-2023-38472)`(
+        _ way: Way
+    ) async throws {
         try await SimulatedNetwork.with { network in
             let a = try await network.addHost("a")
             let b = try await network.addHost("b")

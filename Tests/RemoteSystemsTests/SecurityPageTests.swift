@@ -4,31 +4,48 @@
 import Foundation
 import Testing
 
-/// The section "How each promise is tested" of `Docs/security-model.md` names tests that exist, and the attacks that
-/// they run.
+/// `Docs/security-model.md` names tests that exist, and the attacks that they run.
 @Suite struct SecurityPageTests {
     private static let root = (1...3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in
         url.deletingLastPathComponent()
     }
 
-    /// A row of one of the section's tables: a promise or an attack, and the tests that it names with their files.
+    /// A row of a table: a promise, an attack or a threat, and the tests that it names with their files.
     private struct Row {
         var subject: String
         var tests: [(name: String, file: String)]
+        /// All that the cell of the tests has in backticks.
+        var quoted: [String]
+    }
+
+    private static func page() throws -> String {
+        try String(contentsOf: self.root.appending(path: "Docs/security-model.md"), encoding: .utf8)
+    }
+
+    /// The rows of the tables whose last cell names tests.
+    private static func rows(of section: String) throws -> [Row] {
+        let sections = try self.page().components(separatedBy: "\n## ")
+        let text = try #require(sections.first { $0.hasPrefix("\(section)\n") })
+        return text.components(separatedBy: "\n").compactMap { self.row($0) }
     }
 
     private static func rows() throws -> [Row] {
-        let page = try String(contentsOf: self.root.appending(path: "Docs/security-model.md"), encoding: .utf8)
-        let section = page.components(separatedBy: "\n## ").first { $0.hasPrefix("How each promise is tested\n") }
-        return try #require(section).split(separator: "\n").compactMap { line in
-            guard line.hasPrefix("| "), !line.hasPrefix("| ---"), let cell = line.dropLast(2).range(of: " | ") else {
-                return nil
-            }
-            let tests = line[cell.upperBound...].matches(of: /`([^`]+)` \((\w+)\)/)
-            let subject = String(line[..<cell.lowerBound].dropFirst(2))
-            return Row(subject: subject, tests: tests.map { (String($0.1), String($0.2)) })
-        }.filter { !["promise", "attack"].contains($0.subject) }
+        try self.rows(of: "How each promise is tested") + self.rows(of: "Linked accounts")
     }
+
+    private static func row(_ line: String) -> Row? {
+        guard line.hasPrefix("| "), line.hasSuffix(" |"), !line.hasPrefix("| ---") else { return nil }
+        let cells = line.dropFirst(2).dropLast(2).components(separatedBy: " | ")
+        guard let subject = cells.first, let cell = cells.last, !["test", "tests"].contains(cell) else { return nil }
+        // Several tests of one file are separated by commas.
+        let groups = cell.matches(of: /((?:`[^`]+`(?:, )?)+) \((\w+)\)/)
+        let tests = groups.flatMap { group in
+            self.quoted(in: String(group.1)).map { (name: $0, file: String(group.2)) }
+        }
+        return Row(subject: subject, tests: tests, quoted: self.quoted(in: cell))
+    }
+
+    private static func quoted(in text: String) -> [String] { text.matches(of: /`([^`]+)`/).map { String($0.1) } }
 
     /// The text of each file of tests, by its name without the extension. Several folders may have a file of one name.
     private static func files() throws -> [String: [String]] {
@@ -53,20 +70,29 @@ import Testing
         let rows = try Self.rows()
         for row in rows {
             #expect(!row.tests.isEmpty, "\(row.subject) names no test")
+            #expect(row.tests.map(\.name) == row.quoted, "\(row.subject) names a test without its file")
             for test in row.tests {
                 let found = files[test.file]?.contains { $0.contains("func `\(test.name)`") }
                 #expect(found == true, "\(row.subject): there is no '\(test.name)' in \(test.file)")
             }
         }
-        #expect(rows.count > 60)
+        #expect(rows.count > 110)
     }
 
-    @Test func `each attack with an id names a test beside which the id is cited`() throws {
-        let files = try Self.files()
+    @Test func `each suite that the page names exists`() throws {
+        let texts = try Self.files().values.joined()
+        let suites = try Self.page().matches(of: /`(?:\w+\.)*(\w+Tests)`/).map { String($0.1) }
+        for suite in suites {
+            #expect(texts.contains { $0.contains("struct \(suite) ") }, "there is no suite \(suite)")
+        }
+        #expect(!suites.isEmpty)
+    }
+
+    @Test func `each attack with an id is in the name of a test of its row`() throws {
         for row in try Self.rows() {
-            let texts = row.tests.flatMap { files[$0.file] ?? [] }
+            let named = Set(row.tests.flatMap { Self.attacks(in: $0.name) })
             for id in Self.attacks(in: row.subject) {
-                #expect(texts.contains { $0.contains(id) }, "\(id) is cited in no file of its row")
+                #expect(named.contains(id), "\(id) is in no name of a test of its row")
             }
         }
     }

@@ -54,6 +54,7 @@ extension SystemTests {
                     "\(way), \(flood.testDescription): added without a flood; host ready, added; watcher to added",
                     [usual, ready, added, found]
                 )
+                // 2 s is the goal, which the benchmark `attacks` measures; the machines here share its processors.
                 #expect(added < max(3, 2 * usual) && found < max(3, 2 * usual))
                 // The connection decides.
                 try await Task.sleep(for: .seconds(10))

@@ -153,6 +153,8 @@ import Testing
                 .map { $0 / max($1.0, $1.1, .milliseconds(50)) }.sorted()
             print("MEASURED factors: \(factors)")
             // The factor was 37 before descriptions had limits. A part of it is the members' own use of the processors.
+            // The goal of 2 is held by the benchmark `attacks`, and the turns that it depends on by DescriptionBudget's
+            // own tests.
             #expect(factors[factors.count / 2] < 10)
             await spammers.stop()
         }
@@ -175,7 +177,7 @@ import Testing
             print("MEASURED time to add a host: \(control), under the flood: \(attacked)")
             flood.cancel()
             _ = await flood.result
-            // Without the limits, the host was not found within 44 s.
+            // Without the limits, the host was not found within 44 s. The benchmark `attacks` measures the time.
             #expect(attacked < .seconds(15))
         }
         await victim.stop()
