@@ -375,7 +375,8 @@ actor SystemBrowser {
             error.code == .peerNotTrusted || error.openStatus == .notAuthorized
         else { return }
         self.rememberRefusal(error)
-        let reported = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
+        var reported = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
+        reported.failureCode = error.failureCode
         self.errors["authentication"] = reported
         self.report(reported)
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsDiscovery
+internal import RemoteSystemsTransport
 
 /// Findings about the advertisements that this machine sees.
 struct DiscoveryFindings: Sendable {
@@ -39,22 +40,40 @@ struct DiscoveryFindings: Sendable {
 
     var all: [DiagnosisFinding] { [self.systems, self.otherAccounts] + (self.otherVersions.map { [$0] } ?? []) }
 
-    /// The advice when one side does not trust the other. The message of the other side states the reason.
-    static let trustAdvice =
-        "If a system was revoked, invite it again. Otherwise check that both systems belong to the same account "
-        + "('remotesystems account show' on both), and that their certificates and clocks are valid ('remotesystems "
-        + "doctor' on both)."
+    /// The advice when one side does not trust the other; `nil` if the message states the remedy, which other advice
+    /// would contradict.
+    ///
+    /// - Parameter failureCode: the failure code of the connection; `nil` if it has none.
+    static func trustAdvice(_ failureCode: String?) -> String? {
+        switch failureCode.flatMap({ FailureCode(rawValue: $0) }) {
+        case .certificateExpired?, .certificateNotYetValid?, .certificateInvalid?: nil
+        case .linkWithdrawn?, .grantsChanged?:
+            "'remotesystems account links' shows the links of this account. If one was withdrawn by mistake, link the "
+                + "accounts again: 'remotesystems pair --link' on both machines."
+        default:
+            "If a system was revoked, invite it again. Otherwise check that both systems belong to the same account "
+                + "('remotesystems account show' on both), and that their certificates and clocks are valid "
+                + "('remotesystems doctor' on both)."
+        }
+    }
 
     /// A peer that responds but is not trusted, or does not trust this system. More precise than a missing response.
     var authentication: DiagnosisFinding? {
         guard let error = self.unlisted.errors.first(where: { $0.code == .authenticationError }) else { return nil }
+        let isOfLink =
+            switch error.failureCode.flatMap({ FailureCode(rawValue: $0) }) {
+            case .linkWithdrawn?, .grantsChanged?: true
+            default: false
+            }
         return DiagnosisFinding(
             .systems,
             .problem,
-            "A program that is announced as one of this account is not trusted, or does not trust this system: "
-                + error.message,
-            why: "Only systems that prove that they belong to the account are listed.",
-            advice: Self.trustAdvice
+            "A program that is announced as one of \(isOfLink ? "a linked" : "this") account is not trusted, or does "
+                + "not trust this system: \(error.message)",
+            why: isOfLink
+                ? "Systems of another account are listed only while the accounts are linked."
+                : "Only systems that prove that they belong to the account are listed.",
+            advice: Self.trustAdvice(error.failureCode)
         )
     }
 

@@ -44,6 +44,8 @@ public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringC
     public var message: String
     /// Whether the watcher retries by itself. If `false`, the condition lasts until a person acts as the message says.
     public var recoversByItself: Bool
+    /// The failure code of the connection that failed; `nil` for other errors. It decides about further advice.
+    var failureCode: String?
 
     /// Creates an error of a watcher, for a test.
     ///

@@ -239,12 +239,13 @@ extension TrustError {
             .conflictingRoots,
             """
             The account's root key was replaced twice, by two different keys. This system follows the one that it \
-            received first, and does not trust systems that follow the other. If that is the wrong one, join the \
-            account again on this machine.
+            received first, and does not trust systems that follow the other. If that is the wrong one, run \
+            'remotesystems account leave --force' on this machine, then join the account again.
             """,
             toPeer: """
                 The account's root key was replaced twice, by two different keys, and the other side follows another \
-                one than your system. Join the account again on the machine that follows the wrong one.
+                one than your system. On the machine that follows the wrong one, run 'remotesystems account leave \
+                --force', then join the account again.
                 """
         )
     }

@@ -68,6 +68,34 @@ import Testing
         }
     }
 
+    @Test(arguments: [FailureCode.certificateExpired, .certificateNotYetValid, .certificateInvalid])
+    func `an error that states its remedy gets no other advice`(code: FailureCode) {
+        let finding = Self.untrusted("Check the clock.", code)
+        #expect(finding.status == .problem && finding.what.hasSuffix("Check the clock."))
+        #expect(finding.advice == nil)
+    }
+
+    @Test(arguments: [FailureCode.revoked, .otherAccount, nil])
+    func `a system that is not trusted for another reason may be invited again`(code: FailureCode?) {
+        #expect(Self.untrusted("Not it.", code).advice?.contains("invite it again") == true)
+    }
+
+    @Test(arguments: [FailureCode.linkWithdrawn, .grantsChanged])
+    func `the end of a link leads to no advice to invite a system of another account`(code: FailureCode) {
+        let finding = Self.untrusted("The link was withdrawn.", code)
+        #expect(finding.what.contains("a linked account") && finding.what.contains("The link was withdrawn."))
+        #expect(finding.advice?.contains("pair --link") == true)
+        #expect("\(finding.why) \(finding.advice ?? "")".contains("invite") == false)
+    }
+
+    private static func untrusted(_ message: String, _ code: FailureCode?) -> DiagnosisFinding {
+        Self.reason {
+            var error = RemoteSystemWatcherError(.authenticationError, message, recoversByItself: false)
+            error.failureCode = code?.rawValue
+            $0.errors = [error]
+        }
+    }
+
     @Test func `a refusal is reported verbatim, and no firewall is blamed`() throws {
         let full = "Your system has 23 connections here, as many as one system may have."
         var unlisted = RemoteSystemWatcher.Unlisted()

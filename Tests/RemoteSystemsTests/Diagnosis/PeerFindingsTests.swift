@@ -126,6 +126,22 @@ import Testing
         #expect(findings.first?.advice?.contains("invite") == false)
     }
 
+    @Test(
+        arguments: [
+            (.certificateExpired, nil), (.linkWithdrawn, "pair --link"), (.revoked, "invite"),
+        ] as [(FailureCode, String?)]
+    )
+    func `advice for a system that is not trusted does not contradict the reason`(code: FailureCode, advice: String?) {
+        let error = TransportError(.peerNotTrusted, "No.", side: .remote, failureCode: code.rawValue)
+        let finding = PeerFindings(facts: PeerFacts(name: "beta", way: .failed(error))).all.first
+        #expect(finding?.status == .problem)
+        if let advice {
+            #expect(finding?.advice?.contains(advice) == true)
+        } else {
+            #expect(finding?.advice == nil)
+        }
+    }
+
     @Test func `without an account no system is contacted`() {
         let findings = PeerFindings(facts: PeerFacts(name: "beta", way: .noAccount)).all
         #expect(findings.map(\.status) == [.problem])

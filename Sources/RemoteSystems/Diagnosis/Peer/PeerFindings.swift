@@ -34,7 +34,7 @@ struct PeerFindings: Sendable {
         }
     }
 
-    private func advice(_ error: TransportError) -> String {
+    private func advice(_ error: TransportError) -> String? {
         switch error.code {
         case .unreachable:
             let listens = "Check that a host runs there ('remotesystems serve') and that its firewall allows the port"
@@ -51,7 +51,7 @@ struct PeerFindings: Sendable {
         case .peerNotTrusted where (error.cause as? TrustError) == .linkedAccount:
             return "This check is for systems of this account. It says nothing about the link between the accounts."
         case .peerNotTrusted, .refused:
-            return DiscoveryFindings.trustAdvice
+            return DiscoveryFindings.trustAdvice(error.failureCode)
         case .incompatibleVersion: return "Install the same version of RemoteSystems on both machines."
         default: return "Try again, and check the log of the other system."
         }
