@@ -11,6 +11,8 @@ struct DiscoveryFindings: Sendable {
     var hasOthers = false
     var unlisted: RemoteSystemWatcher.Unlisted
     var network: RemoteSystemsConfiguration.Network
+    /// Whether this account is linked with another one.
+    var hasLinks = false
 
     /// Counts advertisements where there is no account: all of them belong to other accounts.
     init(_ advertisements: [DiscoveryHint], network: RemoteSystemsConfiguration.Network) {
@@ -30,9 +32,11 @@ struct DiscoveryFindings: Sendable {
         listed: Int = 0,
         hasOthers: Bool = false,
         unlisted: RemoteSystemWatcher.Unlisted,
-        network: RemoteSystemsConfiguration.Network
+        network: RemoteSystemsConfiguration.Network,
+        hasLinks: Bool = false
     ) {
         self.network = network
+        self.hasLinks = hasLinks
         self.listed = listed
         self.hasOthers = hasOthers
         self.unlisted = unlisted
@@ -160,8 +164,13 @@ struct DiscoveryFindings: Sendable {
                     + "account show' on both machines, and add it to this account with 'remotesystems account invite'. "
                     + "A system that was revoked, or that missed a new root key of its account, does not recognise "
                     + "the others: 'remotesystems doctor ADDRESS', with the address of one, shows that."
+                    + (self.hasLinks ? Self.linkedAdvice : "")
         )
     }
+
+    private static let linkedAdvice =
+        " Do not invite a machine of an account that is linked with this one: programs use it, and 'remotesystems list "
+        + "--filter authorization=linked' lists it."
 
     var otherVersions: DiagnosisFinding? {
         let count = self.unlisted.otherVersions

@@ -3,11 +3,15 @@
 
 internal import RemoteSystemsDiscovery
 
-/// The most likely reason why a list is empty, derived from what the watcher has seen.
+/// The most likely reason why a list is empty, or has this system alone, derived from what the watcher has seen.
 struct EmptyListReason: Sendable {
     var unlisted: RemoteSystemWatcher.Unlisted
     var interfaces: [InterfaceFacts]
     var network: RemoteSystemsConfiguration.Network
+    /// The number of systems that are listed, all of them this one.
+    var listed = 0
+    /// Whether this account is linked with another one.
+    var hasLinks = false
 
     /// The first reason that applies, in decreasing order of certainty.
     var finding: DiagnosisFinding {
@@ -18,7 +22,12 @@ struct EmptyListReason: Sendable {
     }
 
     private var serviceInstances: DiscoveryFindings {
-        DiscoveryFindings(unlisted: self.unlisted, network: self.network)
+        DiscoveryFindings(
+            listed: self.listed,
+            unlisted: self.unlisted,
+            network: self.network,
+            hasLinks: self.hasLinks
+        )
     }
 
     private var filters: DiagnosisFinding? {

@@ -28,6 +28,17 @@ enum IdentityFacts: Sendable {
     }
 }
 
+extension ApplicationContext {
+    /// Whether this system's account is linked with another one; `false` if it cannot be read. Creates no account.
+    var hasLinks: Bool {
+        do throws(IdentityError) {
+            return try self.account.store().links().links.contains { $0.state == .active }
+        } catch {
+            return false
+        }
+    }
+}
+
 /// Findings about the clock, the account and the certificate.
 struct IdentityFindings {
     let now: Date

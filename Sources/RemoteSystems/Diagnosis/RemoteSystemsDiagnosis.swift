@@ -154,7 +154,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
             listed: watcher.systems.count,
             hasOthers: watcher.systems.contains { !$0.isLocal },
             unlisted: await watcher.unlisted,
-            network: configuration.network
+            network: configuration.network,
+            hasLinks: self.context.hasLinks
         )
         await watcher.stop()
         return findings
@@ -203,23 +204,40 @@ public struct RemoteSystemsDiagnosis: Sendable {
     /// - Returns: one finding; `nil` when the watcher lists a system.
     public static func likelyReason(whyEmpty watcher: RemoteSystemWatcher) async -> DiagnosisFinding? {
         guard watcher.systems.isEmpty else { return nil }
-        let reason = EmptyListReason(
-            unlisted: await watcher.unlisted,
-            interfaces: InterfaceFacts.current(),
-            network: watcher.network
-        )
+        return Self.reason(await watcher.unlisted, at: watcher).finding
+    }
+
+    /// Returns the most likely reason why a watcher lists no system but this one; `nil` if it lists another one, or if
+    /// its filters leave one out.
+    ///
+    /// On the loopback interface only this system's own programs are found, so it is expected to be alone there.
+    package static func likelyReason(whyAlone watcher: RemoteSystemWatcher) async -> DiagnosisFinding? {
+        let systems = watcher.systems
+        guard !systems.isEmpty else { return await Self.likelyReason(whyEmpty: watcher) }
+        let unlisted = await watcher.unlisted
+        guard systems.allSatisfy(\.isLocal), unlisted.excluded.isEmpty, watcher.network != .loopback else { return nil }
+        var reason = Self.reason(unlisted, at: watcher)
+        reason.listed = systems.count
         return reason.finding
+    }
+
+    private static func reason(
+        _ unlisted: RemoteSystemWatcher.Unlisted,
+        at watcher: RemoteSystemWatcher
+    ) -> EmptyListReason {
+        EmptyListReason(
+            unlisted: unlisted,
+            interfaces: InterfaceFacts.current(),
+            network: watcher.network,
+            hasLinks: watcher.hasLinks
+        )
     }
 
     /// Returns the reason why a watcher does not list an expected system, if the watcher has seen one: a peer is not
     /// trusted, discovery does not work, or a peer does not respond or refuses. Returns `nil` if it has seen none.
     package static func likelyReason(whyUnlisted watcher: RemoteSystemWatcher) async -> DiagnosisFinding? {
         let unlisted = await watcher.unlisted
-        let reason = EmptyListReason(
-            unlisted: unlisted,
-            interfaces: InterfaceFacts.current(),
-            network: watcher.network
-        ).finding
+        let reason = Self.reason(unlisted, at: watcher).finding
         let isSeen = !unlisted.unreachable.isEmpty || !unlisted.refusals.isEmpty
         return reason.status == .problem || isSeen ? reason : nil
     }

@@ -258,6 +258,9 @@ public final class RemoteSystemWatcher: Sendable {
 
     var network: RemoteSystemsConfiguration.Network { self.context.configuration.network }
 
+    /// Whether this system's account is linked with another one.
+    var hasLinks: Bool { self.context.hasLinks }
+
     // MARK: Listening
 
     /// The events from now on, after an `added` for each system that is already listed. Each access returns a new

@@ -14,7 +14,8 @@ struct ListCommand: Subcommand {
             If this machine was revoked from the account, and another system has refused it for this reason, the \
             command says so. It also says if this machine must join again because the root key was replaced.
 
-            Exit status: 1 if there is none. The most likely reason is then printed.
+            Exit status: 1 if there is none. The most likely reason is then printed, also if this machine is the only \
+            one in the list.
             """
     )
 
@@ -43,7 +44,7 @@ struct ListCommand: Subcommand {
             throw CancellationError()
         }
         let systems = watcher.systems.sorted { ($0.displayName, $0.id) < ($1.displayName, $1.id) }
-        let reason = systems.isEmpty ? await RemoteSystemsDiagnosis.likelyReason(whyEmpty: watcher) : nil
+        let reason = await RemoteSystemsDiagnosis.likelyReason(whyAlone: watcher)
         let excluded = await watcher.unlisted.excluded.count
         await watcher.stop()
         guard let problems else { throw CancellationError() }

@@ -164,6 +164,45 @@ import Testing
         }
     }
 
+    @Test func `a machine of a linked account is not to be invited`() {
+        for hasLinks in [false, true] {
+            var unlisted = RemoteSystemWatcher.Unlisted()
+            unlisted.otherAccounts = 8
+            let reason = EmptyListReason(
+                unlisted: unlisted,
+                interfaces: [Self.wired],
+                network: .all,
+                hasLinks: hasLinks
+            )
+            let advice = reason.finding.advice
+            #expect(advice?.contains("Do not invite a machine of an account that is linked") == hasLinks)
+            #expect(advice?.contains("list --filter authorization=linked") == hasLinks)
+        }
+    }
+
+    @Test func `a list with this system alone has the reasons of an empty one`() {
+        var unlisted = RemoteSystemWatcher.Unlisted()
+        unlisted.otherAccounts = 1
+        let others = EmptyListReason(unlisted: unlisted, interfaces: [Self.wired], network: .all, listed: 1)
+        #expect(others.finding.code == .otherAccounts)
+        let none = EmptyListReason(unlisted: .init(), interfaces: [Self.wired], network: .all, listed: 1)
+        #expect(none.finding.what == "No other system of this account announces itself here.")
+    }
+
+    @Test func `on the loopback interface no other system than this one is missed`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            try await loopbackSystem.withHost([]) { _ in
+                let watcher = loopbackSystem.watcher()
+                let recorder = EventRecorder(watcher)
+                try await watcher.start()
+                _ = try await recorder.added()
+                #expect(watcher.systems.allSatisfy(\.isLocal) && watcher.network == .loopback)
+                #expect(await RemoteSystemsDiagnosis.likelyReason(whyAlone: watcher) == nil)
+                await watcher.stop()
+            }
+        }
+    }
+
     @Test func `a list that is not empty has no reason to be`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([]) { _ in
