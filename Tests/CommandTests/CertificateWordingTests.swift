@@ -40,6 +40,16 @@ extension CommandTests.Account {
             let isOver = days == -100 || days == 10
             let finding = doctor.json.first { ($0["code"] as? String) == (days == 10 ? "clock" : "certificate") }
             #expect((finding?["status"] as? String == "problem") == isOver, "\(finding ?? [:])")
+            // An own certificate that has expired is blamed on no other system.
+            let options = ["--loopback", "--wait", "1", "--json"]
+            let list = try await sandbox.start(["list"] + options).finish()
+            let listed = list.event("finding")
+            #expect((listed?["code"] as? String == "certificate") == (days == -100), "\(list)")
+            if days == -100 {
+                #expect((listed?["what"] as? String)?.hasPrefix("This system's certificate expired") == true)
+                let info = try await sandbox.start(["info", "missing"] + options).finish()
+                #expect(info.event("failed")?["reason"] as? String == "expired", "\(info)")
+            }
         }
     }
 }

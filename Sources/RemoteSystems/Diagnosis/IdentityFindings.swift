@@ -138,19 +138,13 @@ struct IdentityFindings {
         }
         let days = Int((end.timeIntervalSince(self.now) / 86_400).rounded(.down))
         if self.now >= end {
-            let advice =
-                identity.isAuthority
-                ? "The account's key is on this machine, so any program that uses the account should have renewed the "
-                    + "certificate: check that the state directory is writable."
-                : "Join the account again: 'remotesystems account invite' on the machine with the account's key, then "
-                    + "'remotesystems account join' here."
-            return DiagnosisFinding(
-                .certificate,
-                .problem,
-                "This system's certificate expired at \(end.formatted(.iso8601)).",
-                why: why,
-                advice: advice
-            )
+            var finding = DiagnosisFinding.certificateExpired(at: end)
+            if identity.isAuthority {
+                finding.advice =
+                    "The account's key is on this machine, so any program that uses the account should have renewed "
+                    + "the certificate: check that the state directory is writable."
+            }
+            return finding
         }
         if self.now >= identity.renewalDate {
             return DiagnosisFinding(
@@ -168,6 +162,19 @@ struct IdentityFindings {
 }
 
 extension DiagnosisFinding {
+    /// This system's certificate expired, and the machine with the account's root key has not renewed it.
+    package static func certificateExpired(at end: Date) -> DiagnosisFinding {
+        DiagnosisFinding(
+            .certificate,
+            .problem,
+            "This system's certificate expired at \(end.formatted(.iso8601)).",
+            why: "Other systems refuse a system whose certificate has expired.",
+            advice: "Check this machine's clock. If it is right, join the account again: 'remotesystems account "
+                + "invite' on the machine with the account's root key, then 'remotesystems account join' here. This "
+                + "machine keeps its id."
+        )
+    }
+
     /// This system's certificate became invalid at a time, because the account's root key was replaced.
     package static func rootKeyReplaced(at end: Date) -> DiagnosisFinding {
         DiagnosisFinding(

@@ -29,6 +29,20 @@ extension RemoteSystemsAccount {
         }
     }
 
+    /// Returns the time at which this system's certificate expired, by this machine's clock; `nil` if it is valid, or
+    /// if this system holds the root key and renews it. Creates no account.
+    ///
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
+    ///   read.
+    package func certificateExpiry() throws(RemoteSystemError) -> Date? {
+        try self.withStore { store throws(IdentityError) -> Date? in
+            let now = Date()
+            guard let own = try store.storedIdentity(now: now), !own.isAuthority else { return nil }
+            let end = own.certificateValidity.upperBound
+            return end <= now ? end : nil
+        }
+    }
+
     /// Returns the refusal of this system as revoked that a ``RemoteSystemWatcher`` of this user received; `nil` if
     /// there was none since this system got its certificate, or if the system that refused was revoked or has accepted
     /// this one since. Of several refusals by day, returns the first.

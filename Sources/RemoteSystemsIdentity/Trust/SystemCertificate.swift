@@ -112,7 +112,7 @@ struct SystemCertificate {
             throw TrustError(
                 .notYetValid,
                 """
-                The certificate is not valid before \(begin.formatted(.iso8601)), and this \
+                The other system's certificate is not valid before \(begin.formatted(.iso8601)), and this \
                 machine's clock says \(now.formatted(.iso8601)). Check the clock on both machines, then try again.
                 """,
                 toPeer: """
@@ -126,7 +126,7 @@ struct SystemCertificate {
             throw TrustError(
                 .expired,
                 """
-                The certificate expired on \(end.formatted(.iso8601)), and this machine's clock \
+                The other system's certificate expired on \(end.formatted(.iso8601)), and this machine's clock \
                 says \(now.formatted(.iso8601)). Check the clock; if it is right, the other system has to renew its \
                 certificate with the machine that holds the account's root key, or join again.
                 """,

@@ -12,7 +12,8 @@ struct ListCommand: Subcommand {
         usage: "remotesystems list [<options>]",
         discussion: """
             If this machine was revoked from the account, and another system has refused it for this reason, the \
-            command says so. It also says if this machine must join again because the root key was replaced.
+            command says so. It also says if this machine must join again because the root key was replaced, or \
+            because its certificate has expired.
 
             Exit status: 1 if there is none. The most likely reason is then printed, also if this machine is the only \
             one in the list.

@@ -13,7 +13,11 @@ struct LostMembership {
 
     /// Returns nil if this machine knows of no such reason, or cannot read the account's files.
     init?(of account: RemoteSystemsAccount) {
-        self.init(replaced: try? account.rootKeyReplacement(), refusal: try? account.refusalAsRevoked())
+        self.init(
+            replaced: try? account.rootKeyReplacement(),
+            refusal: try? account.refusalAsRevoked(),
+            expired: try? account.certificateExpiry()
+        )
     }
 
     /// Returns nil if there is no such reason.
@@ -21,7 +25,8 @@ struct LostMembership {
     /// - Parameters:
     ///   - end: When the certificate became invalid, because the root key was replaced; nil if it did not.
     ///   - refusal: The refusal of this system as revoked; nil if there was none.
-    init?(replaced end: Date?, refusal: RevokedRefusal?) {
+    ///   - expiry: When this system's certificate expired; nil if it did not. Defaults to nil.
+    init?(replaced end: Date?, refusal: RevokedRefusal?, expired expiry: Date? = nil) {
         // Proved by the root keys, and a list of revoked systems that was made before does not count any more.
         if let end {
             self.finding = .rootKeyReplaced(at: end)
@@ -29,6 +34,10 @@ struct LostMembership {
         } else if let refusal {
             self.finding = refusal.finding
             self.reason = "revoked"
+        } else if let expiry {
+            // This system's own programs refuse each other, too, as if another system were the cause.
+            self.finding = .certificateExpired(at: expiry)
+            self.reason = "expired"
         } else {
             return nil
         }
