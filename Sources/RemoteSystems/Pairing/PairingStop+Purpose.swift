@@ -26,16 +26,16 @@ extension PairingStop {
             case .ownAccount(admits: true, joins: false):
                 """
                 This machine can admit the other one to its account, and the other one is not to join it. If the \
-                accounts of two persons are to be linked, use '--link' on both machines. If the other machine is to \
-                join and belongs to an account with others, add '--leave-account' there: its present account is set \
-                aside, not deleted.
+                accounts of two persons are to be linked, use '--link' on both machines. If 'account show' prints the \
+                same account on both, there is nothing to pair. If the other machine is to join and belongs to another \
+                account with others, add '--leave-account' there: its present account is set aside, not deleted.
                 """
             case .ownAccount(admits: true, joins: true):
                 """
                 This machine can admit the other one or join its account, and the other one can do neither. If the \
-                other machine belongs to an account with others, pair with the machine that holds the root key of that \
-                account, or add '--leave-account' there. If the accounts of two persons are to be linked, use \
-                '--link' on both machines.
+                accounts of two persons are to be linked, use '--link' on both machines. If the other machine belongs \
+                to an account with others, pair with the machine that holds the root key of that account, or add \
+                '--leave-account' there.
                 """
             }
         var error = RemoteSystemError(

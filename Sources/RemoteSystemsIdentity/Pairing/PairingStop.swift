@@ -224,8 +224,9 @@ package struct PairingStop: Error, Hashable, Sendable {
                 """
             case (.ownAccount, .ownAccount):
                 """
-                Both machines belong to accounts with other machines. On the machine that is to change its account, \
-                add '--leave-account'; its present account is set aside, not deleted.
+                Both machines belong to accounts with other machines. If 'account show' prints the same account on \
+                both, there is nothing to pair. Otherwise add '--leave-account' on the machine that is to change its \
+                account; its present account is set aside, not deleted.
                 """
             }
         return IdentityError(.pairingMismatch, "\(text) Nothing was changed.")

@@ -181,6 +181,16 @@ import Testing
         #expect(stop?.error.message.contains("root key") == false)
     }
 
+    /// Two machines with the root key do not recognise each other before they have merged what they revoked.
+    @Test func `two machines with root keys are asked first whether they have one account`() throws {
+        let shared = PairingIntention.Purpose.ownAccount(admits: true, joins: false)
+        let stop = Self.stop { _ = try Self.compared(connecting: shared, waiting: shared) }
+        let message = try #require(stop?.error.message)
+        let same = try #require(message.firstRange(of: "prints the same account on both"))
+        let leaving = try #require(message.firstRange(of: "--leave-account"))
+        #expect(same.upperBound < leaving.lowerBound)
+    }
+
     // MARK: Attackers
 
     @Test func `a man in the middle makes the two sides show different digits`() throws {
