@@ -78,7 +78,7 @@ extension CommandTests {
             try await Sandbox.with { sandbox in
                 for name in ["", "a\nb", String(repeating: "a", count: 257)] {
                     let renamed = try await sandbox.run("account", "rename", name)
-                    #expect(renamed.status != 0)
+                    #expect(renamed.status == 64 && renamed.errors.contains("A system's name has"), "\(renamed)")
                 }
                 let reset = try await sandbox.run("account", "rename")
                 #expect(reset.status == 0)

@@ -76,11 +76,16 @@ extension CommandTests {
                     "7",
                     "--json"
                 )
-                let rights = try #require(granted.event("granted")?["granted"] as? [String: Any])
-                #expect(rights["services"] as? [String] == ["test.photos"])
-                #expect(rights["schemes"] as? [String] == ["https"])
-                #expect(rights["end"] is String)
+                let present = try #require(granted.event("granted")?["granted"] as? [String: Any])
+                #expect(present["services"] as? [String] == ["test.photos"])
+                #expect(present["schemes"] as? [String] == ["https"])
+                #expect(present["end"] is String)
 
+                func rights() async throws -> [String] {
+                    try await sandbox.run("account", "links").lines
+                        .filter { $0.hasPrefix("granted") || $0.hasPrefix("received") }
+                }
+                #expect(try await rights().count == 2)
                 let prefix = String(account.description.prefix(6))
                 let unlinked = try await sandbox.run("account", "unlink", prefix, "--json")
                 #expect(unlinked.event("unlinked")?["state"] as? String == "withdrawn")
@@ -88,6 +93,7 @@ extension CommandTests {
                 #expect(again.status == 2 && again.errors.contains("withdrawn already"))
                 let shown = try await sandbox.run("account", "links")
                 #expect(shown.lines.contains { $0.contains("withdrawn by this account") })
+                #expect(try await rights().isEmpty)
             }
         }
 

@@ -23,6 +23,10 @@ struct AccountRenameCommand: Subcommand {
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
 
+    func validate() throws {
+        guard self.name?.isName ?? true else { throw ValidationError("A system's name has \(String.nameForm).") }
+    }
+
     func perform(_ output: Output) async throws -> Bool {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         try account.rename(to: self.name)

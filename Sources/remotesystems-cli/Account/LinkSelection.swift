@@ -101,7 +101,7 @@ struct LinkOutput: Encodable {
 }
 
 extension AccountLink {
-    /// The link in lines of text.
+    /// The link in lines of text. A withdrawn one grants nothing, whatever it granted before.
     var lines: [String] {
         let state =
             switch self.state {
@@ -109,13 +109,15 @@ extension AccountLink {
             case .withdrawn: "withdrawn by this account"
             case .withdrawnByOther: "withdrawn by the other account: nothing is granted"
             }
-        return [
+        var lines = [
             "account      \(self.account)",
             "name         \(self.name.printable)",
             "state        \(state), linked \(self.created.formatted(.iso8601))",
-            "granted      \(self.granted.text)",
-            "received     \(self.received.text)",
         ]
+        if self.state == .active {
+            lines += ["granted      \(self.granted.text)", "received     \(self.received.text)"]
+        }
+        return lines
     }
 }
 
