@@ -33,7 +33,8 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
     static func main() async {
         let words = Array(CommandLine.arguments.dropFirst())
         if let mistake = SubcommandSpelling.mistake(in: words, of: Self.self) {
-            Self.exit(withError: ValidationError(mistake))
+            Output.refuse(mistake)
+            Self.exit(withError: ExitCode.validationFailure)
         }
         // Both subcommands trap signals as soon as they have parsed their arguments.
         if words.first == "serve" || words.starts(with: ["host", "run"]) { SignalMask.blockTermination() }

@@ -282,6 +282,14 @@ extension CommandTests {
                 )
                 #expect(again.status == 2)
                 #expect(again.event("failed")?["reason"] as? String == "fileExists")
+                // Without a terminal, a question for the passphrase would fail.
+                for name in ["recovery", "missing/recovery"] {
+                    let path = sandbox.directory + "/" + name
+                    let arguments = ["account", "export", path, "--json"]
+                    let unasked = try await sandbox.start(arguments, around: ["setsid", "--wait"]).finish()
+                    let reason = unasked.event("failed")?["reason"] as? String
+                    #expect(unasked.status == 2 && reason != "localResources", "\(unasked)")
+                }
                 let imported = try await sandbox.run(
                     "account",
                     "import",
@@ -347,6 +355,7 @@ extension CommandTests {
                 )
                 #expect(finished.status == 2)
                 #expect(finished.errors.contains("--passphrase-file"))
+                #expect(!FileManager.default.fileExists(atPath: sandbox.directory + "/recovery"))
             }
         }
 

@@ -63,6 +63,8 @@ extension CommandTests {
         @Test(arguments: [
             (["lst"], "'remotesystems' has no subcommand 'lst'. Did you mean 'list'?"),
             (["account", "jion"], "'remotesystems account' has no subcommand 'jion'. Did you mean 'join'?"),
+            (["account", "shwo"], "Usage: remotesystems account <subcommand>"),
+            (["lst"], "Usage: remotesystems <subcommand>"),
             (["host", "chek"], "Did you mean 'check'?"), (["help", "pnig"], "Did you mean 'ping'?"),
             (["list", "--filter", "knd=laptop"], "Did you mean 'kind'?"),
             (["list", "--filter", "platform=linus"], "Did you mean 'linux'?"),

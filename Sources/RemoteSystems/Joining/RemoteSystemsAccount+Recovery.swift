@@ -20,6 +20,11 @@ extension RemoteSystemsAccount {
         }
     }
 
+    /// Checks that a recovery file can be made, before a person chooses its passphrase.
+    package func checkExport(to path: String) throws(RemoteSystemError) {
+        try self.withStore { store throws(IdentityError) in try store.checkExport(to: path) }
+    }
+
     /// Restores an account from its recovery file. This system then holds the account's root key.
     ///
     /// Blocks for about half a second and uses 128 MiB of memory, as ``exportRecovery(to:passphrase:)`` does.

@@ -118,6 +118,7 @@ extension Invitation {
     public init(uri text: String) throws(IdentityError) {
         guard text.utf8.count <= Self.longestText else { throw .malformedInvitation("it is too long") }
         let text = text.drop(while: \.isWhitespace).trimmingSuffix(while: \.isWhitespace)
+        guard !text.isEmpty else { throw .malformedInvitation("no invitation was given") }
         guard text.hasPrefix(Self.start) else { throw .malformedInvitation("it does not begin with \(Self.start)") }
         let query = text.dropFirst(Self.start.count)
         guard !query.contains("#") else { throw .malformedInvitation("it has a '#'") }
@@ -151,13 +152,13 @@ extension Invitation {
             throw .malformedInvitation("a newer version made it, so this software has to be updated")
         }
         guard let account = AccountID(try one("account")) else {
-            throw .malformedInvitation("its account is not 52 characters of base32")
+            throw .malformedInvitation("its account was mistyped or cut")
         }
         guard let seconds = Int64(digits: try one("expires")), (0...253_402_300_799).contains(seconds) else {
             throw .malformedInvitation("its expiry is not a time in seconds since 1970")
         }
         guard let secret = InvitationSecret(text: try one("secret")) else {
-            throw .malformedInvitation("its secret is not 26 characters of base32")
+            throw .malformedInvitation("its secret was mistyped or cut")
         }
         let texts = try values("address")
         let addresses = texts.compactMap(Address.init(text:))

@@ -19,6 +19,16 @@ extension AccountStore {
         try self.exportRecovery(to: path, passphrase: passphrase, factors: .standard)
     }
 
+    /// Checks that a recovery file can be made, before a person chooses its passphrase. No file remains.
+    ///
+    /// - Throws: ``IdentityError``, with ``IdentityError/Code/notAuthority`` or ``IdentityError/Code/fileExists``.
+    package func checkExport(to path: String) throws(IdentityError) {
+        try self.withAccount { (account, _) throws(IdentityError) in
+            guard try StoredAccount.authority(in: account) != nil else { throw .notAuthority }
+        }
+        try OpenFile.checkCreation(of: path)
+    }
+
     func exportRecovery(
         to path: String,
         passphrase: [UInt8],

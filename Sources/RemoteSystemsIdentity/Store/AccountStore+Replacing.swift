@@ -281,7 +281,7 @@ extension AccountStore {
                 .accountInUse,
                 """
                 This system belongs to account \(present.identity.accountID.short), which it shares with others, so it \
-                was not replaced. To leave that account, use `--leave-account`; its files are moved aside, not deleted.
+                was not replaced. To leave that account, use '--leave-account'; its files are moved aside, not deleted.
                 """
             )
         }

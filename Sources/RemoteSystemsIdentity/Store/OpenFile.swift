@@ -71,6 +71,12 @@ struct OpenFile: ~Copyable {
         }
     }
 
+    /// Checks that ``create(_:in:path:_:)`` can make a file, by making an empty one. No file remains.
+    static func checkCreation(of path: String) throws(IdentityError) {
+        try Self.create(path, path: path, [])
+        _ = unsafe unlinkat(AT_FDCWD, path, 0)
+    }
+
     /// Syncs the directory of a file, so that the file's name survives a power failure.
     private static func syncDirectory(of path: String) throws(IdentityError) {
         let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."

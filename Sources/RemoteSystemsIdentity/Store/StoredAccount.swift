@@ -437,7 +437,7 @@ extension IdentityError {
             .damaged,
             """
             \(path) \(what). Nothing was overwritten and trying again will not help. Restore the files from a \
-            backup, or use the account's recovery file (`remotesystems account import`). If both are lost, move \
+            backup, or use the account's recovery file ('remotesystems account import'). If both are lost, move \
             \(lastResort)
             """,
             path: path,

@@ -158,11 +158,11 @@ extension TrustError {
             .notOurAccount,
             """
             The other system does not belong to this account. To add it, make an invitation here and use it \
-            there (`remotesystems account invite`, `remotesystems account join`).
+            there ('remotesystems account invite', 'remotesystems account join').
             """,
             toPeer: """
                 Your system does not belong to the other side's account. To join it, ask there for an invitation and \
-                use it on your machine (`remotesystems account invite`, `remotesystems account join`).
+                use it on your machine ('remotesystems account invite', 'remotesystems account join').
                 """
         )
     }

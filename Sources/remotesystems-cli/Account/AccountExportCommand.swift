@@ -27,6 +27,7 @@ struct AccountExportCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         let identity = try account.identity()
+        try account.checkExport(to: self.file)
         let passphrase = try self.passphrase.read(asNew: true)
         try account.exportRecovery(to: self.file, passphrase: passphrase)
         try output.json(ExportOutput(accountID: identity.accountID, file: self.file))

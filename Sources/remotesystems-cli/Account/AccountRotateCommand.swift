@@ -60,12 +60,12 @@ struct AccountRotateCommand: Subcommand {
             )
         )
         try output.line("Account \(identity.accountID.short) has a new root key.")
-        try output.line(
+        let validity =
             self.stolen
-                ? "The old key is retired. Invite each other machine again ('remotesystems account invite' here, "
-                    + "'remotesystems account join' there). Their certificates, also of revoked ones, are invalid."
-                : "Certificates of the old key are valid until \(retirement.formatted(.iso8601))."
-        )
+            ? "The old key is retired. Invite each other machine again ('remotesystems account invite' here, "
+                + "'remotesystems account join' there). Their certificates, also of revoked ones, are invalid."
+            : "Certificates of the old key are valid until \(retirement.formatted(.iso8601))."
+        try output.line(validity.wrapped())
         if !self.stolen {
             let advice =
                 "Keep 'remotesystems serve' or 'remotesystems host run' running here until the other systems have "
@@ -81,9 +81,11 @@ struct AccountRotateCommand: Subcommand {
             )
         }
         for link in links where self.stolen && !kept.contains(link) {
-            try output.line("The link with \(link.name.printable) (\(link.account.short)) has ended.")
+            try output.line("The link with \(link.name.printable) (\(link.account.short)) has ended.".wrapped())
         }
-        try output.line("Make a new recovery file ('remotesystems account export'). Older ones are of no use.")
+        try output.line(
+            "Make a new recovery file ('remotesystems account export'). Older ones are of no use.".wrapped()
+        )
         return true
     }
 }

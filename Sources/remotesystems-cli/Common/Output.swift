@@ -46,6 +46,9 @@ struct Output: Sendable {
         try? Self.write(Array("\(reported)\n".utf8), to: STDERR_FILENO)
     }
 
+    /// Writes lines to standard error as they are, before the arguments have been parsed.
+    static func refuse(_ text: String) { try? Self.write(Array(text.utf8), to: STDERR_FILENO) }
+
     private static func encoder() -> JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

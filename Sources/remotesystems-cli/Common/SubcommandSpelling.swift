@@ -6,7 +6,8 @@ import RemoteSystems
 
 /// Finds a misspelt subcommand. The parser itself reports only an unexpected argument.
 enum SubcommandSpelling {
-    /// The error message for an unknown subcommand; `nil` if the words begin with existing subcommands.
+    /// The error for an unknown subcommand, with the usage of the command that lacks it; `nil` if the words begin with
+    /// existing subcommands.
     static func mistake(in words: [String], of root: any ParsableCommand.Type) -> String? {
         var command = root.configuration
         var name = command.commandName ?? ""
@@ -21,8 +22,14 @@ enum SubcommandSpelling {
                 continue
             }
             let names = subcommands.compactMap { $0.commandName }
-            return "'\(name)' has no subcommand '\(word)'.\(SimilarNames.question(for: word, among: names)) "
-                + "Subcommands: \(names.joined(separator: ", "))."
+            let question = SimilarNames.question(for: word, among: names)
+            return """
+                Error: '\(name)' has no subcommand '\(word.printable)'.\(question) \
+                Subcommands: \(names.joined(separator: ", ")).
+                Usage: \(name) <subcommand>
+                  See '\(name) --help' for more information.
+
+                """
         }
         return nil
     }

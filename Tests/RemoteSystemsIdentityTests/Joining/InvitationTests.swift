@@ -88,6 +88,17 @@ import Testing
         #expect(error?.debugDescription.contains(invitation.secret.revealed) == false)
     }
 
+    @Test func `a wrong last character of the secret is called a mistake, and no text is none`() throws {
+        // 26 characters hold 130 bits, of which the last two are 0. So some characters cannot be the last one.
+        let text = try self.invitation().uri
+        let error = #expect(throws: IdentityError.self) { try Invitation(uri: String(text.dropLast()) + "b") }
+        #expect(error?.message.contains("its secret was mistyped or cut") == true)
+        let cut = #expect(throws: IdentityError.self) { try Invitation(uri: String(text.dropLast())) }
+        #expect(cut?.message.contains("its secret was mistyped or cut") == true)
+        let none = #expect(throws: IdentityError.self) { try Invitation(uri: " \n") }
+        #expect(none?.message.contains("no invitation was given") == true)
+    }
+
     @Test(arguments: ["", " ", "join", "remote-systems://join", "remote-systems://join?", "remote-systems://join?%"])
     func `text that is not an invitation is refused`(text: String) {
         let error = #expect(throws: IdentityError.self) { try Invitation(uri: text) }
