@@ -70,7 +70,7 @@ import Testing
         let rows = try Self.rows()
         for row in rows {
             #expect(!row.tests.isEmpty, "\(row.subject) names no test")
-            #expect(row.tests.map(\.name) == row.quoted, "\(row.subject) names a test without its file")
+            #expect(row.tests.map { $0.name } == row.quoted, "\(row.subject) names a test without its file")
             for test in row.tests {
                 let found = files[test.file]?.contains { $0.contains("func `\(test.name)`") }
                 #expect(found == true, "\(row.subject): there is no '\(test.name)' in \(test.file)")
