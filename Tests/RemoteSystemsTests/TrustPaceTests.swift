@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import RemoteSystemsIdentity
 import Testing
 
@@ -79,20 +80,36 @@ import Testing
     }
 
     @Test func `a system may change what it presents 64 times at once, then four times a second`() throws {
-        let (first, second) = (QuotaHolder.system(try Self.system(1)), QuotaHolder.system(try Self.system(2)))
+        let (first, second) = (try Self.system(1), try Self.system(2))
         var pace = TrustPace()
         for _ in 0..<64 {
-            let delay = pace.delay(of: first, at: Self.start)
+            let delay = pace.delay(of: first, nil, at: Self.start)
             #expect(delay == nil)
         }
-        let next = pace.delay(of: first, at: Self.start)
+        let next = pace.delay(of: first, nil, at: Self.start)
         let delay = try #require(next)
         #expect(delay >= .milliseconds(249) && delay <= .milliseconds(251))
-        let later = (0..<100).count { _ in pace.delay(of: first, at: Self.start + .seconds(10)) == nil }
+        let later = (0..<100).count { _ in pace.delay(of: first, nil, at: Self.start + .seconds(10)) == nil }
         #expect(later == 40)
         // Another system does not wait, and what is known of linked accounts counts apart.
-        let other = pace.delay(of: second, at: Self.start + .seconds(10))
-        let linked = pace.delayOfLinked(from: try Self.system(1), at: Self.start + .seconds(10))
+        let other = pace.delay(of: second, nil, at: Self.start + .seconds(10))
+        let linked = pace.delayOfLinked(from: first, at: Self.start + .seconds(10))
         #expect(other == nil && linked == nil)
+    }
+
+    @Test func `the systems of a linked account count together, too, and one leaves turns for the others`() throws {
+        let account = try AccountAuthority(creatingAt: Date()).roots.accountID
+        var pace = TrustPace()
+        let counts = try (1...5).map { number in
+            let system = try Self.system(number)
+            return (0..<100).count { _ in pace.delay(of: system, account, at: Self.start) == nil }
+        }
+        #expect(counts == [64, 64, 64, 64, 0])
+        // The first system takes its four a second, and the account has sixteen.
+        let later = try [1, 5].map { number in
+            let system = try Self.system(number)
+            return (0..<100).count { _ in pace.delay(of: system, account, at: Self.start + .seconds(1)) == nil }
+        }
+        #expect(later == [4, 12])
     }
 }

@@ -11,18 +11,26 @@ internal import RemoteSystemsTransport
 struct TrustPace {
     typealias Instant = ContinuousClock.Instant
 
-    /// The changes of the topic: 64 at once, since each connection of a system begins with one, then 4 a second. The
-    /// systems of a linked account count together.
-    private var changes = KeyedTokenBuckets<QuotaHolder>(capacity: 64, rate: 4)
+    /// The changes of the topic by one system: 64 at once, since each of its connections begins with one, then 4 a
+    /// second.
+    private var changes = KeyedTokenBuckets<SystemID>(capacity: 64, rate: 4)
+    /// The changes by all systems of a linked account: as many as four of them. One system leaves turns for others.
+    private var changesOfLinked = KeyedTokenBuckets<AccountID>(capacity: 256, rate: 16)
     /// What one system knows of linked accounts: 48 at once, as many as two systems with all links differ in, then two
     /// a second. One record has a hundred signatures at most.
     private var linked = KeyedTokenBuckets<SystemID>(capacity: 48, rate: 2)
 
     /// Takes a token for a change of the topic.
     ///
+    /// - Parameter account: the linked account that the system belongs to; `nil` for this account.
     /// - Returns: the delay after which to try again; `nil` if there was one.
-    mutating func delay(of holder: QuotaHolder, at now: Instant) -> Duration? {
-        self.changes.tryTake(holder, at: now) ? nil : max(self.changes.nextTime(of: holder, after: now) - now, .zero)
+    mutating func delay(of system: SystemID, _ account: AccountID?, at now: Instant) -> Duration? {
+        var time = self.changes.nextTime(of: system, after: now)
+        if let account { time = max(time, self.changesOfLinked.nextTime(of: account, after: now)) }
+        guard time <= now else { return time - now }
+        self.changes.take(of: system, at: now)
+        if let account { self.changesOfLinked.take(of: account, at: now) }
+        return nil
     }
 
     /// Takes a token for what a system knows of a linked account.

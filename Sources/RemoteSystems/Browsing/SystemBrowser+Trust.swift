@@ -22,6 +22,7 @@ extension SystemBrowser {
 
     /// Applies a change of the account: revocations, root keys, the discovery key.
     func trustChanged() {
+        self.hasAdmittedSystems = nil
         self.publishTrust()
         self.forgetRevokedSystems()
         self.renewIfDue()

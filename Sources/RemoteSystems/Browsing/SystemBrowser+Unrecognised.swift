@@ -45,7 +45,11 @@ extension SystemBrowser {
     /// Whether the account has systems that this one can miss. A machine with the root key may be its only system.
     private var hasOtherSystems: Bool {
         guard self.security.identity.isAuthority else { return true }
-        return (try? self.account.store().joinedSystems().isEmpty) == false
+        // Read once: any device causes this question with each announcement.
+        if let known = self.hasAdmittedSystems { return known }
+        let known = (try? self.account.store().joinedSystems().isEmpty) == false
+        self.hasAdmittedSystems = known
+        return known
     }
 
     /// Whether unknown tags are tried: while no other system of the account is listed, and always on a machine with the

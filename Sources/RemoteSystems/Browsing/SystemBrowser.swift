@@ -48,6 +48,9 @@ actor SystemBrowser {
     var unrecognised = UnrecognisedHints()
     /// The number of attempts to exchange trust that wait or run.
     let exchanges = ObservableValue(0)
+    /// Whether this machine with the root key has admitted systems; `nil` before it is needed, and after the account
+    /// has changed.
+    var hasAdmittedSystems: Bool?
     /// Whether the job ``Job/tryUnrecognised`` runs.
     var triesUnrecognised = false
     /// The discovery key that the present browses use.

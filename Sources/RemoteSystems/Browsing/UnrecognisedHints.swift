@@ -61,7 +61,14 @@ struct UnrecognisedHints {
         if entries[name] != nil {
             entries[name]?.endpoints = endpoints
         } else {
-            guard !endpoints.isEmpty, entries.count < Self.maxEntries(kind) else { return false }
+            guard !endpoints.isEmpty else { return false }
+            if entries.count >= Self.maxEntries(kind) {
+                // One that was tried in vain must not keep its place: another device announces it for as long as it
+                // likes.
+                let used = entries.filter { $0.value.attempts >= Self.maxAttempts(kind) }.keys
+                guard let old = used.randomElement() else { return false }
+                entries[old] = nil
+            }
             entries[name] = Entry(endpoints: endpoints, next: now + Self.firstWait)
         }
         self.entries[kind] = entries

@@ -50,7 +50,10 @@ struct DiscoveryFindings: Sendable {
     /// - Parameter failureCode: the failure code of the connection; `nil` if it has none.
     static func trustAdvice(_ failureCode: String?) -> String? {
         switch failureCode.flatMap({ FailureCode(rawValue: $0) }) {
-        case .certificateExpired?, .certificateNotYetValid?, .certificateInvalid?: nil
+        case .certificateExpired?, .certificateNotYetValid?: nil
+        case .certificateInvalid?:
+            "If the message names no remedy, check which program listens there. If it is your machine, let it join the "
+                + "account again."
         case .linkWithdrawn?, .grantsChanged?:
             "'remotesystems account links' shows the links of this account. If one was withdrawn by mistake, link the "
                 + "accounts again: 'remotesystems pair --link' on both machines."

@@ -6,7 +6,8 @@ internal import Synchronization
 
 /// The announced places at which machines wait for a pairing. A value without I/O.
 ///
-/// Any machine can announce any number of places. So peer keys take turns, and one machine cannot fill the list.
+/// Any machine can announce any number of places. So peer keys take turns, and many places at one address do not hide
+/// those at another one. A machine that announces the addresses of many others can still fill the list.
 struct PairingPlaces {
     /// The maximum number of places in the list.
     static let maxCount = 16

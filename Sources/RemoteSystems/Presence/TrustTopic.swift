@@ -148,16 +148,30 @@ extension AccountContext {
         let subscriber = StateSubscriber(TrustTopic.schema, pace: self.trustStatePace)
         do {
             _ = try await subscriber.follow(over: connection) { _ in
-                let holder = connection.peer.quotaHolder
-                // Waiting here uses up the peer's credit, so it sends no more.
-                while let delay = self.trustPace.withLock({ $0.delay(of: holder, at: self.environment.time.now) }) {
-                    try await self.environment.time.sleep(for: delay)
-                }
+                guard try await self.waitForTurn(of: connection.peer, while: { !subscriber.hasEnded }) else { return }
                 try await self.takeWhenPossible(subscriber.records, from: connection.peer)
             }
         } catch {
             // The task was cancelled.
         }
+    }
+
+    /// Waits until what a peer publishes may be verified. Waiting uses up the peer's credit, so it sends no more.
+    ///
+    /// - Returns: whether it may; `false` if the subscription has ended. A peer that opens and closes connections must
+    ///   not leave tasks that wait.
+    private func waitForTurn(of peer: PeerIdentity, while isFollowed: () -> Bool) async throws -> Bool {
+        let account: AccountID? = if case .linked(let account, _) = peer.standing { account } else { nil }
+        // Increasing pauses, since all connections of the peer wait for the same turns.
+        var pause = Duration.zero
+        while let delay = self.trustPace.withLock({
+            $0.delay(of: peer.systemID, account, at: self.environment.time.now)
+        }) {
+            guard isFollowed() else { return false }
+            pause = min(max(pause * 2, delay), .seconds(2))
+            try await self.environment.time.sleep(for: pause)
+        }
+        return isFollowed()
     }
 
     /// The same for a limited time.

@@ -63,6 +63,9 @@ package final class StateSubscriber: Sendable {
         self.state.withLock { $0.machine.records.mapValues(\.value) }
     }
 
+    /// Whether the subscription that is being followed has ended.
+    package var hasEnded: Bool { self.state.withLock { $0.end != nil } }
+
     /// The length of the keys and records that are kept, in bytes.
     package var bytes: Int { self.state.withLock { $0.machine.bytes } }
 

@@ -67,6 +67,19 @@ import Testing
         #expect(hints.nextTime(includingUnknown: true) == nil)
     }
 
+    @Test func `an advertisement that was tried in vain leaves its place to another one`() {
+        var hints = UnrecognisedHints()
+        for number in 0..<UnrecognisedHints.maxEntries(.unknown) {
+            _ = hints.seen("forged-\(number)", at: [self.endpoint], .unknown, now: self.start)
+        }
+        let isKept = hints.seen("other", at: [self.endpoint], .unknown, now: self.start)
+        #expect(!isKept)
+        _ = self.attempts(&hints, includingUnknown: true, within: .seconds(3600))
+        let isKeptLater = hints.seen("other", at: [self.endpoint], .unknown, now: self.start + .seconds(3600))
+        #expect(isKeptLater)
+        #expect(hints.nextTime(includingUnknown: true) == self.start + .seconds(3601))
+    }
+
     /// A generator whose numbers depend on the seed only (SplitMix64).
     private struct Generator: RandomNumberGenerator {
         var state: UInt64

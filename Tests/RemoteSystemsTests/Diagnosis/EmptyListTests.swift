@@ -68,11 +68,16 @@ import Testing
         }
     }
 
-    @Test(arguments: [FailureCode.certificateExpired, .certificateNotYetValid, .certificateInvalid])
+    @Test(arguments: [FailureCode.certificateExpired, .certificateNotYetValid])
     func `an error that states its remedy gets no other advice`(code: FailureCode) {
         let finding = Self.untrusted("Check the clock.", code)
         #expect(finding.status == .problem && finding.what.hasSuffix("Check the clock."))
         #expect(finding.advice == nil)
+    }
+
+    @Test func `an invalid certificate gets advice that contradicts no remedy in its message`() {
+        let advice = Self.untrusted("Join the account again.", .certificateInvalid).advice
+        #expect(advice?.contains("If the message names no remedy") == true && advice?.contains("invite") == false)
     }
 
     @Test(arguments: [FailureCode.revoked, .otherAccount, nil])

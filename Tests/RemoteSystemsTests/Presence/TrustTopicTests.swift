@@ -104,7 +104,7 @@ import ValueSets
                 host.context.account.trustPace.withLock { pace in
                     // A copy, so that the question takes no turn.
                     var pace = pace
-                    return pace.delay(of: .system(member), at: .now) != nil
+                    return pace.delay(of: member, nil, at: .now) != nil
                 }
             }
             #expect(try await connection.send([:], timeout: .seconds(20)).status == .failure)
