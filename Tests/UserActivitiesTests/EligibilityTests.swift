@@ -90,4 +90,73 @@ import Testing
             origin.end()
         }
     }
+
+    /// What ends an offer while the application saves.
+    enum End: CaseIterable, Sendable {
+        case ineligible, invalidAddress, resigned, invalidated
+
+        func apply(to activity: UserActivity) {
+            switch self {
+            case .ineligible: activity.isEligibleForHandoff = false
+            case .invalidAddress: activity.webpageURL = URL(string: "ftp://example.com/")
+            case .resigned: activity.resignCurrent()
+            case .invalidated: activity.invalidate()
+            }
+        }
+    }
+
+    /// The delegate of an activity, which does something while the activity is saved.
+    private final class Saving: UserActivityDelegate {
+        private let action: @Sendable (UserActivity) -> Void
+
+        init(_ action: @escaping @Sendable (UserActivity) -> Void) { self.action = action }
+
+        func userActivityWillSave(_ activity: UserActivity) async { self.action(activity) }
+    }
+
+    @Test(arguments: End.allCases)
+    func `the content of an activity whose offer ends while it is saved is not sent (X-06)`(end: End) async throws {
+        try await DiscoveryStage.with { stage in
+            let origin = ActivityOrigin(stage.configuration, UserActivityHost.Options())
+            origin.begin()
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let delegate = Saving { end.apply(to: $0) }
+            activity.delegate = delegate
+            activity.needsSave = true
+            try await activity.becomeCurrent(publishedBy: origin)
+            let error = await #expect(throws: ContinuationError.self) {
+                try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+            }
+            #expect(error?.code == .activityUnknown)
+            origin.end()
+            withExtendedLifetime(delegate) {}
+        }
+    }
+
+    @Test func `the content of an activity is not sent if sending is switched off while it is saved (X-14)`()
+        async throws
+    {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "eligibility-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let configuration = RemoteSystemsConfiguration(applicationID: "com.example.test", stateDirectory: directory)
+        var options = UserActivityHost.Options()
+        // This runs on the machine's clock.
+        options.saveTimeout = .seconds(60)
+        let origin = ActivityOrigin(configuration, options)
+        origin.begin()
+        let activity = UserActivity(type: ContinuationTests.editing)
+        let delegate = Saving { _ in
+            _ = try? HandOffSettings.change(configuration) { $0.everything.sending = false }
+        }
+        activity.delegate = delegate
+        try await activity.becomeCurrent(publishedBy: origin)
+        _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+        activity.needsSave = true
+        let error = await #expect(throws: ContinuationError.self) {
+            try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+        }
+        #expect(error?.code == .disabled)
+        origin.end()
+        withExtendedLifetime(delegate) {}
+    }
 }

@@ -60,12 +60,17 @@ struct OutgoingContinuations {
 
     /// Begins a continuation.
     mutating func begin(_ activity: UUID, id: UUID, over link: Link) throws(Refusal) {
-        guard !self.isContinued(activity) else { throw .alreadyContinued }
-        guard self.offered.contains(activity) else { throw .unknown }
+        try self.checkOffer(of: activity)
         guard self.continuations.count < Self.maxInAll,
             self.continuations.values.count(where: { $0.link == link }) < Self.maxOnLink
         else { throw .tooMany }
         self.continuations[id] = Continuation(activity: activity, link: link)
+    }
+
+    /// Throws unless an activity is offered.
+    func checkOffer(of activity: UUID) throws(Refusal) {
+        guard !self.isContinued(activity) else { throw .alreadyContinued }
+        guard self.offered.contains(activity) else { throw .unknown }
     }
 
     private func isContinued(_ activity: UUID) -> Bool { self.continued.contains { $0.activity == activity } }

@@ -207,12 +207,30 @@ final class ActivityOrigin: Sendable {
             return activity
         }
         let isSaved = await activity.save(within: self.options.saveTimeout, clock: self.clock)
+        let content: Result<ActivityPayload, ContinuationError>
+        do throws(ContinuationError) {
+            content = .success(
+                try ActivityPayload(
+                    activity,
+                    documents: self.options.documents ?? DocumentURLMapper.none,
+                    isStale: !isSaved
+                )
+            )
+        } catch {
+            content = .failure(error)
+        }
+        // While the application saved, it may have ended the offer, or the user may have switched sending off. Checked
+        // after the content was read, so that nothing is sent that the application added after the end.
+        guard self.permissions.now.sending else { throw Self.disabled }
+        try self.state.withLock { state throws(ContinuationError) in
+            do throws(OutgoingContinuations.Refusal) {
+                try state.continuations.checkOffer(of: id)
+            } catch {
+                throw ContinuationError(error)
+            }
+        }
         guard !activity.isInvalidated else { throw ContinuationError(.unknown) }
-        var payload = try ActivityPayload(
-            activity,
-            documents: self.options.documents ?? DocumentURLMapper.none,
-            isStale: !isSaved
-        )
+        var payload = try content.get()
         if isWebpageOnly {
             guard let part = payload.webpageOnly else {
                 throw ContinuationError(.payloadInvalid, "The activity has no web address.", side: .remote)
