@@ -159,4 +159,48 @@ import Testing
         origin.end()
         withExtendedLifetime(delegate) {}
     }
+
+    @Test(arguments: [nil, "ftp://example.com/"] as [String?])
+    func `a former date does not end an activity that was not offered when it changed (X-04, X-06)`(address: String?)
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let origin = ActivityOrigin(stage.configuration, UserActivityHost.Options())
+            origin.begin()
+            let activity = UserActivity(type: ContinuationTests.editing)
+            activity.expirationDate = Date() + 60
+            try await activity.becomeCurrent(publishedBy: origin)
+            #expect(origin.topic.records.count == 1)
+            if let address {
+                activity.webpageURL = URL(string: address)
+            } else {
+                activity.isEligibleForHandoff = false
+            }
+            activity.expirationDate = nil
+            #expect(origin.topic.records.isEmpty)
+            try await stage.advance(by: .seconds(61))
+            #expect(activity.isCurrent)
+            activity.webpageURL = nil
+            activity.isEligibleForHandoff = true
+            #expect(origin.topic.records.count == 1)
+            origin.end()
+        }
+    }
+
+    @Test func `an activity that is not offered ends at its date (X-04, X-06)`() async throws {
+        try await DiscoveryStage.with { stage in
+            let origin = ActivityOrigin(stage.configuration, UserActivityHost.Options())
+            origin.begin()
+            let activity = UserActivity(type: ContinuationTests.editing)
+            activity.isEligibleForHandoff = false
+            activity.expirationDate = Date() + 500
+            try await activity.becomeCurrent(publishedBy: origin)
+            try await stage.advance(by: .seconds(30))
+            #expect(activity.isCurrent)
+            try await stage.advance(by: .seconds(471))
+            try await stage.eventually("it is not current any more") { !activity.isCurrent }
+            #expect(origin.topic.records.isEmpty)
+            origin.end()
+        }
+    }
 }

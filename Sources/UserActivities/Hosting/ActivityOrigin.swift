@@ -95,7 +95,10 @@ final class ActivityOrigin: Sendable {
         let seconds = min(own ?? .infinity, TimeInterval(self.lifetime))
         let (end, left) = (now + seconds, Int(seconds.rounded(.up)))
         let isPermitted = self.permissions.now.sending
-        let isPublished = try self.publishing.withLock { _ throws(RemoteSystemError) in
+        let isFinal = own.map { $0 <= seconds } ?? false
+        // A current activity without a date of its own is offered as long as it is current.
+        let pause = isFinal ? Duration.seconds(left) : .seconds(max(left / 2, 1))
+        try self.publishing.withLock { _ throws(RemoteSystemError) in
             // Read here, so that the last of several changes leaves what is true.
             let attributes = activity.attributes
             var flaw: RemoteSystemError?
@@ -106,20 +109,22 @@ final class ActivityOrigin: Sendable {
             }
             let isEligible = attributes.isEligibleForHandoff && flaw == nil
             // The activity may have lost its place since the caller looked.
-            guard self.admit(activity, isEligible) else { return false }
+            guard self.admit(activity, isEligible) else { return }
+            // Also for an activity that is not offered now: its time ends, too, and the timer of an earlier date must
+            // not end it.
+            self.schedule(activity, after: pause, isFinal: isFinal)
             guard isEligible, isPermitted else {
                 self.topic.remove(Self.key(activity.id))
                 if let flaw { throw flaw }
-                return false
+                return
             }
             let descriptor = ActivityDescriptor(activity, expirationDate: end, lifetime: .seconds(left))
             try self.topic.put(Self.key(activity.id), descriptor.record)
-            return true
         }
-        guard isPublished else { return }
-        let isFinal = own.map { $0 <= seconds } ?? false
-        // A current activity without a date of its own is offered as long as it is current.
-        let pause = isFinal ? Duration.seconds(left) : .seconds(max(left / 2, 1))
+    }
+
+    /// Replaces the timer: refreshes the offer after a pause, or ends it.
+    private func schedule(_ activity: UserActivity, after pause: Duration, isFinal: Bool) {
         let timer = self.clock.task { [weak self, weak activity] in
             guard let self, (try? await self.clock.sleep(until: self.clock.now + pause)) != nil, let activity,
                 self.isCurrent(activity)
