@@ -84,7 +84,10 @@ import ValueSets
         var hourly = HourlyNotifications()
         let start = ContinuousClock.now
         func count(_ limits: [NotificationPermissions.Subject: Int], after seconds: Int) -> Int? {
-            hourly.count(limits, start + .seconds(seconds))
+            let now = start + .seconds(seconds)
+            if let limit = hourly.reached(limits, now) { return limit }
+            hourly.count(limits, now)
+            return nil
         }
         let (one, both) = (NotificationPermissions.Subject(application: "a"), NotificationPermissions.Subject())
         #expect(count([:], after: 0) == nil)
@@ -100,6 +103,43 @@ import ValueSets
         #expect(count([one: 2], after: 3601) == nil)
     }
 
+    /// The failure of a notification; `nil` if it is shown.
+    private static func code(
+        _ notification: RemoteNotification,
+        over connection: RemoteNotificationConnection
+    ) async throws -> String? {
+        do {
+            #expect(try await connection.deliver(notification).status == .shown)
+            return nil
+        } catch let error as RemoteSystemError {
+            return error.failureCode
+        }
+    }
+
+    @Test("What finds no room among those that wait counts only when it is accepted (X-56)")
+    func attempts() async throws {
+        try await ReceivingSystem.with { receiving in
+            let receiver = receiving.receiver
+            let application = receiving.stage.configuration.applicationID
+            try await receiver.set(.silent, perHour: 2, for: .init(application: application))
+            let connection = try await receiving.connect()
+            let first = try await Self.code(ReceivingSystem.question("first"), over: connection)
+            #expect(first == nil)
+            let sender = try #require(await receiver.list().first?.sender)
+            try await receiver.addOthers(of: sender)
+            for _ in 1...3 {
+                let refused = try await Self.code(ReceivingSystem.question("second"), over: connection)
+                #expect(refused == "org.remotesystems.notifications.limit-exceeded")
+            }
+            await receiver.removeOthers()
+            let second = try await Self.code(ReceivingSystem.question("second"), over: connection)
+            #expect(second == nil)
+            let third = try await Self.code(ReceivingSystem.question("third"), over: connection)
+            #expect(third == "org.remotesystems.notifications.not-authorized")
+            await connection.close()
+        }
+    }
+
     @Test("A sender learns that a limit is reached, and what was not accepted is counted (X-56)")
     func limited() async throws {
         try await ReceivingSystem.with { receiving in
@@ -109,12 +149,7 @@ import ValueSets
             try await receiver.set(.silent, perHour: 2, for: subject)
             let connection = try await receiving.connect()
             func code(_ notification: RemoteNotification) async throws -> String? {
-                do {
-                    #expect(try await connection.deliver(notification).status == .shown)
-                    return nil
-                } catch let error as RemoteSystemError {
-                    return error.failureCode
-                }
+                try await Self.code(notification, over: connection)
             }
             let first = ReceivingSystem.question("1")
             // The same one counts once.
@@ -148,5 +183,19 @@ import ValueSets
         for number in 1...NotificationRefusals.maxSenders { refusals.count(.denied, of: Self.sender("s", "\(number)")) }
         #expect(refusals.counts.count == NotificationRefusals.maxSenders)
         #expect(refusals.counts[Self.sender("s", "often")] == [.tooFast: 2])
+    }
+}
+
+extension NotificationReceiver {
+    /// Receives other notifications until no more of a sender may wait, without counting them.
+    fileprivate func addOthers(of sender: NotificationSender) throws {
+        for number in 1..<ReceivedNotifications.maxPerSystem {
+            let other = ReceivingSystem.question("other \(number)")
+            _ = try self.received.add(other, from: sender, name: nil, self.clock.now)
+        }
+    }
+
+    fileprivate func removeOthers() {
+        _ = self.received.removeAll { $0.notification.request.identifier.hasPrefix("other ") }
     }
 }

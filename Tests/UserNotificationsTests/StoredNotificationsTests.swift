@@ -191,6 +191,35 @@ import ValueSets
         }
     }
 
+    @Test("What waits until there is room does not count for the limit of an hour meanwhile (X-56)")
+    func noRoomAndLimit() async throws {
+        try await DiscoveryStage.with { stage in
+            let daemon = try await Daemon(stage, StepStore())
+            let subject = NotificationPermissions.Subject(application: Self.sender.application)
+            try await daemon.receiver.set(.allowed, perHour: 65, for: subject)
+            for number in 0..<64 {
+                _ = try await daemon.receiver.schedule(Self.message("\(number)", after: 1), by: Self.sender)
+            }
+            try await stage.clock.advance(by: .seconds(2))
+            _ = try await daemon.receiver.schedule(Self.message("last", after: 1), by: Self.sender)
+            try await stage.clock.advance(by: .seconds(2))
+            for _ in 1...3 {
+                try await stage.clock.advance(by: .seconds(61))
+                #expect(await daemon.receiver.pending.all.map(\.key.identifier) == ["last"])
+            }
+            let key = try #require(await daemon.receiver.list().first?.key)
+            try await daemon.receiver.respond(key, "yes", text: nil)
+            try await stage.clock.advance(by: .seconds(61))
+            #expect(await daemon.receiver.list().map(\.notification.request.identifier).contains("last"))
+            // The 65th has counted.
+            _ = try await daemon.receiver.schedule(Self.message("more", after: 1), by: Self.sender)
+            try await stage.clock.advance(by: .seconds(2))
+            #expect(await daemon.receiver.pending.all.isEmpty)
+            #expect(await daemon.receiver.list().map(\.notification.request.identifier).contains("more") == false)
+            daemon.crash()
+        }
+    }
+
     @Test("When too many responses wait for a sender, the notification stays and can be answered later")
     func tooManyResponses() async throws {
         try await DiscoveryStage.with { stage in

@@ -10,20 +10,24 @@ struct HourlyNotifications {
     /// At most as many as the limit, for each that the user has set.
     private var times: [NotificationPermissions.Subject: [Instant]] = [:]
 
-    /// Counts a notification, unless a limit is reached.
+    /// The limit that is reached; `nil` if one more notification is permitted.
     ///
     /// - Parameter limits: those that concern its sender.
-    /// - Returns: the limit that is reached; `nil` if the notification was counted.
-    mutating func count(_ limits: [NotificationPermissions.Subject: Int], _ now: Instant) -> Int? {
+    mutating func reached(_ limits: [NotificationPermissions.Subject: Int], _ now: Instant) -> Int? {
         var reached: Int?
         for (subject, limit) in limits {
             let recent = self.times[subject, default: []].filter { now - $0 < Self.hour }
             self.times[subject] = recent
             if recent.count >= limit { reached = min(limit, reached ?? limit) }
         }
-        guard reached == nil else { return reached }
+        return reached
+    }
+
+    /// Counts a notification that was accepted.
+    ///
+    /// - Parameter limits: those that concern its sender. None is reached.
+    mutating func count(_ limits: [NotificationPermissions.Subject: Int], _ now: Instant) {
         for subject in limits.keys { self.times[subject, default: []].append(now) }
-        return nil
     }
 
     /// Begins again for a limit that the user has changed or removed.

@@ -29,14 +29,19 @@ extension NotificationReceiver {
         }
     }
 
-    /// Counts a notification for the limits of the user.
+    /// Checks the limits of the user before a notification is accepted.
     ///
-    /// - Throws: ``NotificationError`` with `notAuthorized` if one is reached. The notification was not counted then.
-    func countForLimits(of sender: NotificationSender) throws(NotificationError) {
-        guard let limit = self.hourly.count(self.permissions.limits(of: sender), self.clock.now) else { return }
+    /// - Throws: ``NotificationError`` with `notAuthorized` if one is reached.
+    func checkLimits(of sender: NotificationSender) throws(NotificationError) {
+        guard let limit = self.hourly.reached(self.permissions.limits(of: sender), self.clock.now) else { return }
         self.refusals.count(.limited, of: sender)
         let user = sender.isLocal ? "The user" : "The user of that system"
         throw NotificationError(.notAuthorized, "\(user) permits \(limit) of these notifications an hour.")
+    }
+
+    /// Counts a notification for the limits of the user. It was accepted: the attempts before do not count.
+    func countForLimits(of sender: NotificationSender) {
+        self.hourly.count(self.permissions.limits(of: sender), self.clock.now)
     }
 
     /// Changes a permission. It has been stored.

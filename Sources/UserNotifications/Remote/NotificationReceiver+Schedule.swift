@@ -115,8 +115,12 @@ extension NotificationReceiver {
     /// Delivers a notification whose date or region has come.
     func deliver(_ due: PendingNotifications.Due) async {
         let sender = due.entry.sender
-        guard self.permissions.permission(of: sender) != .denied, (try? self.countForLimits(of: sender)) != nil else {
+        guard self.permissions.permission(of: sender) != .denied, (try? self.checkLimits(of: sender)) != nil else {
             // It was permitted when it was added. A repeated one is shown again when it is permitted again.
+            self.logger.info(
+                "A notification that is due is left out: the user does not permit it, or not so many an hour",
+                metadata: ["application": "\(sender.application)"]
+            )
             return await self.commitOrLog { () throws(NotificationError) in [try Self.change(after: due)] }
         }
         let entry: ReceivedNotifications.Entry
@@ -129,6 +133,7 @@ extension NotificationReceiver {
             self.pending.postpone(due.entry, until: self.clock.date + Self.retryInterval)
             return self.logger.info("A notification is delivered later", metadata: ["reason": "\(error)"])
         }
+        self.countForLimits(of: sender)
         self.reportDelivery(entry)
         // Together, so that it is neither lost nor delivered again. It is shown even if it cannot be stored: late or
         // twice is better than never.

@@ -248,7 +248,8 @@ package actor NotificationReceiver: Service {
         let earlier = self.received.entry(notification.request.identifier, of: sender)
         let deliveryID = notification.deliveryID
         // One that is sent again after a lost connection counts once.
-        if deliveryID == nil || earlier?.notification.deliveryID != deliveryID { try self.countForLimits(of: sender) }
+        let isCounted = deliveryID == nil || earlier?.notification.deliveryID != deliveryID
+        if isCounted { try self.checkLimits(of: sender) }
         if notification.isContentAvailable { self.updateBeside(notification, of: sender) }
         let name = caller.isLocal ? nil : self.name(caller.systemID) ?? caller.systemID.short
         let (date, now) = (self.clock.date, self.clock.now)
@@ -263,6 +264,7 @@ package actor NotificationReceiver: Service {
             at: date,
             now
         )
+        if isCounted { self.countForLimits(of: sender) }
         let entry = self.withKnownState(added)
         if let earlier { self.superseded.report(earlier.number) }
         if let key = entry.stateKey {
