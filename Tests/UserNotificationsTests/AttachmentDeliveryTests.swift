@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import RemoteSystems
 import RemoteSystemsTesting
 import Synchronization
@@ -150,6 +151,46 @@ import Testing
             #expect(loaded.map(\.digest) == [attachments[0].digest])
             let names = try files.kept
             #expect(names == ["\(attachments[0].digest).png"])
+        }
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "Root can read every file."))
+    func `a process that starts later leaves out a file that it cannot read, and does not remove it (N-42)`()
+        async throws
+    {
+        try await Files.with { files in
+            let kept = files.directory.appending(path: "kept")
+            try FileManager.default.createDirectory(at: kept, withIntermediateDirectories: true)
+            let attachment = try NotificationAttachment(url: try files.file("whole"))
+            let file = try files.file("kept/\(attachment.digest).png")
+            _ = try files.file("kept/\(attachment.digest).thumbnail")
+            try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: file.path)
+            let unreadable = await files.received.load()
+            #expect(unreadable.isEmpty)
+            try FileManager.default.setAttributes([.posixPermissions: 0o400], ofItemAtPath: file.path)
+            let loaded = await files.received.load()
+            #expect(loaded.map(\.digest) == [attachment.digest] && loaded.map(\.hasThumbnail) == [true])
+        }
+    }
+
+    @Test func `a file that cannot be read at the moment is not removed when it is sent again (N-42)`() async throws {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received) { receiving in
+                let attachment = try NotificationAttachment(url: try files.file("photo"))
+                let connection = try await receiving.connect()
+                _ = try await connection.deliver(Self.notification(attachment))
+                let kept = try #require(receiving.screen.shown.first?.content.attachments.first?.url)
+                // A link to itself is an error for every user, root too.
+                let aside = files.directory.appending(path: "aside")
+                try FileManager.default.moveItem(at: kept, to: aside)
+                try FileManager.default.createSymbolicLink(atPath: kept.path, withDestinationPath: kept.path)
+                var other = Self.notification(attachment)
+                other.request.identifier = "other"
+                #expect(try await connection.deliver(other) == NotificationDelivery(.shown))
+                let target = try FileManager.default.destinationOfSymbolicLink(atPath: kept.path)
+                #expect(target == kept.path)
+                await connection.close()
+            }
         }
     }
 

@@ -48,6 +48,22 @@ import ValueSets
         #expect(try NotificationAttachment(identifier: "photo", url: url).id == "photo")
     }
 
+    @Test func `a kept file is changed if it is missing or has another content, and not if it cannot be read`() throws {
+        let url = try self.file(TestFile.png())
+        let digest = try NotificationAttachment(url: url).digest
+        #expect(AttachmentFile.isUnchanged(path: url.path, digest) == true)
+        let missing = self.directory.appending(path: "missing")
+        #expect(AttachmentFile.isUnchanged(path: missing.path, digest) == false)
+        #expect(AttachmentFile.isUnchanged(path: self.directory.path, digest) == false)
+        let link = self.directory.appending(path: "link")
+        try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: link.path)
+        #expect(AttachmentFile.isUnchanged(path: link.path, digest) == nil)
+        for bytes in [[], Array("another".utf8)] as [[UInt8]] {
+            let other = try self.file(bytes, named: "other")
+            #expect(AttachmentFile.isUnchanged(path: other.path, digest) == false)
+        }
+    }
+
     @Test func `a program learns at once that an image is cut off (X-50)`() async throws {
         let whole = TestFile.wholePNG()
         let half = try self.file(Array(whole.prefix(whole.count / 2)), named: "half")

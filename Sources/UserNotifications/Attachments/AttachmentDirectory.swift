@@ -35,12 +35,13 @@ package struct AttachmentDirectory: Sendable {
     }
 
     /// The files of an earlier process. What it had not received completely is removed, and what another program has
-    /// changed meanwhile.
+    /// changed meanwhile. A file that cannot be read now is left out and stays.
     func load() async -> [File] {
         await BlockingFileCalls.run {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []
             let thumbnails = Set(names.filter { $0.hasSuffix(".thumbnail") })
             var files: [File] = []
+            var unreadable: Set<String> = []
             for name in names {
                 let parts = name.split(separator: ".").map(String.init)
                 let path = "\(self.path)/\(name)"
@@ -52,7 +53,11 @@ package struct AttachmentDirectory: Sendable {
                     if name.hasPrefix("incoming-") { _ = unsafe unlink(path) }
                     continue
                 }
-                guard (try? AttachmentFile(path: path))?.digest == digest else {
+                guard let isUnchanged = AttachmentFile.isUnchanged(path: path, digest) else {
+                    unreadable.insert("\(digest).thumbnail")
+                    continue
+                }
+                guard isUnchanged else {
                     _ = unsafe unlink(path)
                     continue
                 }
@@ -65,7 +70,7 @@ package struct AttachmentDirectory: Sendable {
                     )
                 )
             }
-            let known = Set(files.map { "\($0.digest).thumbnail" })
+            let known = unreadable.union(files.map { "\($0.digest).thumbnail" })
             for name in thumbnails.subtracting(known) { _ = unsafe unlink("\(self.path)/\(name)") }
             return files
         }

@@ -63,6 +63,20 @@ struct AttachmentFile: Hashable {
             .get()
     }
 
+    /// Whether a kept file is still there with its content; `nil` if it cannot be read now, as without a free
+    /// descriptor.
+    static func isUnchanged(path: String, _ digest: AttachmentDigest) -> Bool? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return errno == ENOENT ? false : nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+        let size = Int64(status.st_size)
+        guard status.st_mode & S_IFMT == S_IFREG, size <= NotificationAttachmentType.maxBytes else { return false }
+        guard let present = try? Self.digest(descriptor, size) else { return nil }
+        return present == digest
+    }
+
     private static func check(_ format: AttachmentFormat, _ size: Int64) throws(NotificationError) {
         guard size <= format.type.maxBytes else {
             throw Self.failure(

@@ -49,12 +49,15 @@ extension NotificationReceiver {
     }
 
     /// Forgets a file that is here already if another program of the user has changed or removed it. It is received
-    /// again then, also for the notifications that have it.
+    /// again then, also for the notifications that have it. A file that cannot be read now stays.
     private func recheck(_ digest: AttachmentDigest, _ directory: AttachmentDirectory) async {
         guard let kept = self.attachments.files[digest] else { return }
         let path = directory.path(of: digest, kept.type)
-        let file = try? await AttachmentFile.read(path: path)
-        guard file?.digest != digest, self.attachments.forget(digest) else { return }
+        let isUnchanged = await BlockingFileCalls.run { AttachmentFile.isUnchanged(path: path, digest) }
+        // It may have been received again meanwhile.
+        guard isUnchanged == false, self.attachments.files[digest] == kept, self.attachments.forget(digest) else {
+            return
+        }
         self.logger.warning("The file of an attachment was changed by another program", metadata: ["path": "\(path)"])
         let paths = [path, directory.thumbnailPath(of: digest)]
         _ = self.attachmentCalls.begin(self.clock) { await directory.remove(paths) }
