@@ -40,6 +40,24 @@ import Testing
         #expect(table.nextStep == nil)
     }
 
+    @Test func `a server may show something until it was asked to close everything and has responded`() {
+        var table = NotificationTable()
+        #expect(table.isEmpty)
+        table.want([Self.notification("a")])
+        table.send(Self.notification("a"))
+        table.want([])
+        // Its response may still arrive.
+        #expect(!table.isEmpty && table.nextStep == nil)
+        _ = table.notified(Self.notification("a"), as: 1)
+        #expect(!table.isEmpty)
+        #expect(Self.steps(&table) == [.close(1)])
+        #expect(table.isEmpty)
+        table.adopt("b", id: 7)
+        #expect(!table.isEmpty)
+        table.serverEnded()
+        #expect(table.isEmpty)
+    }
+
     @Test func `what the user has closed returns only with another content`() {
         var table = NotificationTable()
         table.want([Self.notification("a")])

@@ -18,6 +18,7 @@ package final class DesktopNotifications: Service {
         var failure: String?
         /// Where notifications are shown, by their keys.
         var places: [String: DesktopNotificationPlace] = [:]
+        var hasClosedAll = false
     }
 
     /// What the user does. For one reader.
@@ -34,6 +35,9 @@ package final class DesktopNotifications: Service {
 
     /// Whether there is a session bus, whose desktop may show notifications.
     package static var isPossible: Bool { MessageBus.isSessionKnown }
+
+    /// Whether ``run()`` has ended, and has closed all notifications. A server that does not respond is given up.
+    package var hasClosedAll: Bool { self.state.withLock { $0.hasClosedAll } }
 
     /// Shows these notifications, and no others.
     package func present(_ notifications: [DesktopNotification]) {
@@ -92,6 +96,7 @@ package final class DesktopNotifications: Service {
         }
         self.state.withLock { state in
             state.session = nil
+            state.hasClosedAll = session.state.withLock { $0.hasClosedAll }
             guard case .failure(let failure) = result else { return }
             state.failure = failure.message
             self.reportFailure(state)

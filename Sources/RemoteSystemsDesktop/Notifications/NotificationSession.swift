@@ -35,6 +35,8 @@ final class NotificationSession: Sendable {
         /// Whether the session was locked or unlocked since notifications were last wanted. Their texts may be wrong.
         var isOutdated = false
         var isStopping = false
+        /// Whether the session has ended, and the server has responded to everything and shows nothing.
+        var hasClosedAll = false
     }
 
     /// A call that waits for its response.
@@ -90,7 +92,12 @@ final class NotificationSession: Sendable {
         } turn: { connection in
             unsafe self.askLocks(connection)
             let isCalling = unsafe self.callServer(connection)
-            return isCalling || !self.state.withLock { $0.isStopping }
+            return self.state.withLock { state in
+                guard !isCalling, state.isStopping else { return true }
+                // During a pause, the server may not have closed what it was asked to close.
+                state.hasClosedAll = state.table.isEmpty && state.pause == nil && state.places.isEmpty
+                return false
+            }
         }
     }
 

@@ -49,6 +49,9 @@ struct NotificationTable {
         self.heard = self.heard.filter { keys.contains($0.key) }
     }
 
+    /// Whether the server shows nothing, and was not asked for anything that it may still show.
+    var isEmpty: Bool { self.shown.isEmpty && self.used.isEmpty && self.sent.isEmpty }
+
     /// The next step, in the order in which notifications are wanted; `nil` if the server shows what is wanted.
     var nextStep: Step? {
         if let id = self.used.first { return .close(id) }

@@ -4,8 +4,8 @@
 internal import FoundationEssentials
 internal import RemoteSystems
 
-/// Where the notifications of offers are shown, in a file of the state directory. A process that is killed cannot close
-/// its notifications, so the next one does.
+/// Where the notifications of offers are shown, in a file of the state directory. A process that is killed, or
+/// whose server does not respond, cannot close its notifications, so the next one does.
 struct OfferNotificationPlaces {
     private let account: RemoteSystemsAccount
     private let application: String

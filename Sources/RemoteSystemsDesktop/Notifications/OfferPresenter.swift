@@ -55,7 +55,8 @@ package actor OfferPresenter: Service {
             try await group.next()
             group.cancelAll()
         }
-        self.places.clear()
+        // What a server has not closed in time is closed by the next process.
+        if self.desktop.hasClosedAll { self.places.clear() }
         await self.watcher.stop()
     }
 
