@@ -75,7 +75,7 @@ extension SystemTests {
                     let query = try x.start(Python.script("unicast_query.py", source, a.address))
                     return try await query.reported("answered", within: .seconds(20)).systems
                 }
-                let near = try await eventually("a response on the link", within: .seconds(20)) { () -> Int? in
+                let near = try await eventually("a response on the link", within: .seconds(60)) { () -> Int? in
                     let bytes = try await response(to: x.address)
                     return bytes == 0 ? nil : bytes
                 }
