@@ -27,6 +27,7 @@ await withTaskGroup(of: Void.self) { group in
 }
 precondition(counters.guarded.withLock { $0 } == 200_000)
 
+// Unchecked on purpose: only the continuation orders the accesses to `value`.
 final class Resumed: @unchecked Sendable {
     var value = 0
     let isDone = Atomic(false)

@@ -26,6 +26,7 @@ package enum JoinCall {
         let retries = IntroductionRetries()
         var addresses = invitation.addresses
         for round in 0...retries.count where !addresses.isEmpty {
+            // Nothing reports that an inviter has a place again.
             if round > 0 { try await Task.sleep(for: retries.pause(before: round)) }
             var closedEarly: [Invitation.Address] = []
             for address in addresses {

@@ -51,6 +51,7 @@ package enum PairingCall {
                     hasAnswered.withLock { $0 = true }
                 }
             } catch let error where IntroductionRetries.apply(to: error) && !hasAnswered.withLock({ $0 }) {
+                // Nothing reports that the waiting machine has a place again.
                 try await Task.sleep(for: retries.pause(before: retry))
             }
         }

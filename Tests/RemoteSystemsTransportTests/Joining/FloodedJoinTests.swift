@@ -56,6 +56,7 @@ import Testing
                     channels.append(greeted)
                 }
                 channels.removeAll { !$0.isActive }
+                // The rate of the attack, not a wait for something.
                 try? await Task.sleep(for: .milliseconds(2))
             }
             for channel in channels { channel.close(promise: nil) }

@@ -24,6 +24,7 @@ import Testing
                 while !Task.isCancelled {
                     if let channel = try? await Self.stranger(at: machine.port) { silent.append(channel) }
                     silent.removeAll { !$0.isActive }
+                    // The rate of the attack, not a wait for something.
                     try? await Task.sleep(for: .milliseconds(2))
                 }
                 for channel in silent { channel.close(promise: nil) }
