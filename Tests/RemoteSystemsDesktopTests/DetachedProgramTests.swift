@@ -39,6 +39,39 @@ import Testing
         #expect(program.ended?.description == end)
     }
 
+    /// The processes that the open descriptors of this process refer to, as the kernel lists them; -1 for a process
+    /// that was reaped.
+    private static func watchedProcesses() -> [String: pid_t] {
+        let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fdinfo")) ?? []
+        return numbers.reduce(into: [:]) { processes, number in
+            // It may be closed by now.
+            let text = (try? String(contentsOfFile: "/proc/self/fdinfo/\(number)", encoding: .utf8)) ?? ""
+            let line = text.split(separator: "\n").first { $0.hasPrefix("Pid:") }
+            processes[number] = line.flatMap { pid_t($0.dropFirst(4).trimmingCharacters(in: .whitespaces)) }
+        }
+    }
+
+    @Test func `many programs that end at once are all reaped, and leave no descriptor open`() async throws {
+        let programs = try (0..<40).map { _ in try DetachedProgram(["/bin/sleep", "600"], environment: [:]).start() }
+        let ids = Set(programs.map(\.id))
+        let descriptors = Self.watchedProcesses().filter { ids.contains($0.value) }
+        #expect(Set(descriptors.values) == ids)
+        await withTaskGroup(of: Void.self) { group in
+            for program in programs {
+                group.addTask {
+                    program.signal(SIGKILL)
+                    let end = await program.end()
+                    #expect(end == .killed(signal: 9))
+                }
+            }
+        }
+        // Others may have the same numbers now.
+        _ = try await eventually("the descriptors are closed") {
+            let open = Self.watchedProcesses()
+            return descriptors.keys.contains { open[$0] == -1 } ? nil : true
+        }
+    }
+
     /// A process that ignores SIGCHLD never gets the exit status of its children.
     @Test func `the end of a program that was reaped elsewhere is unknown, and no success`() async throws {
         var process: pid_t = 0

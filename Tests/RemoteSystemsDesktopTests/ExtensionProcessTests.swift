@@ -173,24 +173,63 @@ import UserNotifications
 
     @Test func `what a program writes to its standard error is logged, and only its beginning is kept`() async throws {
         let pipe = Pipe()
-        let queue = DispatchQueue(label: "errors")
-        let channel = DispatchIO(
-            type: .stream,
-            fileDescriptor: dup(pipe.fileHandleForReading.fileDescriptor),
-            queue: queue
-        ) { _ in }
-        channel.setLimit(lowWater: 1)
-        let errors = ExtensionErrors(channel, queue)
+        let errors = try ExtensionErrors(dup(pipe.fileHandleForReading.fileDescriptor))
         let text = "one\n\u{1B}[2Jtwo\n" + String(repeating: "x", count: 300_000)
         // All of it is read: the program must not wait.
         try pipe.fileHandleForWriting.write(contentsOf: Data(text.utf8))
         try pipe.fileHandleForWriting.close()
-        let read = try await eventually("the beginning was read") {
-            let text = errors.text
-            return text.hasSuffix("xxx") ? text : nil
+        let read = await errors.close()
+        #expect(read.hasPrefix("one | [2Jtwo | xxx") && read.hasSuffix("xxx") && read.utf8.count < 4200)
+    }
+
+    /// What the open descriptors of this process refer to.
+    private static func openFiles() -> Set<String> {
+        let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return Set(
+            numbers.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+        )
+    }
+
+    /// Runs a program that writes the names of its pipes and what it has read, and returns the names.
+    private static func pipes(_ number: Int, in directory: String) async throws -> [String] {
+        // Each second one ends by itself, without the end of its last line.
+        let rest = number.isMultiple(of: 2) ? #"printf %s "$line""# : #"echo "$line"; exec sleep 600"#
+        let names = (0...2).map { "readlink /proc/$$/fd/\($0)" }.joined(separator: "; ")
+        let process = try ExtensionProcess(
+            [Self.shell, "-c", "\(names); read -r line; \(rest)"],
+            environment: Self.environment,
+            directory: directory,
+            logger: Logger(label: "extension")
+        )
+        process.send("\(number)")
+        var lines: [ExtensionOutput] = []
+        for await output in process.outputs {
+            lines.append(output)
+            if lines.count == 4 { break }
         }
-        #expect(read.hasPrefix("one | [2Jtwo | xxx") && read.utf8.count < 4200)
-        errors.close()
+        let files = Self.openFiles()
+        let end = await process.end()
+        #expect(lines.last == .line("\(number)"), "\(end)")
+        var pipes: [String] = []
+        for case .line(let name) in lines.prefix(3) { pipes.append(name) }
+        // While it runs.
+        if !number.isMultiple(of: 2) { #expect(files.isSuperset(of: pipes)) }
+        return pipes
+    }
+
+    @Test func `many programs at once get and write every line, and leave no pipe open`() async throws {
+        try await Self.withDirectory { directory in
+            let pipes: Set<String> = try await withThrowingTaskGroup(of: [String].self) { group in
+                for number in 1...24 { group.addTask { try await Self.pipes(number, in: directory) } }
+                var pipes: Set<String> = []
+                for try await names in group { pipes.formUnion(names) }
+                return pipes
+            }
+            #expect(pipes.count == 3 * 24)
+            _ = try await eventually("the pipes are closed") {
+                pipes.isDisjoint(with: Self.openFiles()) ? true : nil
+            }
+        }
     }
 
     @Test func `a program that does not want to end is killed, with its children`() async throws {

@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
 internal import Logging
@@ -12,11 +11,8 @@ internal import UserNotifications
 final class ExtensionProcess: ExtensionProgram {
     /// The time for the process to end when it is asked to.
     private static let grace = Duration.milliseconds(500)
-    /// The maximum number of lines that wait for the process to read them.
-    private static let maxUnread = 64
     /// How often the size of its files is checked.
     private static let sizeInterval = Duration.milliseconds(500)
-    private static let queue = DispatchQueue(label: "remote-systems.extensions")
     /// A process that has ended does not read. Started programs get the default action again.
     private static let ignoresBrokenPipes: Void = { signal(SIGPIPE, SIG_IGN) }()
 
@@ -25,8 +21,6 @@ final class ExtensionProcess: ExtensionProgram {
         var whenEnded: (@Sendable () -> Void)?
         /// Why it was killed.
         var fault: String?
-        /// The lines that the process has not read yet.
-        var unread = 0
         /// The size of the files that it was given.
         var givenBytes: Int64 = 0
     }
@@ -36,7 +30,7 @@ final class ExtensionProcess: ExtensionProgram {
     /// Where the extension keeps its files.
     private let directory: String
     private let scope: String?
-    private let input: DispatchIO
+    private let input: ExtensionInput
     private let lines: ExtensionLines
     private let errors: ExtensionErrors
     private let logger: Logger
@@ -65,48 +59,34 @@ final class ExtensionProcess: ExtensionProgram {
         environment["TMPDIR"] = directory
         self.environment = environment
         self.logger = logger
-        var pipes: [Pipe] = []
         do throws(NotificationError) {
-            for _ in 1...3 { pipes.append(try Pipe()) }
+            let pipes = try ExtensionPipes()
+            defer { pipes.closeEnds() }
             var program = DetachedProgram(
                 limits.command(arguments, scope: self.scope),
                 environment: environment,
                 directory: directory
             )
-            program.pipes = (pipes[0].reading, pipes[1].writing, pipes[2].writing)
+            program.pipes = pipes.ends
             program.endsItsChildren = true
             do throws(DetachedProgram.StartError) {
                 self.program = try program.start()
             } catch {
                 throw NotificationError(.notShown, "\(arguments[0]) cannot be run: \(error).")
             }
+            self.input = pipes.input
+            self.lines = pipes.lines
+            self.errors = pipes.errors
         } catch {
-            for pipe in pipes { pipe.close() }
             ExtensionFiles.remove(directory, logger)
             throw error
         }
-        close(pipes[0].reading)
-        close(pipes[1].writing)
-        close(pipes[2].writing)
-        self.input = Self.channel(pipes[0].writing)
-        self.lines = ExtensionLines(Self.channel(pipes[1].reading), Self.queue)
-        self.errors = ExtensionErrors(Self.channel(pipes[2].reading), Self.queue)
         Task { await self.watchSize() }
     }
 
     func send(_ line: String) {
-        let isRead = self.state.withLock { state in
-            guard state.unread < Self.maxUnread else { return false }
-            state.unread += 1
-            return true
-        }
         // A line that is left out may be the one that counts, such as the last position of a slider.
-        guard isRead else { return self.kill("it did not read its input") }
-        let data = unsafe Array("\(line)\n".utf8).withUnsafeBytes { unsafe DispatchData(bytes: $0) }
-        // What the process does not read ends with it.
-        self.input.write(offset: 0, data: data, queue: Self.queue) { [weak self] isDone, _, _ in
-            if isDone { self?.state.withLock { $0.unread -= 1 } }
-        }
+        if !self.input.send(line) { self.kill("it did not read its input") }
     }
 
     func makeRoom(for byteCount: Int64) async throws(NotificationError) -> String {
@@ -135,13 +115,12 @@ final class ExtensionProcess: ExtensionProgram {
     }
 
     private func endOnce() async -> String {
-        self.input.close(flags: .stop)
+        self.input.close()
         var end = await self.program.terminate(grace: Self.grace)
         if end == nil { end = await self.program.end() }
-        self.lines.close()
+        await self.lines.close()
         if let scope { await self.killScope(scope) }
-        let text = self.errors.text
-        self.errors.close()
+        let text = await self.errors.close()
         if !text.isEmpty {
             self.logger.info("An extension wrote to its standard error", metadata: ["text": "\(text)"])
         }
@@ -177,36 +156,5 @@ final class ExtensionProcess: ExtensionProgram {
             if isTooLarge { return self.kill("its files were too large") }
             try? await Task.sleep(for: Self.sizeInterval)
         }
-    }
-
-    // MARK: Pipes
-
-    private struct Pipe {
-        let reading: CInt
-        let writing: CInt
-
-        init() throws(NotificationError) {
-            var ends: [CInt] = [-1, -1]
-            guard unsafe pipe(&ends) == 0 else {
-                let reason = unsafe String(cString: strerror(errno))
-                throw NotificationError(.notShown, "No pipe can be created: \(reason).")
-            }
-            // Programs that this process starts inherit neither: they close everything. Others may not.
-            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-            (self.reading, self.writing) = (ends[0], ends[1])
-        }
-
-        func close() {
-            Glibc.close(self.reading)
-            Glibc.close(self.writing)
-        }
-    }
-
-    private static func channel(_ descriptor: CInt) -> DispatchIO {
-        let channel = DispatchIO(type: .stream, fileDescriptor: descriptor, queue: Self.queue) { _ in
-            close(descriptor)
-        }
-        channel.setLimit(lowWater: 1)
-        return channel
     }
 }

@@ -126,23 +126,20 @@ package final class StartedProgram: Sendable {
 
     private func reap() {
         let descriptor = remote_systems_pidfd_open(self.id)
-        guard descriptor >= 0 else {
-            // Kernels before 5.3 have no pidfd_open(2).
-            DispatchQueue.global().async {
-                // WNOWAIT leaves the reaping to bury(), which does it under the lock.
-                while waitid(P_PID, id_t(self.id), nil, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        if descriptor >= 0 {
+            // The source retains this object until it is cancelled.
+            let source = DescriptorSource(descriptor, queue: Self.queue) { source in
+                source.cancel()
                 self.bury()
             }
-            return
+            if source != nil { return }
         }
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: Self.queue)
-        // The handler retains the source and this object until the source is cancelled.
-        source.setEventHandler {
+        // Kernels before 5.3 have no pidfd_open(2), or no descriptor is free.
+        DispatchQueue.global().async {
+            // WNOWAIT leaves the reaping to bury(), which does it under the lock.
+            while waitid(P_PID, id_t(self.id), nil, WEXITED | WNOWAIT) < 0, errno == EINTR {}
             self.bury()
-            source.cancel()
         }
-        source.setCancelHandler { close(descriptor) }
-        source.resume()
     }
 
     private func bury() {

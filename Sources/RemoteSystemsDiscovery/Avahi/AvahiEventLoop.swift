@@ -67,24 +67,10 @@ private final class Watch {
         let context: UnsafeMutableRawPointer?
     }
 
-    /// A copy of Avahi's descriptor. Dispatch releases a cancelled descriptor later than Avahi closes its own. If the
-    /// number were reused in between, a new source for it would never fire.
-    private final class Descriptor: Sendable {
-        let number: Int32
-        init?(copyOf other: Int32) {
-            number = fcntl(other, F_DUPFD_CLOEXEC, 0)
-            if number < 0 { return nil }
-        }
-        deinit { close(number) }
-    }
-
-    private let queue: DispatchQueue
     private let original: Int32
-    private let descriptor: Descriptor
     private let call: Call
-    private var reader: (any DispatchSourceRead)?
-    private var writer: (any DispatchSourceWrite)?
-    private var isStopped = false
+    private var events: AvahiWatchEvent
+    private var source: DescriptorSource?
     private(set) var fired = AvahiWatchEvent(0)
 
     static func at(_ pointer: OpaquePointer?) -> Watch? {
@@ -93,42 +79,30 @@ private final class Watch {
     }
 
     init?(queue: DispatchQueue, descriptor: Int32, events: AvahiWatchEvent, call: Call) {
-        guard let copy = Descriptor(copyOf: descriptor) else { return nil }
-        self.queue = queue
+        // A copy, because libdbus has two watches for the descriptor of a connection, and Avahi closes its own.
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { return nil }
         self.original = descriptor
-        self.descriptor = copy
         self.call = call
-        watch(events)
+        self.events = events
+        source = DescriptorSource(copy, events: Self.watched(events), queue: queue) { [weak self] source in
+            self?.fire(source)
+        }
+        if source == nil { return nil }
     }
 
     func watch(_ events: AvahiWatchEvent) {
-        let descriptor = descriptor
-        if events.rawValue & AVAHI_WATCH_IN.rawValue == 0 {
-            reader?.cancel()
-            reader = nil
-        } else if reader == nil {
-            let source = DispatchSource.makeReadSource(fileDescriptor: descriptor.number, queue: queue)
-            source.setEventHandler { [weak self] in self?.fire(AVAHI_WATCH_IN) }
-            source.setCancelHandler { withExtendedLifetime(descriptor) {} }
-            source.resume()
-            reader = source
-        }
-        if events.rawValue & AVAHI_WATCH_OUT.rawValue == 0 {
-            writer?.cancel()
-            writer = nil
-        } else if writer == nil {
-            let source = DispatchSource.makeWriteSource(fileDescriptor: descriptor.number, queue: queue)
-            source.setEventHandler { [weak self] in self?.fire(AVAHI_WATCH_OUT) }
-            source.setCancelHandler { withExtendedLifetime(descriptor) {} }
-            source.resume()
-            writer = source
-        }
+        self.events = events
+        source?.watch(Self.watched(events))
     }
 
-    private func fire(_ wanted: AvahiWatchEvent) {
-        guard !isStopped else { return }
-        // Dispatch does not report errors and hang-ups; poll(2) does.
-        var state = pollfd(fd: descriptor.number, events: Int16(truncatingIfNeeded: wanted.rawValue), revents: 0)
+    private static func watched(_ events: AvahiWatchEvent) -> DescriptorSource.Events {
+        DescriptorSource.Events(rawValue: events.rawValue).intersection([.reading, .writing])
+    }
+
+    private func fire(_ source: DescriptorSource) {
+        // The events that are wanted, with errors and hang-ups.
+        var state = pollfd(fd: source.descriptor, events: Int16(truncatingIfNeeded: events.rawValue), revents: 0)
         guard unsafe poll(&state, 1, 0) > 0 else { return }
         fired = AvahiWatchEvent(UInt32(UInt16(bitPattern: state.revents)))
         unsafe call.callback(OpaquePointer(Unmanaged.passUnretained(self).toOpaque()), original, fired, call.context)
@@ -136,11 +110,8 @@ private final class Watch {
     }
 
     func stop() {
-        isStopped = true
-        reader?.cancel()
-        writer?.cancel()
-        reader = nil
-        writer = nil
+        source?.cancel()
+        source = nil
     }
 }
 

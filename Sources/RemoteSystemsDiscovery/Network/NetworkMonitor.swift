@@ -14,7 +14,7 @@ final class NetworkMonitor {
     /// The interfaces that are up.
     private(set) var interfaces: [NetworkInterface] = NetworkInterface.all()
 
-    private var source: (any DispatchSourceRead)?
+    private var source: DescriptorSource?
     private var timer: QueueTimer?
     private let onChange: ([NetworkInterface]) -> Void
 
@@ -23,14 +23,10 @@ final class NetworkMonitor {
         self.onChange = onChange
         timer = QueueTimer(queue: queue) { [unowned self] in compare() }
         guard let descriptor = Self.open() else { return }
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        source.setEventHandler { [weak self] in
+        source = DescriptorSource(descriptor, queue: queue) { [weak self] _ in
             Self.drain(descriptor)
             self?.timer?.set(after: Self.quiet)
         }
-        source.setCancelHandler { close(descriptor) }
-        source.resume()
-        self.source = source
     }
 
     deinit { source?.cancel() }

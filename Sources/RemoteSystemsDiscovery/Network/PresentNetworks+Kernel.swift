@@ -107,7 +107,7 @@ private actor PresentNetworksObserver {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
     private let continuation: AsyncStream<PresentNetworks>.Continuation
-    private var source: (any DispatchSourceRead)?
+    private var source: DescriptorSource?
     private var timer: QueueTimer?
     private var last: PresentNetworks?
     private var delays: ArraySlice<Duration> = []
@@ -120,14 +120,10 @@ private actor PresentNetworksObserver {
     private func begin() {
         timer = QueueTimer(queue: executor.queue) { [weak self] in self?.assumeIsolated { $0.look() } }
         if let descriptor = NetworkMonitor.open(includesRoutes: true) {
-            let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: executor.queue)
-            source.setEventHandler { [weak self] in
+            source = DescriptorSource(descriptor, queue: executor.queue) { [weak self] _ in
                 NetworkMonitor.drain(descriptor)
                 self?.assumeIsolated { $0.changed() }
             }
-            source.setCancelHandler { close(descriptor) }
-            source.resume()
-            self.source = source
         }
         delays = Self.delays[...]
         look()

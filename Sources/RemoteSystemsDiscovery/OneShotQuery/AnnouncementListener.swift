@@ -15,7 +15,7 @@ final class AnnouncementListener {
     /// The size of the socket's receive buffer, in bytes. The kernel limits it to its own maximum.
     private static let receiveBuffer: Int32 = 1 << 20
 
-    private var sources: [any DispatchSourceRead] = []
+    private var sources: [DescriptorSource] = []
 
     /// Starts listening. An address family whose socket cannot be made is left out.
     ///
@@ -28,8 +28,7 @@ final class AnnouncementListener {
     ) {
         for family in families where interface.addresses.contains(where: { $0.family == family }) {
             guard let descriptor = Self.open(family, on: interface.index) else { continue }
-            let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-            source.setEventHandler {
+            let source = DescriptorSource(descriptor, queue: queue) { _ in
                 for _ in 0..<Self.burst {
                     guard let (packet, sender) = MulticastGroup.receive(descriptor) else { return }
                     guard let sender else { continue }
@@ -41,9 +40,7 @@ final class AnnouncementListener {
                     }
                 }
             }
-            source.setCancelHandler { close(descriptor) }
-            source.resume()
-            self.sources.append(source)
+            if let source { self.sources.append(source) }
         }
     }
 

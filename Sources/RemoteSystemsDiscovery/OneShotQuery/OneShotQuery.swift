@@ -87,7 +87,7 @@ final class OneShotQuery {
         var answers = 0
         private var asked: ContinuousClock.Instant?
         private let descriptor: Int32
-        private let source: any DispatchSourceRead
+        private var source: DescriptorSource?
         private let group: MulticastGroup
 
         /// Returns nil if the socket cannot be created. Avahi reports the reason.
@@ -115,19 +115,17 @@ final class OneShotQuery {
             self.family = family
             self.descriptor = descriptor
             group = MulticastGroup(family, interface: interface)
-            source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-            source.setEventHandler { [weak self] in
+            source = DescriptorSource(descriptor, queue: queue) { [weak self] _ in
                 guard let self else { return }
                 for _ in 0..<OneShotQuery.burst {
                     guard let (packet, sender) = MulticastGroup.receive(descriptor) else { return }
                     if let sender { onPacket(packet, self, sender) }
                 }
             }
-            source.setCancelHandler { close(descriptor) }
-            source.resume()
+            if source == nil { return nil }
         }
 
-        deinit { source.cancel() }
+        deinit { source?.cancel() }
 
         func askIfDue() {
             let isCrowded = answers >= OneShotQuery.crowd
