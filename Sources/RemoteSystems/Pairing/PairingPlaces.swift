@@ -6,40 +6,57 @@ internal import Synchronization
 
 /// The announced places at which machines wait for a pairing. A value without I/O.
 ///
-/// Any machine can announce any number of places. So peer keys take turns, and many places at one address do not hide
-/// those at another one. A machine that announces the addresses of many others can still fill the list.
+/// Any machine can announce any number of places, also at addresses of other machines. So peer keys take turns, and
+/// many places at one address do not hide those at another one. If there are more peer keys than the list has places,
+/// the list is a random selection of them, as that of a peer key's places is: a place is neither shown nor hidden
+/// because it was announced first, last or often. Each list is another selection.
 struct PairingPlaces {
     /// The maximum number of places in the list.
     static let maxCount = 16
 
-    /// The peer keys, in the order in which they were found, with the places of each. More than ``maxCount`` of either
-    /// can never be in the list.
-    private var keys: [PeerKey] = []
-    private var places: [PeerKey: [PairingPlace]] = [:]
+    /// Decides on the order of peer keys and places. Other machines do not know it, so they can choose no announcements
+    /// that come first.
+    private let salt: UInt64
+    /// The places of each peer key. More than ``maxCount`` of either can never be in the list.
+    private var places: [PeerKey: Set<PairingPlace>] = [:]
+
+    init(salt: UInt64 = .random(in: .min ... .max)) {
+        self.salt = salt
+    }
 
     /// Adds a place. The peer key is that of its first host.
     mutating func add(_ place: PairingPlace) {
         let key = PeerKey(Endpoint(host: place.hosts.first ?? "", port: place.port))
-        guard let known = self.places[key] else {
-            guard self.keys.count < Self.maxCount else { return }
-            self.keys.append(key)
-            self.places[key] = [place]
-            return
+        var known = self.places[key] ?? []
+        known.insert(place)
+        if known.count > Self.maxCount, let last = known.max(by: self.precedes) { known.remove(last) }
+        self.places[key] = known
+        if self.places.count > Self.maxCount, let last = self.places.keys.max(by: self.precedes) {
+            self.places[last] = nil
         }
-        guard known.count < Self.maxCount, !known.contains(place) else { return }
-        self.places[key] = known + [place]
     }
 
     /// The list: first a place of each peer key, then a second one of each, and so on.
     var inTurns: [PairingPlace] {
+        let keys = self.places.keys.sorted(by: self.precedes)
+        let places = keys.map { self.places[$0, default: []].sorted(by: self.precedes) }
         var list: [PairingPlace] = []
         for turn in 0..<Self.maxCount {
-            for key in self.keys {
-                guard let places = self.places[key], turn < places.count else { continue }
-                list.append(places[turn])
-            }
+            for known in places where turn < known.count { list.append(known[turn]) }
         }
         return Array(list.prefix(Self.maxCount))
+    }
+
+    /// Whether a value comes before another one in the random order.
+    private func precedes<Value: Hashable>(_ value: Value, _ other: Value) -> Bool {
+        self.rank(value) < self.rank(other)
+    }
+
+    private func rank(_ value: some Hashable) -> Int {
+        var hasher = Hasher()
+        hasher.combine(self.salt)
+        hasher.combine(value)
+        return hasher.finalize()
     }
 }
 

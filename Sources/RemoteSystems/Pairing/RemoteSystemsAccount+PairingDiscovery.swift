@@ -13,8 +13,9 @@ extension RemoteSystemsAccount {
     ///
     /// - Parameter time: the time after which the method returns, if no machine was found. It returns a second after
     ///   the first one was found. Defaults to ten minutes.
-    /// - Returns: the places at which machines wait, at most 16; empty if none was found in time. Any machine can
-    ///   announce places. Addresses therefore take turns in the list, and a list with 16 places may not contain all.
+    /// - Returns: the places at which machines wait, at most 16, in no particular order; empty if none was found in
+    ///   time. Any machine can announce places. Addresses therefore take turns in the list. Of more than 16 addresses,
+    ///   a call returns a random selection: call the method again, or let the person enter the address.
     /// - Throws: ``RemoteSystemError`` when the configuration is not valid; `CancellationError`.
     public func pairingsNearby(within time: Duration = .seconds(600)) async throws -> [PairingPlace] {
         try self.context.configuration.validate()

@@ -195,7 +195,8 @@ extension PairCommand {
             throw Failure(
                 "misuse",
                 "\(isFull ? "At least " : "")\(places.count) machines wait for a pairing: \(addresses). Give the "
-                    + "address that the right one printed\(isFull ? ", also if it is not in this list" : "")."
+                    + "address that the right one printed"
+                    + "\(isFull ? ", also if it is not in this list: each search lists a random selection" : "")."
             )
         }
         return place
