@@ -122,20 +122,36 @@ import ValueSets
         Statement(
             security,
             "| unfinished messages of a host |",
-            "\(bytes(ReceiveBudget.frameBytes)) in all",
+            "\(bytes(MemoryBudget.frameBytes)) in all",
             "a quarter",
-            "of at most \(bytes(ReceiveBudget.allowance)) do not count",
-            "(\(bytes(ReceiveBudget.allowanceOfFurther)) on all but \(ReceiveBudget.connectionsEach) connections",
-            "and \(number(ReceiveBudget.connections)) in all)"
+            "of at most \(bytes(MemoryBudget.allowance)) do not count",
+            "(\(bytes(MemoryBudget.allowanceOfFurther)) on all but \(MemoryBudget.connectionsEach) connections",
+            "and \(number(MemoryBudget.connections)) in all)"
         ),
         Statement(
             security,
             "| requests of a host that wait or are being handled |",
-            "\(bytes(ReceiveBudget.requestBytes)) in all",
+            "\(bytes(MemoryBudget.requestBytes)) in all",
             "a quarter",
-            "first \(bytes(ReceiveBudget.allowance)) of each connection",
-            "(\(bytes(ReceiveBudget.allowanceOfFurther)) on all but \(ReceiveBudget.connectionsEach) connections",
-            "and \(number(ReceiveBudget.connections)) in all)"
+            "first \(bytes(MemoryBudget.allowance)) of each connection",
+            "(\(bytes(MemoryBudget.allowanceOfFurther)) on all but \(MemoryBudget.connectionsEach) connections",
+            "and \(number(MemoryBudget.connections)) in all)"
+        ),
+        Statement(
+            security,
+            "| messages of requests with a key that are executing",
+            "\(bytes(memory.requestBytes)) in all",
+            "a quarter"
+        ),
+        Statement(
+            security,
+            "| responses that a caller does not read |",
+            "\(bytes(MemoryBudget.responseBytes)) in all",
+            "a quarter",
+            "first \(bytes(MemoryBudget.responseAllowance)) of each connection",
+            "(\(bytes(MemoryBudget.responseAllowanceOfFurther)) and "
+                + "\(bytes(MemoryBudget.responseAllowanceOfFurther / 2)) on all but \(MemoryBudget.connectionsEach)",
+            "and \(number(MemoryBudget.connections)) in all)"
         ),
         Statement(security, "| time for a message to arrive whole |", "30 s"),
         Statement(

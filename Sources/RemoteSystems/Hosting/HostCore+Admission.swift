@@ -16,7 +16,7 @@ extension HostCore {
         }
         switch admission {
         case .accept(var accepted):
-            accepted.receiveBudget = self.receiveBudget
+            accepted.memoryBudget = self.memoryBudget
             return .accept(accepted.entering(enter, leaving: connections.leave))
         case .acceptStream(let stream): return .acceptStream(stream.entering(enter, leaving: connections.leave))
         case .refuse: return admission

@@ -25,8 +25,9 @@ actor HostCore {
     let facts: MachineFacts
     /// Every open connection, recorded the moment it opens, so that a shutdown closes all of them.
     nonisolated let connections: HostConnections
-    /// The memory that all connections share for messages that have arrived in part, and for requests in flight.
-    let receiveBudget: ReceiveBudget
+    /// The memory that all connections share for messages that have arrived in part, requests in flight, and responses
+    /// that are not read.
+    let memoryBudget: MemoryBudget
     /// The streams that this host offers to other systems.
     nonisolated let streamTickets: StreamTickets
     var watchers: [ObjectIdentifier: Connection] = [:]
@@ -73,12 +74,16 @@ actor HostCore {
             ),
             logger: context.logger
         )
-        self.receiveBudget = ReceiveBudget(
+        self.memoryBudget = MemoryBudget(
             messageBytes: context.limits.messageBytes,
             windowBytes: context.limits.windowBytes
         )
         self.streamTickets = StreamTickets(network: context.account.network)
-        self.responses = IdempotencyCache(context.environment, incidents: context.incidents)
+        self.responses = IdempotencyCache(
+            context.environment,
+            messageBytes: context.limits.messageBytes,
+            incidents: context.incidents
+        )
         self.facts = context.environment.facts ?? .read()
         self.services = Dictionary(services.map { ($0.name, $0) }) { first, _ in first }
         self.hasDuplicate = self.services.count < services.count

@@ -32,11 +32,21 @@ struct IdempotencyCacheStateMachine<Work> {
         /// The maximum number of running requests: in all, and of one holder.
         var inFlight = 1_024
         var inFlightEach = 128
+        /// The maximum size of the messages of running requests: in all, and of one holder. Such a request runs on
+        /// when its connection ends or it is cancelled, so the limits of connections do not apply to it then.
+        var requestBytes = 64 << 20
+        var requestBytesEach = 16 << 20
         /// The maximum size of the kept responses: in all, and of one holder.
         var bytes = 32 << 20
         var bytesEach = 4 << 20
         /// The maximum size of a single response that is kept.
         var responseBytes = 1 << 20
+
+        /// Raises the limits of running requests if messages are long, so that one holder may have two of them.
+        mutating func raise(forMessagesOf bytes: Int) {
+            self.requestBytes = max(self.requestBytes, 8 * bytes)
+            self.requestBytesEach = self.requestBytes / 4
+        }
     }
 
     /// What to do with a request that has a key.
@@ -59,6 +69,8 @@ struct IdempotencyCacheStateMachine<Work> {
         var fingerprint: Int
         var execution: UInt64
         var holder: QuotaHolder
+        /// The size of the message while the request runs.
+        var requestBytes: Int
         var state: State
     }
 
@@ -73,6 +85,7 @@ struct IdempotencyCacheStateMachine<Work> {
     private var entries: [Name: Entry] = [:]
     private var keys: KeyedLimiter<QuotaHolder>
     private var inFlight: KeyedLimiter<QuotaHolder>
+    private var requestBytes: KeyedLimiter<QuotaHolder>
     private var responseBytes: KeyedLimiter<QuotaHolder>
     private var lastExecution: UInt64 = 0
     /// The ends of the kept keys, and of forgotten ones. Earliest first, because all keys are kept for the same time.
@@ -84,6 +97,7 @@ struct IdempotencyCacheStateMachine<Work> {
         self.limits = limits
         self.keys = KeyedLimiter(total: limits.keys, perKey: limits.keysEach, sharesOfFree: 4)
         self.inFlight = KeyedLimiter(total: limits.inFlight, perKey: limits.inFlightEach, sharesOfFree: 4)
+        self.requestBytes = KeyedLimiter(total: limits.requestBytes, perKey: limits.requestBytesEach, sharesOfFree: 4)
         self.responseBytes = KeyedLimiter(total: limits.bytes, perKey: limits.bytesEach, sharesOfFree: 4)
     }
 
@@ -93,6 +107,8 @@ struct IdempotencyCacheStateMachine<Work> {
     var endCount: Int { self.ends.count }
     /// The size of the kept responses.
     var bytes: Int { self.responseBytes.count }
+    /// The size of the messages of running requests.
+    var runningBytes: Int { self.requestBytes.count }
 
     func isRunning(_ name: Name) -> Bool {
         if case .running = self.entries[name]?.state { true } else { false }
@@ -103,11 +119,13 @@ struct IdempotencyCacheStateMachine<Work> {
     /// - Parameters:
     ///   - holder: the holder of the quota that the request uses.
     ///   - fingerprint: the hash of the message.
+    ///   - requestBytes: the size of the message.
     ///   - work: what a repeated request waits for.
     mutating func received(
         _ name: Name,
         of holder: QuotaHolder,
         fingerprint: Int,
+        requestBytes: Int = 0,
         work: Work,
         now: Instant
     ) -> OnRequest {
@@ -122,13 +140,20 @@ struct IdempotencyCacheStateMachine<Work> {
             }
         }
         guard self.keys.capacity(for: holder) == .free else { return .outcome(HandlerOutcome(.tooManyKept)) }
+        guard self.requestBytes.capacity(for: holder, adding: requestBytes) == .free else {
+            return .outcome(
+                HandlerOutcome(Response(status: .resourceLimitsExceeded, failure: .requestNotHeld))
+            )
+        }
         guard self.inFlight.enter(holder) else { return .outcome(HandlerOutcome(.tooManyInFlight)) }
+        self.requestBytes.add(requestBytes, for: holder)
         self.keys.add(1, for: holder)
         self.lastExecution += 1
         self.entries[name] = Entry(
             fingerprint: fingerprint,
             execution: self.lastExecution,
             holder: holder,
+            requestBytes: requestBytes,
             state: .running(work)
         )
         return .execute(self.lastExecution)
@@ -140,6 +165,8 @@ struct IdempotencyCacheStateMachine<Work> {
     mutating func executed(_ name: Name, _ outcome: HandlerOutcome, bytes: Int, now: Instant) {
         guard var entry = self.entries[name], case .running = entry.state else { return }
         self.inFlight.leave(entry.holder)
+        self.requestBytes.add(-entry.requestBytes, for: entry.holder)
+        entry.requestBytes = 0
         guard outcome.response.failure?.canRetry != true else {
             // A response with `canRetry` invites a retry, which must execute the request again.
             self.entries[name] = nil

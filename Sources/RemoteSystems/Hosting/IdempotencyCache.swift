@@ -11,7 +11,7 @@ final class IdempotencyCache: Sendable {
     private typealias Memory = IdempotencyCacheStateMachine<Promise<HandlerOutcome>>
 
     private struct State {
-        var memory = Memory()
+        var memory: Memory
         /// The running handlers. A handler's start and end are reported in any order; the second report removes the
         /// entry.
         var handlers: [ObjectIdentifier: Task<Void, Never>?] = [:]
@@ -24,10 +24,14 @@ final class IdempotencyCache: Sendable {
 
     private let environment: RuntimeEnvironment
     private let incidents: IncidentLog
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private static let longest = Duration.seconds(300)
 
-    init(_ environment: RuntimeEnvironment, incidents: IncidentLog) {
+    /// - Parameter messageBytes: the maximum length of a message.
+    init(_ environment: RuntimeEnvironment, messageBytes: Int, incidents: IncidentLog) {
+        var limits = Memory.Limits()
+        limits.raise(forMessagesOf: messageBytes)
+        self.state = Mutex(State(memory: Memory(limits: limits)))
         self.environment = environment
         self.incidents = incidents
     }
@@ -47,17 +51,31 @@ final class IdempotencyCache: Sendable {
         let name = Memory.Name(system: request.caller.systemID, service: service, key: key.bytes)
         let holder = request.caller.standing.quotaHolder(of: request.caller.systemID)
         let fingerprint = request.message.hashValue
+        // Cannot fail for a message that was received. The number of running requests is limited in any case.
+        let bytes = (try? request.message.encodedSize()) ?? 0
         let work = Promise<HandlerOutcome>()
         let todo = self.state.withLock { state -> Memory.OnRequest? in
             guard !state.isStopped else { return nil }
-            return state.memory.received(name, of: holder, fingerprint: fingerprint, work: work, now: self.time.now)
+            return state.memory.received(
+                name,
+                of: holder,
+                fingerprint: fingerprint,
+                requestBytes: bytes,
+                work: work,
+                now: self.time.now
+            )
         }
         switch todo {
         case nil:
             return HandlerOutcome(CancellationError())
         case .outcome(let outcome):
-            if let failure = outcome.response.failure, failure.code == FailureCode.keyQuotaExceeded.rawValue {
+            guard let failure = outcome.response.failure else { return outcome }
+            switch failure.code {
+            case FailureCode.keyQuotaExceeded.rawValue:
                 self.incidents.report(.keyLimit, by: request.caller.systemID, reason: failure.text)
+            case FailureCode.requestBytesExceeded.rawValue:
+                self.incidents.report(.requestLimit, by: request.caller.systemID, reason: failure.text)
+            default: break
             }
             return outcome
         case .wait(let first):

@@ -102,7 +102,9 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
 
     /// Reports that a handler has finished. Returns whether its response is still to be sent.
     mutating func handlerFinished(id: UInt64) -> Bool {
-        self.incoming.finished(id: id)
+        guard self.incoming.finished(id: id) else { return false }
+        if case .closed = self.closing { return false }
+        return true
     }
 
     mutating func writabilityChanged(_ isWritable: Bool) {
@@ -187,7 +189,8 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         var running: [UInt64]
     }
 
-    /// Reports that the channel is gone. Returns all outstanding work, exactly once.
+    /// Reports that the channel is gone. Returns all outstanding work, exactly once. Handlers that run hold their
+    /// messages until ``handlerFinished(id:)``.
     mutating func lost(_ status: CloseStatus) -> Lost {
         let final: CloseStatus
         switch self.closing {
@@ -198,7 +201,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         }
         self.closing = .closed(final)
         let (sent, unsent) = self.outgoing.removeAll()
-        return Lost(status: final, sent: sent, unsent: unsent, running: self.incoming.removeAll())
+        return Lost(status: final, sent: sent, unsent: unsent, running: self.incoming.dropQueued())
     }
 
     // MARK: Time

@@ -36,7 +36,7 @@ package final class Connection: AuthenticatedConnection {
         logger: Logger,
         incidents: IncidentLog,
         observer: ConnectionObserver.One? = nil,
-        receiveBudget: ReceiveBudget? = nil,
+        memoryBudget: MemoryBudget? = nil,
         handler: RequestHandler
     ) {
         self.channel = channel
@@ -58,7 +58,7 @@ package final class Connection: AuthenticatedConnection {
             logger: logger,
             incidents: incidents,
             observer: observer,
-            receiveBudget: receiveBudget,
+            memoryBudget: memoryBudget,
             handler: handler
         )
         self.driver = NIOLoopBound(driver, eventLoop: channel.eventLoop)

@@ -3,15 +3,15 @@
 
 internal import NIOCore
 
-/// What received frames use of the host's memory: those that have arrived in part (performs the actions of
-/// ``UnfinishedFrame``), and requests in flight (``RequestMemory``).
+/// What frames use of the host's memory: those that have arrived in part (performs the actions of ``UnfinishedFrame``),
+/// requests in flight, and responses that are not sent (``HeldMemory`` each).
 extension ConnectionDriver {
     // MARK: Requests
 
     /// Counts a request that has arrived. Returns whether its message may be held.
     func holdRequest(_ bytes: Int) -> Bool {
         let missing = self.requestMemory.missing(for: self.machine.incoming.heldBytes + bytes)
-        guard missing > 0, let budget = self.receiveBudget else { return true }
+        guard missing > 0, let budget = self.memoryBudget else { return true }
         guard budget.reserveRequests(missing, for: self.holder) else {
             self.incidents.report(.requestLimit, by: self.channel, reason: WireFailure.requestNotHeld.text)
             return false
@@ -20,11 +20,39 @@ extension ConnectionDriver {
         return true
     }
 
-    /// Returns what requests that got their responses, or were dropped, no longer use of the budget.
+    /// Returns what requests that got their responses, or were dropped, no longer use of the budget. Those whose
+    /// handlers run are held until these have finished, also if the connection has ended meanwhile.
     func releaseRequests() {
         guard self.requestMemory.reserved > 0 else { return }
         let surplus = self.requestMemory.release(for: self.machine.incoming.heldBytes)
-        self.receiveBudget?.releaseRequests(surplus, for: self.holder)
+        self.memoryBudget?.releaseRequests(surplus, for: self.holder)
+    }
+
+    // MARK: Responses
+
+    /// Reserves the bytes that the output holds, of which the last ones are a response. Returns whether they may be
+    /// held.
+    func holdResponses(_ bytes: Int) -> Bool {
+        let missing = self.responseMemory.missing(for: bytes)
+        guard missing > 0, let budget = self.memoryBudget else { return true }
+        guard budget.reserveResponses(missing, for: self.holder) else { return false }
+        self.responseMemory.reserve(missing)
+        return true
+    }
+
+    /// Returns what responses that were sent no longer use of the budget.
+    func releaseResponses(holding bytes: Int) {
+        guard self.responseMemory.reserved > 0 else { return }
+        self.memoryBudget?.releaseResponses(self.responseMemory.release(for: bytes), for: self.holder)
+    }
+
+    /// Returns what the responses use when the channel has closed. Until then it may hold them: TLS waits for the
+    /// peer's part of its close.
+    func releaseResponsesAtClose() {
+        let bytes = self.responseMemory.release(for: 0)
+        guard bytes > 0, let budget = self.memoryBudget else { return }
+        let holder = self.holder
+        self.channel.closeFuture.whenComplete { _ in budget.releaseResponses(bytes, for: holder) }
     }
 
     // MARK: Unfinished frames
@@ -50,7 +78,7 @@ extension ConnectionDriver {
     }
 
     private func reserve(_ bytes: Int, arrived: Int, now: NIODeadline) {
-        guard let budget = self.receiveBudget, var frame = self.unfinished else { return }
+        guard let budget = self.memoryBudget, var frame = self.unfinished else { return }
         let wasWaiting = frame.isWaiting
         let action = frame.reserved(budget.reserve(bytes, for: self.holder), arrived: arrived, now: now)
         self.unfinished = frame
@@ -70,7 +98,7 @@ extension ConnectionDriver {
     }
 
     private func countWaiting(_ bytes: Int) {
-        guard bytes > 0, let budget = self.receiveBudget else { return }
+        guard bytes > 0, let budget = self.memoryBudget else { return }
         if budget.wait(bytes, for: self.holder) {
             self.unfinished?.counted(bytes)
         } else {
@@ -97,7 +125,7 @@ extension ConnectionDriver {
     /// Returns what the unfinished frame uses of the budget, because it is finished or the connection has ended.
     func releaseUnfinishedFrame() {
         guard let frame = self.unfinished.take() else { return }
-        self.receiveBudget?.release(reserved: frame.reserved, waiting: frame.waiting, for: self.holder)
+        self.memoryBudget?.release(reserved: frame.reserved, waiting: frame.waiting, for: self.holder)
     }
 
     /// One timer serves all frames of the connection: when it fires, it is armed again for the frame that is unfinished
@@ -120,11 +148,18 @@ extension ConnectionDriver {
 }
 
 extension WireFailure {
-    static let requestNotHeld = WireFailure(
+    package static let requestNotHeld = WireFailure(
         "This host holds as many bytes of requests that wait or are being handled as it accepts, in all or of your "
             + "system. The request was not executed. Send fewer long requests at the same time, or try again later.",
         code: .requestBytesExceeded,
         canRetry: true
+    )
+
+    /// Without `canRetry`, because a retry would execute the request again.
+    static let responseNotHeld = WireFailure(
+        "The request was executed. This host holds as many bytes of responses that are not read as it accepts, in all "
+            + "or of your system, so the response was dropped. Read responses faster, or request less at a time.",
+        code: .responseBytesExceeded
     )
 }
 

@@ -153,6 +153,7 @@ extension ConnectionDriver {
             self.isResumeDue = true
             return
         }
+        self.channelTakesMore()
         if let token = self.owedPong.take() { self.write(.pong(token: token)) }
         self.doNextSteps()
         self.resumeState()
@@ -219,17 +220,20 @@ extension ConnectionDriver {
     }
 
     private func finish(id: UInt64, _ response: Response) {
-        if self.machine.handlerFinished(id: id) {
-            self.releaseRequests()
-            self.respond(id: id, response)
-        }
+        let isDue = self.machine.handlerFinished(id: id)
+        self.releaseRequests()
+        if isDue { self.respond(id: id, response) }
         self.leaveIfResponded()
         if !self.isBatching { self.doNextSteps() }
     }
 
     func respond(id: UInt64, _ response: Response) {
         do throws(TransportError) {
-            try self.writeResponse(id: id, response)
+            guard try self.writeResponse(id: id, response) else {
+                let failure = WireFailure.responseNotHeld
+                self.incidents.report(.responseLimit, by: self.channel, reason: failure.text)
+                return self.respond(id: id, failure, status: .failure)
+            }
             self.observer?.report(.responded(id: id, status: response.status))
         } catch {
             // Every request gets a response, also if the handler's response cannot be sent.
@@ -243,9 +247,14 @@ extension ConnectionDriver {
                 )
                 : WireFailure("The response could not be sent.", code: .responseNotAllowed)
             let status: ResponseStatus = isTooLarge ? .messageTooLarge : .failure
-            self.write(.response(id: id, status: status, message: [:], failure: failure))
-            self.observer?.report(.responded(id: id, status: status))
+            self.respond(id: id, failure, status: status)
         }
+    }
+
+    /// Responds with a failure in place of the handler's response.
+    private func respond(id: UInt64, _ failure: WireFailure, status: ResponseStatus) {
+        self.write(.response(id: id, status: status, message: [:], failure: failure))
+        self.observer?.report(.responded(id: id, status: status))
     }
 }
 

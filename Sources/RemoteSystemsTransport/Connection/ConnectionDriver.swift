@@ -25,12 +25,14 @@ final class ConnectionDriver {
     let observer: ConnectionObserver.One?
 
     let handler: RequestHandler
-    /// The memory for unfinished frames and for requests; `nil` if only the limits of a single connection apply.
-    let receiveBudget: ReceiveBudget?
-    /// The holder of the peer's share of ``receiveBudget``.
+    /// The memory for unfinished frames, requests and responses; `nil` if only the limits of a single connection apply.
+    let memoryBudget: MemoryBudget?
+    /// The holder of the peer's share of ``memoryBudget``.
     let holder: QuotaHolder
-    /// What the requests in flight use of ``receiveBudget``.
-    var requestMemory: RequestMemory
+    /// What the requests in flight use of ``memoryBudget``.
+    var requestMemory: HeldMemory
+    /// What the responses that are not sent use of ``memoryBudget``.
+    var responseMemory: HeldMemory
 
     var machine: ConnectionStateMachine<OutgoingCall, IncomingRequest>
     var decoder: FrameDecoder
@@ -61,6 +63,8 @@ final class ConnectionDriver {
 
     private let loop: NIOIsolatedEventLoop
     private var outbound: ByteBuffer
+    /// The bytes that were given to the channel since it could last take more.
+    private var unsentBytes = 0
     private var held: (id: UInt64, frame: ByteBuffer)?
     private var isFlushScheduled = false
     private var isStepping = false
@@ -73,8 +77,9 @@ final class ConnectionDriver {
     private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
 
     /// The number of bytes that triggers a flush. The flush updates the channel's writability, so that a peer that does
-    /// not read is detected before more is written for it.
-    private static var maxUnflushedBytes: Int { 1 << 16 }
+    /// not read is detected before more is written for it. It is half of the allowance for responses: a response that
+    /// is not longer fits into the other half.
+    private var maxUnflushedBytes: Int { self.responseMemory.allowance / 2 }
 
     /// Creates the driver of a connection that has just opened.
     ///
@@ -91,13 +96,18 @@ final class ConnectionDriver {
         logger: Logger,
         incidents: IncidentLog,
         observer: ConnectionObserver.One? = nil,
-        receiveBudget: ReceiveBudget? = nil,
+        memoryBudget: MemoryBudget? = nil,
         handler: RequestHandler
     ) {
         self.handler = handler
-        self.receiveBudget = receiveBudget
+        self.memoryBudget = memoryBudget
         self.holder = holder
-        self.requestMemory = RequestMemory(allowance: receiveBudget?.enter(holder) ?? ReceiveBudget.allowance)
+        let allowance = memoryBudget?.enter(holder) ?? MemoryBudget.allowance
+        let isFurther = allowance < MemoryBudget.allowance
+        self.requestMemory = HeldMemory(allowance: allowance)
+        self.responseMemory = HeldMemory(
+            allowance: isFurther ? MemoryBudget.responseAllowanceOfFurther : MemoryBudget.responseAllowance
+        )
         self.observer = observer
         self.channel = channel
         self.loop = channel.eventLoop.assumeIsolated()
@@ -110,6 +120,12 @@ final class ConnectionDriver {
         self.logger = logger
         self.incidents = incidents
         self.outbound = channel.allocator.buffer(capacity: Self.outboundBytes)
+        if isFurther {
+            // What the channel holds while it is writable is not counted, so it is little, too.
+            let mark = MemoryBudget.responseAllowanceOfFurther / 2
+            let marks = ChannelOptions.Types.WriteBufferWaterMark(low: mark / 2, high: mark)
+            try? channel.syncOptions?.setOption(.writeBufferWaterMark, value: marks)
+        }
         let now = eventLoopEnvironment.now
         self.machine = ConnectionStateMachine(limits: limits, peer: remote, now: now, trustEnd: now + trusted)
         // The channel may have become unwritable during the handshake, and the first request may have arrived with it.
@@ -271,21 +287,34 @@ final class ConnectionDriver {
     /// Appends a frame that is encoded already, with its length field. The caller flushes.
     func append(_ frame: ByteBuffer) {
         self.outbound.writeImmutableBuffer(frame)
-        if self.outbound.readableBytes >= Self.maxUnflushedBytes { self.flush() }
+        if self.outbound.readableBytes >= self.maxUnflushedBytes { self.flush() }
+    }
+
+    /// Called when the channel can take more: what it holds is little, and no longer counted.
+    func channelTakesMore() {
+        self.unsentBytes = 0
+        self.releaseResponses(holding: self.outbound.readableBytes)
     }
 
     func serveStateLater() {
         self.loop.execute { self.serveState() }
     }
 
-    func writeResponse(id: UInt64, _ response: Response) throws(TransportError) {
+    /// Writes a response. Returns whether the host's memory has space for it; otherwise nothing is written.
+    func writeResponse(id: UInt64, _ response: Response) throws(TransportError) -> Bool {
+        let start = self.outbound.writerIndex
         try self.outbound.writeResponse(id: id, response, limit: self.remote.messageBytes)
+        guard self.holdResponses(self.unsentBytes + self.outbound.readableBytes) else {
+            self.outbound.moveWriterIndex(to: start)
+            return false
+        }
         self.scheduleFlush()
+        return true
     }
 
     /// Flushes at the end of the event loop's turn, so that several frames leave as one TLS record and one system call.
     func scheduleFlush() {
-        guard self.outbound.readableBytes < Self.maxUnflushedBytes else { return self.flush() }
+        guard self.outbound.readableBytes < self.maxUnflushedBytes else { return self.flush() }
         guard !self.isBatching, !self.isFlushScheduled else { return }
         self.isFlushScheduled = true
         self.loop.execute {
@@ -297,7 +326,9 @@ final class ConnectionDriver {
     func flush() {
         guard self.outbound.readableBytes > 0, !self.isFlushing else { return }
         self.isFlushing = true
+        let bytes = self.outbound.readableBytes
         self.channel.writeAndFlush(self.outbound, promise: nil)
+        self.unsentBytes = self.channel.isWritable ? 0 : self.unsentBytes + bytes
         // TLS has copied the bytes by now, so the storage is usually unique again and is reused. Large storage is
         // released.
         if self.outbound.capacity > 1 << 17 {
@@ -305,6 +336,7 @@ final class ConnectionDriver {
         } else {
             self.outbound.clear()
         }
+        self.releaseResponses(holding: self.unsentBytes)
         self.isFlushing = false
         if self.isResumeDue {
             self.isResumeDue = false
@@ -427,7 +459,8 @@ final class ConnectionDriver {
         self.unfinishedTimer?.cancel()
         self.releaseUnfinishedFrame()
         self.releaseRequests()
-        self.receiveBudget?.leave(self.holder, allowance: self.requestMemory.allowance)
+        self.releaseResponsesAtClose()
+        self.memoryBudget?.leave(self.holder, allowance: self.requestMemory.allowance)
         self.held = nil
         // Done before callers and listeners are notified: a program may exit then, and `close_notify` must be sent
         // before.

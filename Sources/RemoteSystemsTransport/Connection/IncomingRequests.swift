@@ -157,13 +157,13 @@ struct IncomingRequests<Request> {
         return expired.sorted()
     }
 
-    mutating func removeAll() -> [UInt64] {
-        defer {
-            self.running.removeAll()
-            self.queued.removeAll()
-            self.bytes = 0
-            self.heldBytes = 0
+    /// Drops the requests that wait, because no response can be sent any more. Returns those that run, which stay.
+    mutating func dropQueued() -> [UInt64] {
+        for entry in self.queued {
+            self.bytes -= entry.running.bytes
+            self.heldBytes -= entry.running.heldBytes
         }
+        self.queued.removeAll()
         return self.running.keys.sorted()
     }
 }

@@ -4,7 +4,7 @@
 internal import NIOCore
 
 /// A frame that has arrived in part: how long the peer has for the rest, and what the frame uses of the
-/// ``ReceiveBudget``. A value type without I/O.
+/// ``MemoryBudget``. A value type without I/O.
 struct UnfinishedFrame {
     /// The minimum rate for long frames, in bytes a second: a frame has the time it takes at this rate in addition.
     static var bytesEachSecond: Int { 16 << 10 }
@@ -23,7 +23,7 @@ struct UnfinishedFrame {
     /// - Parameters:
     ///   - time: the time that every frame has, whatever its length (``ConnectionLimits/frameTime``).
     ///   - allowance: the maximum length of a frame that is not counted, with its length field.
-    init(time: TimeAmount, allowance: Int = ReceiveBudget.allowance, now: NIODeadline) {
+    init(time: TimeAmount, allowance: Int = MemoryBudget.allowance, now: NIODeadline) {
         self.allowance = allowance
         self.deadline = HandshakeDeadline(now + time, now: now)
     }

@@ -110,6 +110,9 @@ package enum FailureCode: String, CaseIterable, Sendable, Hashable {
     case responseNotAllowed = "response-not-allowed"
     /// The response is longer than the requester accepts.
     case responseTooLarge = "response-too-large"
+    /// The request was performed. The host holds as many bytes of unread responses as it accepts, in all or of the
+    /// caller's system.
+    case responseBytesExceeded = "response-bytes-exceeded"
     /// The handler failed without a reason.
     case handlerFailed = "handler-failed"
     /// The request was cancelled, or its timeout elapsed.

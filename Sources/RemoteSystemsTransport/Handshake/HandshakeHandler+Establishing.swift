@@ -86,7 +86,7 @@ extension HandshakeHandler {
             logger: self.logger,
             incidents: self.incidents,
             observer: self.observer,
-            receiveBudget: accepted.receiveBudget,
+            memoryBudget: accepted.memoryBudget,
             handler: accepted.handler
         )
         let driver = connection.driver.value

@@ -19,9 +19,9 @@ package struct EstablishedConnection: Sendable {
     package var acceptance: Acceptance
     package var limits: ConnectionLimits
     package var handler: RequestHandler
-    /// The memory for unfinished frames and for requests, which all connections of a host share. Defaults to `nil`:
-    /// only the limits of a single connection apply.
-    package var receiveBudget: ReceiveBudget?
+    /// The memory for unfinished frames, requests and responses, which all connections of a host share. Defaults to
+    /// `nil`: only the limits of a single connection apply.
+    package var memoryBudget: MemoryBudget?
     /// Called once, when the connection opens.
     package var opened: @Sendable (Connection) -> Void
 

@@ -19,6 +19,8 @@ package enum Incident: String, CaseIterable, Sendable {
     case receiveLimit = "receive-limit"
     /// A request was refused because those that wait or are being handled have too many bytes.
     case requestLimit = "request-limit"
+    /// A response was dropped because those that are not read have too many bytes.
+    case responseLimit = "response-limit"
     /// A request was refused because too many idempotency keys are kept.
     case keyLimit = "key-limit"
     /// A certificate was not renewed.
@@ -68,6 +70,7 @@ package enum Incident: String, CaseIterable, Sendable {
         case .protocolBroken: "The peer broke the protocol; closing"
         case .receiveLimit: "A peer's unfinished message was given up; closing"
         case .requestLimit: "A request was refused because those in flight have too many bytes"
+        case .responseLimit: "A response was dropped because those that are not read have too many bytes"
         case .keyLimit: "A request was refused because too many idempotency keys are kept"
         case .renewalRefused: "A certificate was not renewed"
         case .trustRejected: "A list of revoked systems or of links was rejected"

@@ -237,6 +237,50 @@ import ValueSets
         #expect(memory.isRunning(two))
     }
 
+    @Test func `messages of running requests are limited, however often their caller connects again`() throws {
+        var memory = Memory(limits: Memory.Limits(requestBytes: 4_000, requestBytesEach: 1_000))
+        func receive(_ memory: inout Memory, _ key: String, system: UInt8, bytes: Int) throws -> Memory.OnRequest {
+            let name = try Self.name(key, system: system)
+            return memory.received(
+                name,
+                of: try Self.holder(system),
+                fingerprint: 1,
+                requestBytes: bytes,
+                work: "",
+                now: Self.start
+            )
+        }
+        #expect(Self.reported(try receive(&memory, "1", system: 1, bytes: 600)) == "carry out")
+        guard case .outcome(let full) = try receive(&memory, "2", system: 1, bytes: 600) else {
+            Issue.record("It was carried out.")
+            return
+        }
+        #expect(full.response.status == .resourceLimitsExceeded)
+        #expect(full.response.failure?.code == "request-bytes-exceeded")
+        #expect(full.response.failure?.canRetry == true)
+        // Neither a short message nor another system is affected, and a repeated request holds nothing.
+        #expect(Self.reported(try receive(&memory, "3", system: 1, bytes: 100)) == "carry out")
+        #expect(Self.reported(try receive(&memory, "1", system: 2, bytes: 600)) == "carry out")
+        #expect(Self.reported(try receive(&memory, "1", system: 1, bytes: 600)) == "wait for ")
+        #expect(memory.runningBytes == 1_300)
+        memory.executed(try Self.name("1"), Self.response(1), bytes: 10, now: Self.start)
+        #expect(memory.runningBytes == 700)
+        #expect(Self.reported(try receive(&memory, "2", system: 1, bytes: 600)) == "carry out")
+        memory.executed(try Self.name("2"), HandlerOutcome(CancellationError()), bytes: 10, now: Self.start)
+        memory.executed(try Self.name("3"), Self.response(3), bytes: 10, now: Self.start)
+        memory.executed(try Self.name("1", system: 2), Self.response(1), bytes: 10, now: Self.start)
+        #expect(memory.runningBytes == 0)
+        #expect(memory.count > 0)
+    }
+
+    @Test func `one holder may have two messages of any length that is configured`() {
+        var limits = Memory.Limits()
+        limits.raise(forMessagesOf: 1 << 10)
+        #expect(limits.requestBytes == 64 << 20 && limits.requestBytesEach == 16 << 20)
+        limits.raise(forMessagesOf: 16 << 20)
+        #expect(limits.requestBytes == 128 << 20 && limits.requestBytesEach == 32 << 20)
+    }
+
     @Test func `a response beyond the quota of bytes is not kept, and its request is not executed twice`() throws {
         var memory = Memory(limits: Memory.Limits(bytes: 100_000, bytesEach: 10_000))
         let executed = try Self.fill(&memory, system: 1, requests: 100, bytes: 1_500)

@@ -50,9 +50,9 @@ import Testing
     }
 
     @Test func `a smaller allowance makes shorter frames count`() {
-        var frame = UnfinishedFrame(time: .seconds(30), allowance: ReceiveBudget.allowanceOfFurther, now: .at(0))
+        var frame = UnfinishedFrame(time: .seconds(30), allowance: MemoryBudget.allowanceOfFurther, now: .at(0))
         #expect(frame.read(length: 4 << 10, arrived: 5) == .nothing)
-        frame = UnfinishedFrame(time: .seconds(30), allowance: ReceiveBudget.allowanceOfFurther, now: .at(0))
+        frame = UnfinishedFrame(time: .seconds(30), allowance: MemoryBudget.allowanceOfFurther, now: .at(0))
         #expect(frame.read(length: 8 << 10, arrived: 5) == .reserve(8 << 10))
     }
 
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func `one peer gets a quarter of the budget, and several leave some for the next`() throws {
-        let budget = ReceiveBudget(messageBytes: 1 << 20)
+        let budget = MemoryBudget(messageBytes: 1 << 20)
         for number in 1...20 as ClosedRange<UInt8> {
             let holder = try Self.holder(number)
             while budget.reserve(64 << 10, for: holder) {}
@@ -77,12 +77,12 @@ import Testing
     @Test func `a message of any permitted size fits into a peer's share`() throws {
         for size in [1 << 10, 1 << 20, ConnectionLimits.maxMessageBytes] {
             let holder = try Self.holder(1)
-            #expect(ReceiveBudget(messageBytes: size).reserve(size + 4, for: holder))
+            #expect(MemoryBudget(messageBytes: size).reserve(size + 4, for: holder))
         }
     }
 
     @Test func `what is released can be used again`() throws {
-        let budget = ReceiveBudget(messageBytes: 1 << 20, waitingBytes: 100, waitingBytesEach: 50)
+        let budget = MemoryBudget(messageBytes: 1 << 20, waitingBytes: 100, waitingBytesEach: 50)
         let holder = try Self.holder(1)
         #expect(budget.wait(50, for: holder))
         #expect(!budget.wait(1, for: holder))

@@ -43,8 +43,8 @@ import Testing
         #expect(
             Incident.allCases.map(\.rawValue) == [
                 "certificate-refused", "handshake-failed", "unauthenticated-limit", "connection-limit",
-                "protocol-broken", "receive-limit", "request-limit", "key-limit", "renewal-refused", "trust-rejected",
-                "closed-by-peer",
+                "protocol-broken", "receive-limit", "request-limit", "response-limit", "key-limit", "renewal-refused",
+                "trust-rejected", "closed-by-peer",
                 "response-not-sent", "access.refused", "activity.refused", "handler-failed", "launch-failed",
                 "application-not-started",
             ]

@@ -23,10 +23,10 @@ import ValueSets
     @Test func `requests of one peer hold little memory, further ones are refused, and others are served`() async throws
     {
         // Two megabytes for one peer.
-        let budget = ReceiveBudget(messageBytes: 1 << 10, requestBytes: 8 << 20)
+        let budget = MemoryBudget(messageBytes: 1 << 10, requestBytes: 8 << 20)
         let end = Gate()
         defer { end.open() }
-        try await LoopbackHost.with(receiveBudget: budget) { request, _ in
+        try await LoopbackHost.with(memoryBudget: budget) { request, _ in
             if request.message["waits"]?.bool == true { await end.wait() }
             return Response(message: ["bytes": 1])
         } _: { host in
@@ -79,9 +79,9 @@ import ValueSets
     }
 
     @Test func `requests whose time has passed are not held for a peer that does not read`() async throws {
-        let budget = ReceiveBudget(messageBytes: 1 << 20)
+        let budget = MemoryBudget(messageBytes: 1 << 20)
         let response = String(repeating: "x", count: 600_000)
-        try await LoopbackHost.with(receiveBudget: budget) { _, _ in
+        try await LoopbackHost.with(memoryBudget: budget) { _, _ in
             Response(message: ["text": .string(response)])
         } _: { host in
             let peer = try await host.openRaw()
@@ -97,7 +97,7 @@ import ValueSets
             let hosts = try await host.connections.first()
             try await eventually("the last frame") { try await hosts.ask { $0.owedPong } == 7 }
             // One step stays reserved while the connection holds short messages.
-            try await eventually("the released budget") { budget.requests <= RequestMemory.step }
+            try await eventually("the released budget") { budget.requests <= HeldMemory.step }
             #expect(try await hosts.hasRequestsIn)
 
             try await peer.channel.setOption(.autoRead, value: true).get()
@@ -120,11 +120,13 @@ import ValueSets
         }
     }
 
-    @Test func `what a connection holds is released when it ends`() async throws {
-        let budget = ReceiveBudget(messageBytes: 1 << 20)
+    @Test func `requests that wait are released when their connection ends, and others when their handlers end`()
+        async throws
+    {
+        let budget = MemoryBudget(messageBytes: 1 << 20)
         let end = Gate()
         defer { end.open() }
-        try await LoopbackHost.with(limits: .patient { $0.concurrentRequests = 1 }, receiveBudget: budget) { _, _ in
+        try await LoopbackHost.with(limits: .patient { $0.concurrentRequests = 1 }, memoryBudget: budget) { _, _ in
             await end.wait()
             return Response()
         } _: { host in
@@ -134,13 +136,50 @@ import ValueSets
             }
             try await eventually("three requests") { budget.requests > 1_700_000 }
             peer.close()
+            try await eventually("the message of the running handler") { budget.requests < 700_000 }
+            #expect(budget.requests > 500_000)
+            end.open()
+            try await eventually("the released budget") { budget.requests == 0 }
+        }
+    }
+
+    @Test func `a peer that closes its connections holds no more while its handlers run`() async throws {
+        // Two megabytes for one peer.
+        let budget = MemoryBudget(messageBytes: 1 << 10, requestBytes: 8 << 20)
+        let end = Gate()
+        defer { end.open() }
+        let running = Counter()
+        try await LoopbackHost.with(memoryBudget: budget) { request, _ in
+            running.increase()
+            // Does not end when it is cancelled.
+            await end.wait()
+            return Response()
+        } _: { host in
+            let attacker = try host.account.system()
+            for round in 1...5 {
+                let peer = try await host.openRaw(as: attacker)
+                for id in 1...3 as ClosedRange<UInt64> {
+                    try peer.send(.request(id: id, timeoutMilliseconds: 600_000, message: Self.message(600_000)))
+                }
+                if round == 1 {
+                    try await eventually("three handlers") { running.value == 3 }
+                } else {
+                    for _ in 1...3 { #expect(Self.code(try await peer.nextFrame()) == "request-bytes-exceeded") }
+                }
+                peer.close()
+                let hosts = host.connections.all
+                for connection in hosts { _ = await connection.waitUntilClosed() }
+            }
+            #expect(running.value == 3)
+            #expect(budget.requests > 1_700_000 && budget.requests <= 2 << 20)
+            end.open()
             try await eventually("the released budget") { budget.requests == 0 }
         }
     }
 
     @Test func `half messages of a peer with many connections are counted, also short ones`() async throws {
-        let budget = ReceiveBudget(messageBytes: 1 << 20, connectionsEach: 1)
-        try await LoopbackHost.with(receiveBudget: budget) { host in
+        let budget = MemoryBudget(messageBytes: 1 << 20, connectionsEach: 1)
+        try await LoopbackHost.with(memoryBudget: budget) { host in
             let attacker = try host.account.system()
             let half = Array(ByteBuffer(integer: UInt32(8 << 10)).readableBytesView) + [0, 0, 0]
             var peers: [RawPeer] = []
@@ -156,7 +195,7 @@ import ValueSets
             let hosts = try await eventually("the other connection") {
                 host.connections.all.count == 4 ? host.connections.all.last : nil
             }
-            #expect(try await hosts.ask { $0.requestMemory.allowance } == ReceiveBudget.allowance)
+            #expect(try await hosts.ask { $0.requestMemory.allowance } == MemoryBudget.allowance)
             other.close()
         }
     }

@@ -26,8 +26,8 @@ import ValueSets
 
     @Test func `half messages of one peer hold little memory, and others are served meanwhile`() async throws {
         // Two messages of one peer, and a megabyte of those that wait.
-        let budget = ReceiveBudget(messageBytes: 1 << 20, frameBytes: 8 << 20, waitingBytesEach: 1 << 20)
-        try await LoopbackHost.with(receiveBudget: budget) { host in
+        let budget = MemoryBudget(messageBytes: 1 << 20, frameBytes: 8 << 20, waitingBytesEach: 1 << 20)
+        try await LoopbackHost.with(memoryBudget: budget) { host in
             let attacker = try host.account.system()
             var peers: [RawPeer] = []
             for _ in 0..<20 {
@@ -55,8 +55,8 @@ import ValueSets
     }
 
     @Test func `long messages of one peer on many connections wait for each other, and all arrive`() async throws {
-        let budget = ReceiveBudget(messageBytes: 1 << 20, frameBytes: 8 << 20)
-        try await LoopbackHost.with(receiveBudget: budget) { host in
+        let budget = MemoryBudget(messageBytes: 1 << 20, frameBytes: 8 << 20)
+        try await LoopbackHost.with(memoryBudget: budget) { host in
             let identity = try host.account.system()
             let message: ValueSet = ["text": .string(String(repeating: "x", count: 900_000))]
             try await withThrowingTaskGroup(of: Void.self) { group in

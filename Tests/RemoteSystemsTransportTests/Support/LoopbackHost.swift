@@ -38,7 +38,7 @@ struct LoopbackHost: Sendable {
         accepting accepted: Set<Standing.Kind> = [.sameAccount],
         admitting gate: Gate? = nil,
         streams streamLimits: StreamLimits = StreamLimits(),
-        receiveBudget: ReceiveBudget? = nil,
+        memoryBudget: MemoryBudget? = nil,
         summarizingIncidentsEvery period: TimeAmount = .minutes(1),
         time: TimeSource = .system,
         handler: @escaping RequestHandler.Handle = { request, _ in Response(message: request.message) },
@@ -78,7 +78,7 @@ struct LoopbackHost: Sendable {
                     opened($0)
                 }
             )
-            accepted.receiveBudget = receiveBudget
+            accepted.memoryBudget = memoryBudget
             return .accept(accepted)
         }
         let host = LoopbackHost(

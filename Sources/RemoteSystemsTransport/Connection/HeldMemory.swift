@@ -1,12 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the requests in flight on a connection use of the ``ReceiveBudget``, whether they wait or their handlers run. A
-/// value type without I/O.
+/// What the requests in flight on a connection use of the ``MemoryBudget``, whether they wait or their handlers run, or
+/// what its responses use that are not sent. A value type without I/O.
 ///
-/// The first bytes are not counted, and the others in steps. The budget is therefore not used for requests that are
-/// small and get their responses soon.
-struct RequestMemory {
+/// The first bytes are not counted, and the others in steps. The budget is therefore not used for messages that are
+/// small and held for a short time.
+struct HeldMemory {
     /// The unit in which bytes are reserved.
     static var step: Int { 16 << 10 }
 
@@ -19,7 +19,7 @@ struct RequestMemory {
         self.allowance = allowance
     }
 
-    /// The bytes to reserve before the requests hold so many bytes; 0 if none.
+    /// The bytes to reserve before the messages hold so many bytes; 0 if none.
     func missing(for bytes: Int) -> Int {
         bytes <= self.allowance + self.reserved ? 0 : Self.steps(bytes - self.allowance) - self.reserved
     }
@@ -29,7 +29,7 @@ struct RequestMemory {
         self.reserved += bytes
     }
 
-    /// Returns the bytes that are no longer used when the requests hold so many bytes. A step more than needed stays
+    /// Returns the bytes that are no longer used when the messages hold so many bytes. A step more than needed stays
     /// reserved, so that a number of bytes that goes up and down by little changes nothing.
     mutating func release(for bytes: Int) -> Int {
         let needed = bytes == 0 ? 0 : Self.steps(max(bytes - self.allowance, 0)) + Self.step

@@ -4,33 +4,42 @@
 internal import RemoteSystemsIdentity
 internal import Synchronization
 
-/// The memory that the connections of a host may hold for unfinished frames and for requests, in all and of one peer.
+/// The memory that the connections of a host may hold for unfinished frames, for requests and for responses that are
+/// not read, in all and of one peer.
 ///
 /// A frame that does not arrive whole reserves its announced length before more of it is read, so that a frame with a
 /// reservation can always be finished. The others wait: their connections are not read. The requests of a connection
-/// that wait or are being handled reserve what they hold; without a reservation a request is refused.
+/// that wait or are being handled reserve what they hold; without a reservation a request is refused. The responses
+/// that a connection cannot send, because its peer does not read, reserve their bytes, too; without a reservation a
+/// response is replaced by a failure.
 ///
-/// Each connection has an allowance, which is not counted: for its unfinished frame, and as much for its requests. The
-/// budget is therefore not used for messages that are small and for which nothing waits. A peer that has very many
-/// connections has a smaller allowance on most of them.
-package final class ReceiveBudget: Sendable {
+/// Each connection has an allowance, which is not counted: for its unfinished frame, and as much for its requests, and
+/// one for its responses. The budget is therefore not used for messages that are small and for which nothing waits. A
+/// peer that has very many connections has smaller allowances on most of them.
+package final class MemoryBudget: Sendable {
     /// The allowance of a connection, in bytes.
     package static var allowance: Int { 16 << 10 }
     /// The allowance of a connection beyond the first ones of its peer, or of all peers, in bytes.
     package static var allowanceOfFurther: Int { 4 << 10 }
+    /// The allowance of a connection for responses, in bytes, and that of a connection beyond the first ones. Twice the
+    /// bytes that are collected before they are flushed.
+    package static var responseAllowance: Int { 128 << 10 }
+    package static var responseAllowanceOfFurther: Int { 8 << 10 }
     /// The number of connections that have the full allowance, and that of one peer.
     package static var connections: Int { 1024 }
     package static var connectionsEach: Int { 64 }
-    /// The limits by default, in bytes: of the reserved frames, of the requests, of the bytes that have arrived of
-    /// waiting frames, and of one peer's.
+    /// The limits by default, in bytes: of the reserved frames, of the requests, of the responses, of the bytes that
+    /// have arrived of waiting frames, and of one peer's.
     package static var frameBytes: Int { 64 << 20 }
     package static var requestBytes: Int { 64 << 20 }
+    package static var responseBytes: Int { 128 << 20 }
     package static var waitingBytes: Int { 32 << 20 }
     package static var waitingBytesEach: Int { 8 << 20 }
 
     private struct Use {
         var frames: KeyedLimiter<QuotaHolder>
         var requests: KeyedLimiter<QuotaHolder>
+        var responses: KeyedLimiter<QuotaHolder>
         var waiting: KeyedLimiter<QuotaHolder>
         /// The connections that have the full allowance.
         var connections: KeyedLimiter<QuotaHolder>
@@ -47,22 +56,25 @@ package final class ReceiveBudget: Sendable {
     ///   - frameBytes: the maximum of the reserved frames together, if that is more. A peer may use a quarter of it,
     ///     and never more than half of what is free.
     ///   - requestBytes: the same of the requests.
+    ///   - responseBytes: the same of the responses. By default, one peer's part has space for the longest response.
     ///   - connectionsEach: the number of connections of one peer that have the full allowance.
     package init(
         messageBytes: Int,
         windowBytes: Int? = nil,
         frameBytes: Int = frameBytes,
         requestBytes: Int = requestBytes,
+        responseBytes: Int = responseBytes,
         waitingBytes: Int = waitingBytes,
         waitingBytesEach: Int = waitingBytesEach,
         connectionsEach: Int = connectionsEach
     ) {
         let total = max(frameBytes, 8 * messageBytes)
-        let requests = max(requestBytes, 4 * RequestMemory.step + 4 * max(windowBytes ?? 0, messageBytes))
+        let requests = max(requestBytes, 4 * HeldMemory.step + 4 * max(windowBytes ?? 0, messageBytes))
         self.use = Mutex(
             Use(
                 frames: KeyedLimiter(total: total, perKey: total / 4, sharesOfFree: 2),
                 requests: KeyedLimiter(total: requests, perKey: requests / 4, sharesOfFree: 2),
+                responses: KeyedLimiter(total: responseBytes, perKey: responseBytes / 4, sharesOfFree: 2),
                 waiting: KeyedLimiter(total: waitingBytes, perKey: waitingBytesEach, sharesOfFree: 2),
                 connections: KeyedLimiter(total: Self.connections, perKey: connectionsEach, sharesOfFree: 2)
             )
@@ -74,6 +86,12 @@ package final class ReceiveBudget: Sendable {
 
     /// The reserved bytes of requests.
     package var requests: Int { self.use.withLock { $0.requests.count } }
+
+    /// The reserved bytes of responses.
+    package var responses: Int { self.use.withLock { $0.responses.count } }
+
+    /// The number of connections that have the full allowance.
+    package var connections: Int { self.use.withLock { $0.connections.count } }
 
     // MARK: Connections
 
@@ -101,6 +119,19 @@ package final class ReceiveBudget: Sendable {
     func releaseRequests(_ bytes: Int, for holder: QuotaHolder) {
         guard bytes > 0 else { return }
         self.use.withLock { $0.requests.add(-bytes, for: holder) }
+    }
+
+    // MARK: Responses
+
+    /// Reserves bytes for responses, if there is space.
+    func reserveResponses(_ bytes: Int, for holder: QuotaHolder) -> Bool {
+        self.use.withLock { $0.responses.enter(holder, adding: bytes) }
+    }
+
+    /// Returns bytes of responses.
+    func releaseResponses(_ bytes: Int, for holder: QuotaHolder) {
+        guard bytes > 0 else { return }
+        self.use.withLock { $0.responses.add(-bytes, for: holder) }
     }
 
     // MARK: Unfinished frames

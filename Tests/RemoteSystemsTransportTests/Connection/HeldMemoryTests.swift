@@ -7,8 +7,8 @@ import Testing
 @testable import RemoteSystemsTransport
 
 /// The rules for the memory that requests in flight hold.
-@Suite struct RequestMemoryTests {
-    private var memory = RequestMemory(allowance: 16 << 10)
+@Suite struct HeldMemoryTests {
+    private var memory = HeldMemory(allowance: 16 << 10)
 
     /// Lets the requests hold so many bytes more. Returns how many of them are reserved.
     private mutating func hold(_ bytes: Int) -> Int {
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func `one peer gets a quarter of the budget, and several leave some for the next`() throws {
-        let budget = ReceiveBudget(messageBytes: 1 << 20)
+        let budget = MemoryBudget(messageBytes: 1 << 20)
         for number in 1...20 as ClosedRange<UInt8> {
             let holder = try Self.holder(number)
             while budget.reserveRequests(64 << 10, for: holder) {}
@@ -73,11 +73,23 @@ import Testing
         #expect(budget.reserveRequests(16 << 10, for: next))
     }
 
+    @Test func `one peer's unread responses get a quarter of the budget, and the longest response fits`() throws {
+        let budget = MemoryBudget(messageBytes: 1 << 20)
+        #expect(budget.reserveResponses(ConnectionLimits.maxMessageBytes + (128 << 10), for: try Self.holder(1)))
+        for number in 1...20 as ClosedRange<UInt8> {
+            let holder = try Self.holder(number)
+            while budget.reserveResponses(64 << 10, for: holder) {}
+            if number == 1 { #expect(budget.responses <= 32 << 20) }
+        }
+        #expect(budget.responses < 128 << 20)
+        #expect(budget.reserveResponses(16 << 10, for: try Self.holder(21)))
+    }
+
     @Test func `the requests that one connection may have in flight fit into a peer's share`() throws {
         for (message, window) in [(1 << 10, 1 << 10), (1 << 20, 8 << 20), (16 << 20, 16 << 20), (1 << 20, 100 << 20)] {
-            let budget = ReceiveBudget(messageBytes: message, windowBytes: window)
+            let budget = MemoryBudget(messageBytes: message, windowBytes: window)
             let holder = try Self.holder(1)
-            var memory = RequestMemory(allowance: budget.enter(holder))
+            var memory = HeldMemory(allowance: budget.enter(holder))
             let missing = memory.missing(for: window)
             #expect(missing == 0 || budget.reserveRequests(missing, for: holder))
             memory.reserve(missing)
@@ -87,7 +99,7 @@ import Testing
     }
 
     @Test func `the first connections of a peer have the full allowance, and further ones a smaller one`() throws {
-        let budget = ReceiveBudget(messageBytes: 1 << 20)
+        let budget = MemoryBudget(messageBytes: 1 << 20)
         let (one, other) = (try Self.holder(1), try Self.holder(2))
         for _ in 0..<64 { #expect(budget.enter(one) == 16 << 10) }
         for _ in 0..<3 { #expect(budget.enter(one) == 4 << 10) }
@@ -99,7 +111,7 @@ import Testing
     }
 
     @Test func `however many peers there are, few connections have the full allowance`() throws {
-        let budget = ReceiveBudget(messageBytes: 1 << 20)
+        let budget = MemoryBudget(messageBytes: 1 << 20)
         var count = 0
         for number in 1...50 as ClosedRange<UInt8> {
             let holder = try Self.holder(number)
