@@ -36,8 +36,10 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
             Output.refuse(mistake)
             Self.exit(withError: ExitCode.validationFailure)
         }
-        // Both subcommands trap signals as soon as they have parsed their arguments.
-        if words.first == "serve" || words.starts(with: ["host", "run"]) { SignalMask.blockTermination() }
+        // These subcommands trap signals as soon as they have parsed their arguments, and until they end.
+        if ["serve", "doctor"].contains(words.first) || words.starts(with: ["host", "run"]) {
+            SignalMask.blockTermination()
+        }
         do {
             await Self.main(try NotifyCommand.separatingWait(NotificationTexts.joined(words)))
         } catch {

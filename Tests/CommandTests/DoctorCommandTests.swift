@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import IntegrationSupport
 import Testing
 
 extension CommandTests {
@@ -131,6 +132,32 @@ extension CommandTests {
                     #expect(finished.lines.contains { $0.hasPrefix("problem interfaces:") })
                 }
             }
+        }
+
+        @Test func `a signal ends doctor, whatever it checks at that moment`() async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await sandbox.account()
+                // Searching for advertisements takes two seconds, and this system's checks do not throw.
+                let doctor = try sandbox.start(["doctor", "127.0.0.1:9", "--loopback", "--port", "0", "--json"])
+                let isReady = try await eventually("a doctor that handles signals", within: .seconds(30)) {
+                    Self.blocksTermination(doctor.process.id) ? true : nil
+                }
+                #expect(isReady)
+                doctor.process.send(SIGTERM)
+                let finished = try await doctor.finish(within: .seconds(30))
+                #expect(finished.status == 2, "\(finished.lines) \(finished.errors)")
+                #expect(finished.event("failed")?["error"] as? String == "cancelled")
+                #expect(finished.event("summary") == nil)
+            }
+        }
+
+        /// Whether the main thread of a process blocks SIGTERM.
+        private static func blocksTermination(_ process: Int32) -> Bool {
+            let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+            guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigBlk:") }),
+                let blocked = line.split(whereSeparator: \.isWhitespace).last.flatMap({ UInt64($0, radix: 16) })
+            else { return false }
+            return blocked & (1 << UInt64(SIGTERM - 1)) != 0
         }
 
         @Test func `a missing interface is a problem`() async throws {

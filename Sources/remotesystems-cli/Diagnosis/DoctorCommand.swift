@@ -49,11 +49,27 @@ struct DoctorCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
+        // One task for everything: the checks return early when they are cancelled, and do not throw. A signal that
+        // ended one of them only would not end the command.
+        guard let findings = try await untilInterrupted({ try await self.check(output) }) else {
+            throw CancellationError()
+        }
+        let summary = DoctorSummaryOutput(findings)
+        try output.json(summary)
+        try output.line("\n\(summary.text)")
+        return summary.problems == 0
+    }
+
+    /// Performs and reports all checks.
+    ///
+    /// - Throws: `CancellationError` after a check that was cancelled, whose findings say nothing.
+    private func check(_ output: Output) async throws -> [DiagnosisFinding] {
         let configuration = self.search.configuration(for: "doctor", self.common)
         let port =
             self.port ?? RemoteSystemsDiagnosis.machinePort(configuration) ?? RemoteSystemHost.defaultPort
         let diagnosis = RemoteSystemsDiagnosis(configuration, port: port)
-        guard let own = try await untilInterrupted({ await diagnosis.run() }) else { throw CancellationError() }
+        let own = await diagnosis.run()
+        try Task.checkCancellation()
         var findings = own
         // The finding about the certificate contains the other reason.
         if let loss = LostMembership(of: RemoteSystemsAccount(configuration)), loss.finding.code == .systems,
@@ -65,6 +81,7 @@ struct DoctorCommand: Subcommand {
             findings.append(DeveloperModeState(settings).finding)
         }
         findings.append(await NotificationFinding(configuration).finding)
+        try Task.checkCancellation()
         for finding in findings { try FindingOutput.report(finding, output) }
         if let system = self.system {
             // Only a usable account has a certificate. Without one, no system can be found by name.
@@ -75,17 +92,12 @@ struct DoctorCommand: Subcommand {
                 configuration,
                 acceptsName: self.names.acceptsName
             )
-            let others = try await untilInterrupted {
-                await Self.examine(system, with: hasAccount ? finder : nil, diagnosis, configuration)
-            }
-            guard let others else { throw CancellationError() }
+            let others = await Self.examine(system, with: hasAccount ? finder : nil, diagnosis, configuration)
+            try Task.checkCancellation()
             for finding in others { try FindingOutput.report(finding, output) }
             findings += others
         }
-        let summary = DoctorSummaryOutput(findings)
-        try output.json(summary)
-        try output.line("\n\(summary.text)")
-        return summary.problems == 0
+        return findings
     }
 
     private static func examine(
