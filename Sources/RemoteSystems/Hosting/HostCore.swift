@@ -27,7 +27,7 @@ actor HostCore {
     nonisolated let connections: HostConnections
     /// The memory that all connections share for messages that have arrived in part, requests in flight, and responses
     /// that are not read.
-    let memoryBudget: MemoryBudget
+    nonisolated let memoryBudget: MemoryBudget
     /// The streams that this host offers to other systems.
     nonisolated let streamTickets: StreamTickets
     var watchers: [ObjectIdentifier: Connection] = [:]

@@ -80,6 +80,9 @@ final class HostPublications: Sendable {
         }
     }
 
+    /// The number of subscriptions to all topics, of all groups.
+    var subscriptions: Int { self.all.values.reduce(0) { $0 + $1.publisher.subscriptions } }
+
     private var all: [Group: Publication] { self.publications.withLock { $0 } }
 
     /// Updates the description that each group receives.
