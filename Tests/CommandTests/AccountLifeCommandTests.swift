@@ -19,6 +19,7 @@ extension CommandTests {
 
         @Test func `the systems of the account are listed, with those that were revoked`() async throws {
             try await Sandbox.with { sandbox in
+                #expect(try await sandbox.run("account", "rename", "Attic", as: "second").status == 0)
                 let (second, third) = (try await self.join("second", sandbox), try await self.join("third", sandbox))
                 #expect(try await sandbox.run("account", "revoke", third, "--loopback").status == 0)
                 #expect(try await sandbox.run("account", "rename", "Atlas").status == 0)
@@ -41,7 +42,10 @@ extension CommandTests {
                 #expect(
                     shown.lines.contains("joined       1, by id:") && shown.lines.contains("revoked      1, by id:")
                 )
-                #expect(text.lines.contains { $0.contains("(not seen yet)") && $0.contains("joined ") })
+                // The systems that join send their names, so each is known before it is met.
+                #expect(systems.first { $0["id"] as? String == second }?["name"] as? String == "Attic")
+                #expect(systems.allSatisfy { $0["name"] is String })
+                #expect(text.lines.contains { $0.contains("Attic  met ") })
                 #expect(text.lines.allSatisfy { $0.count <= 80 })
             }
         }

@@ -842,6 +842,10 @@ def read_join_message(body):
     for name, (least, most) in parts.items():
         if not isinstance(map.get(name), bytes) or not least <= len(map[name]) <= most:
             raise Broken(f"{name} is missing, or of another size")
+    if kind == 2 and "name" in map:
+        if not isinstance(map["name"], str):
+            raise Broken("the name is not a string")
+        parts["name"] = None
     return [kind, {name: map[name] for name in parts}]
 
 

@@ -936,10 +936,10 @@ def pair_messages():
 def join_messages():
     nonce, code = derive("hello nonce"), derive("code")
 
-    def valid(name, kind, **parts):
+    def valid(name, kind, /, **parts):
         return {"name": name, **message(kind, **parts)}
 
-    def refused(name, reason, kind, **parts):
+    def refused(name, reason, kind, /, **parts):
         return {"name": name, "hex": message(kind, **parts)["hex"], "refused": reason}
 
     def raw(name, reason, body):
@@ -954,6 +954,7 @@ def join_messages():
         valid("hello with the longest request", 0, nonce=nonce, request=bytes(2048)),
         valid("challenge", 1, nonce=nonce, certificate=b"certificate", root_certificate=b"root"),
         valid("proof", 2, code=code),
+        valid("proof with the joiner's name", 2, code=code, name="Attic"),
         valid("accepted", 3, code=code, certificate=b"certificate", discovery_key=DISCOVERY_KEY),
         valid("accepted after a revocation", 3, code=code, certificate=b"certificate", discovery_key=DISCOVERY_KEY,
               signed_discovery_key=signed_discovery_key(NOW * 1000), revocations=revocation_list(NOW * 1000, [SYSTEM])),
@@ -979,6 +980,7 @@ def join_messages():
         refused("root certificates of 7169 bytes", "1 to 7168 bytes", 1, nonce=nonce, certificate=b"certificate",
                 root_certificate=bytes(7169)),
         refused("a code of 31 bytes", "32 bytes", 2, code=code[:31]),
+        refused("a name that is data", "a string", 2, code=code, name=b"Attic"),
         refused("a discovery key of 33 bytes", "32 bytes", 3, code=code, certificate=b"certificate", discovery_key=bytes(33)),
         refused("an unknown kind", "an unknown kind", 5),
         raw("no array", "not an array", "a0"),

@@ -37,7 +37,8 @@ struct KnownEndpoints: Sendable, Equatable {
 
     /// What is known of a system that was met.
     struct Meeting: Sendable, Hashable, Codable {
-        /// The name under which the system described itself; empty if it joined here and was not met since.
+        /// The name under which the system described itself; empty if it joined here without a name, as earlier
+        /// versions do, and was not met since.
         var name: String
         /// The end of the certificate that it presented, in seconds since 1970.
         var certificateEnd: Int

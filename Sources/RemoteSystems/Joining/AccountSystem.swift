@@ -9,8 +9,8 @@ public struct AccountSystem: Sendable, Hashable {
     /// The system's id.
     public let id: SystemID
 
-    /// The name under which the system described itself last, or paired with this machine; `nil` if it is not known
-    /// here.
+    /// The name under which the system described itself last, joined, or paired with this machine; `nil` if it is not
+    /// known here.
     public let name: String?
 
     /// The time at which this machine last stored that it met or admitted the system, to within a day; `nil` if it

@@ -83,10 +83,10 @@ extension RemoteSystemsAccount {
     ) async throws -> SystemID {
         do {
             return try await listener.run(invitation, authority: authority, revocations: list) {
-                [queue = self.context.account.accountQueue] system in
+                [queue = self.context.account.accountQueue] system, name in
                 try await queue.run {
                     try store.recordJoined(system, in: authority.accountID, invitedAt: list?.position)
-                    store.noteAdmission(of: system, named: nil, now: Date())
+                    store.noteAdmission(of: system, named: name, now: Date())
                 }
             }
         } catch is CancellationError {

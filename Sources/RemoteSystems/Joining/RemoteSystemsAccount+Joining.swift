@@ -30,16 +30,19 @@ extension RemoteSystemsAccount {
     ///   Also `CancellationError`. After an error nothing has changed on this system.
     public func join(_ invitation: Invitation, evenIfShared: Bool = false) async throws -> AccountChange {
         do {
-            let member = try await self.withStoreInBackground { store in
-                try store.checkAdoption(
+            let configured = self.context.configuration.systemDisplayName
+            let (member, name) = try await self.withStoreInBackground { store in
+                let member = try store.checkAdoption(
                     of: invitation.accountID,
                     evenIfShared: evenIfShared,
                     evenIfMember: true,
                     now: Date()
                 )
+                let name = configured ?? store.systemName() ?? MachineFacts.read().displayName
+                return (member, name)
             }
             try FileDescriptorBudget.check()
-            let joined = try await self.join(invitation, again: member)
+            let joined = try await self.join(invitation, again: member, name: name)
             return try await self.withStoreInBackground { store in
                 try store.adopt(
                     joined.identity,
@@ -57,12 +60,16 @@ extension RemoteSystemsAccount {
 
     /// Joins with the key of `member`, or with a new one if the inviter states that the key was revoked. A refusal for
     /// that reason does not use up the invitation.
-    private func join(_ invitation: Invitation, again member: SystemIdentity?) async throws -> JoinedAccount {
-        let network = self.context.account.network
+    private func join(
+        _ invitation: Invitation,
+        again member: SystemIdentity?,
+        name: String
+    ) async throws -> JoinedAccount {
+        let (network, logger) = (self.context.account.network, self.context.logger)
         do {
-            return try await JoinCall.join(invitation, again: member, logger: self.context.logger, network: network)
+            return try await JoinCall.join(invitation, again: member, name: name, logger: logger, network: network)
         } catch let error as IdentityError where error.code == .systemRevoked && member != nil {
-            return try await JoinCall.join(invitation, logger: self.context.logger, network: network)
+            return try await JoinCall.join(invitation, name: name, logger: logger, network: network)
         }
     }
 }

@@ -17,6 +17,7 @@ package struct JoinJoiner: Sendable {
     }
 
     private let invitation: Invitation
+    private let name: String?
     private let systemKey: P256.Signing.PrivateKey
     private var state = State.ready
 
@@ -28,26 +29,35 @@ package struct JoinJoiner: Sendable {
 
     /// Creates the joining side.
     ///
-    /// - Parameter systemKey: The system's key. Defaults to a new one, which gives the system a new id.
+    /// - Parameters:
+    ///   - name: The name under which the account's systems list this one, until they have met it.
+    ///   - systemKey: The system's key. Defaults to a new one, which gives the system a new id.
     /// - Throws: ``IdentityError/Code/invitationExpired``; ``IdentityError/Code/wrongClock``.
     package init(
         invitation: Invitation,
+        name: String? = nil,
         now: Date,
         systemKey: P256.Signing.PrivateKey = .init()
     ) throws(IdentityError) {
         try invitation.checkTime(now)
         try CertificateLife.checkClock(now)
         self.invitation = invitation
+        self.name = name
         self.systemKey = systemKey
         self.certificate = try JoiningCertificate.make(with: systemKey, now: now)
     }
 
     /// Creates the joining side of a system that joins its account again with its key, if it has one.
-    package init(invitation: Invitation, again member: SystemIdentity?, now: Date) throws(IdentityError) {
+    package init(
+        invitation: Invitation,
+        again member: SystemIdentity?,
+        name: String? = nil,
+        now: Date
+    ) throws(IdentityError) {
         if let member {
-            try self.init(invitation: invitation, now: now, systemKey: member.systemKey)
+            try self.init(invitation: invitation, name: name, now: now, systemKey: member.systemKey)
         } else {
-            try self.init(invitation: invitation, now: now)
+            try self.init(invitation: invitation, name: name, now: now)
         }
     }
 
@@ -94,7 +104,10 @@ package struct JoinJoiner: Sendable {
             hello: hello,
             challenge: challenge
         )
-        let proof = JoinProof(code: transcript.proof(self.invitation.secret, self.invitation.accountID))
+        let proof = JoinProof(
+            code: transcript.proof(self.invitation.secret, self.invitation.accountID),
+            name: self.name
+        )
         self.state = .waitingForAcceptance(transcript, proof, rootCertificate: challenge.rootCertificate)
         return proof
     }

@@ -29,12 +29,23 @@ package struct JoinChallenge: Hashable, Sendable {
     }
 }
 
-/// The third message, joiner to inviter: proof that the joiner knows the secret and has the same transcript.
+/// The third message, joiner to inviter: proof that the joiner knows the secret and has the same transcript, and the
+/// name of the joiner's system.
+///
+/// The name is here and not in the hello, so that only a system of the invitation's account receives it. The proof does
+/// not cover it: it comes over the TLS connection of the joiner's key, and proves nothing.
 package struct JoinProof: Hashable, Sendable {
     package var code: [UInt8]
+    /// One line without control characters, at most 128 bytes; `nil` if the system gives none.
+    package let name: String?
 
-    package init(code: [UInt8]) {
+    /// Creates a proof.
+    ///
+    /// - Parameter name: Stored without control characters and cut at 128 bytes.
+    package init(code: [UInt8], name: String? = nil) {
         self.code = code
+        let name = name?.shortened(to: AccountLink.maxNameBytes) ?? ""
+        self.name = name.isEmpty ? nil : name
     }
 }
 

@@ -39,6 +39,7 @@ extension IntroductionMessage {
 enum IntroductionKey {
     static let nonce = "nonce"
     static let code = "code"
+    static let name = "name"
     static let reason = "reason"
     static let request = "request"
     static let certificate = "certificate"
@@ -125,6 +126,12 @@ struct IntroductionFrame {
 
     func optionalBytes(_ key: String, _ size: ClosedRange<Int>) throws(TransportError) -> [UInt8]? {
         self.map[key] == nil ? nil : try self.bytes(key, size)
+    }
+
+    func optionalString(_ key: String) throws(TransportError) -> String? {
+        guard let value = self.map[key] else { return nil }
+        guard let text = value.string else { throw .violation("'\(key)' is not a string", .helloMalformed) }
+        return text
     }
 
     /// The reason of a refusal. An unknown one, for example of a later version, is read as `other`.

@@ -10,8 +10,9 @@ package enum JoinCall {
     /// Tries the invitation's addresses one after the other, until the inviter has responded. Addresses at which the
     /// connection was closed early are tried again after all others, because the inviter's port may be flooded.
     ///
-    /// - Parameter member: the identity whose key this system keeps, if it joins its account again; `nil` for a new
-    ///   key.
+    /// - Parameters:
+    ///   - member: the identity whose key this system keeps, if it joins its account again; `nil` for a new key.
+    ///   - name: the name of this system.
     /// - Returns: the identity in the account and its revocation list, for
     ///   ``AccountStore/adopt(_:revocations:evenIfShared:now:)``. Nothing has been stored.
     /// - Throws: ``IdentityError`` when the inviter refused or is not the expected system; ``TransportError`` when it
@@ -19,6 +20,7 @@ package enum JoinCall {
     package static func join(
         _ invitation: Invitation,
         again member: SystemIdentity? = nil,
+        name: String? = nil,
         logger: Logger,
         network: TransportNetwork = .sockets
     ) async throws -> JoinedAccount {
@@ -32,7 +34,7 @@ package enum JoinCall {
             for address in addresses {
                 try Task.checkCancellation()
                 do {
-                    return try await Self.join(invitation, again: member, at: address, network)
+                    return try await Self.join(invitation, again: member, name: name, at: address, network)
                 } catch let error as Final {
                     throw error.cause
                 } catch is CancellationError {
@@ -60,13 +62,14 @@ package enum JoinCall {
     private static func join(
         _ invitation: Invitation,
         again member: SystemIdentity?,
+        name: String?,
         at address: Invitation.Address,
         _ network: TransportNetwork
     ) async throws -> JoinedAccount {
         var joiner: JoinJoiner
         let hello: JoinHello
         do {
-            joiner = try JoinJoiner(invitation: invitation, again: member, now: Date())
+            joiner = try JoinJoiner(invitation: invitation, again: member, name: name, now: Date())
             hello = try joiner.start()
         } catch {
             throw Final(cause: error)

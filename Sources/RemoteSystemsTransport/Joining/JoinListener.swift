@@ -80,7 +80,8 @@ package final class JoinListener: Sendable {
     ///
     /// - Parameters:
     ///   - revocations: the account's revocation list. A system on it is refused, and the new system receives it.
-    ///   - record: records the new system. Called before the system receives the acceptance.
+    ///   - record: records the new system, with the name that it gives itself. Called before the system receives the
+    ///     acceptance.
     /// - Returns: the system that joined.
     /// - Throws: ``IdentityError`` with ``IdentityError/Code/invitationExpired`` when the invitation has expired, or
     ///   with the error of creating or recording the certificate; ``TransportError`` when the acceptance may not have
@@ -89,7 +90,7 @@ package final class JoinListener: Sendable {
         _ invitation: Invitation,
         authority: AccountAuthority,
         revocations: RevocationList? = nil,
-        record: @escaping @Sendable (SystemID) async throws -> Void
+        record: @escaping @Sendable (SystemID, String?) async throws -> Void
     ) async throws -> SystemID {
         let wrongProofs = WrongProofLog(self.logger, time: self.time)
         let desk = InvitationServer(
@@ -172,7 +173,7 @@ private final class InvitationServer: Sendable {
     private let authority: AccountAuthority
     private let revocations: RevocationList?
     private let wrongProofs: WrongProofLog
-    private let record: @Sendable (SystemID) async throws -> Void
+    private let record: @Sendable (SystemID, String?) async throws -> Void
 
     init(
         _ invitation: Invitation,
@@ -180,7 +181,7 @@ private final class InvitationServer: Sendable {
         authority: AccountAuthority,
         revocations: RevocationList?,
         wrongProofs: WrongProofLog,
-        record: @escaping @Sendable (SystemID) async throws -> Void
+        record: @escaping @Sendable (SystemID, String?) async throws -> Void
     ) {
         self.revocations = revocations
         self.open = Mutex(OpenInvitation(invitation))
@@ -253,7 +254,7 @@ private final class InvitationServer: Sendable {
             }
             if case .accept(_, let system) = decision {
                 conversation.keepPlace()
-                try await self.record(system)
+                try await self.record(system, proof.name)
             }
             return decision
         } catch {

@@ -42,7 +42,9 @@ enum JoinMessage: IntroductionMessage, Hashable {
                 ]
             )
         case .proof(let proof):
-            return (.proof, [Key.code: .bytes(proof.code)])
+            var map: ValueSet = [Key.code: .bytes(proof.code)]
+            if let name = proof.name { map[Key.name] = .string(name) }
+            return (.proof, map)
         case .accepted(let accepted):
             var map = accepted.admission.map
             map[Key.code] = .bytes(accepted.code)
@@ -72,7 +74,9 @@ enum JoinMessage: IntroductionMessage, Hashable {
                 )
             )
         case .proof:
-            self = .proof(JoinProof(code: try frame.bytes(Key.code, Size.hash)))
+            self = .proof(
+                JoinProof(code: try frame.bytes(Key.code, Size.hash), name: try frame.optionalString(Key.name))
+            )
         case .accepted:
             self = .accepted(JoinAccepted(code: try frame.bytes(Key.code, Size.hash), try AccountAdmission(frame)))
         case .refused:

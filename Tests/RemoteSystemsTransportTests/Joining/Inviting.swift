@@ -45,7 +45,7 @@ struct Inviting {
             now: Date().addingTimeInterval(-age)
         )
         let running = Task {
-            try await listener.run(invitation, authority: authority) { try store.recordJoined($0) }
+            try await listener.run(invitation, authority: authority) { system, _ in try store.recordJoined(system) }
         }
         do {
             try await body(Inviting(store: store, listener: listener, invitation: invitation), running)

@@ -205,7 +205,7 @@ import Testing
                 now: Date()
             )
             let authority = try inviting.store.authority()
-            let inviter = Task { try await listener.run(invitation, authority: authority) { _ in throw DiskFull() } }
+            let inviter = Task { try await listener.run(invitation, authority: authority) { _, _ in throw DiskFull() } }
             await #expect {
                 _ = try await JoinCall.join(invitation, logger: Logger(label: "joiner"))
             } throws: {

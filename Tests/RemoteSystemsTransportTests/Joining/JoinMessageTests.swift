@@ -24,6 +24,7 @@ import ValueSets
             )
         ),
         .proof(JoinProof(code: bytes32)),
+        .proof(JoinProof(code: bytes32, name: "Attic")),
         .accepted(JoinAccepted(code: bytes32, AccountAdmission(certificate: [6], discoveryKey: bytes32))),
         .refused(.expired), .refused(.alreadyUsed), .refused(.wrongSecret), .refused(.malformed), .refused(.failed),
     ]
@@ -48,6 +49,16 @@ import ValueSets
         )
     }
 
+    @Test func `a joiner's name is one line without control characters, and short`() throws {
+        for (sent, name) in [("A\u{1B}[2J\nttic", "A [2J ttic"), ("\u{7}", nil), ("", nil)] as [(String, String?)] {
+            let frame = try Self.frame(2, ["code": Self.data(32), "name": .string(sent)])
+            #expect(try JoinMessage(frame) == .proof(JoinProof(code: Array(repeating: 1, count: 32), name: name)))
+            #expect(JoinProof(code: [], name: sent).name == name)
+        }
+        let long = JoinProof(code: [], name: String(repeating: "ä", count: 5_000))
+        #expect(long.name == String(repeating: "ä", count: 64))
+    }
+
     private static func frame(_ kind: UInt64, _ map: ValueSet, extra: Int = 0) throws -> ByteBuffer {
         let head: [UInt8] = [0x82 + UInt8(extra), UInt8(kind)]
         return ByteBuffer(bytes: head + (try map.encoded()) + Array(repeating: 0xf6, count: extra))
@@ -65,6 +76,7 @@ import ValueSets
         (1, ["nonce": data(32), "certificate": data(4097), "root-certificate": data(1)]),
         (1, ["nonce": data(32), "certificate": data(1), "root-certificate": data(7169)]),
         (2, ["code": data(31)]),
+        (2, ["code": data(32), "name": data(5)]),
         (3, ["code": data(32), "certificate": data(1), "discovery-key": data(31)]),
         (5, [:]),
     ]
