@@ -239,38 +239,43 @@ import ValueSets
 
     @Test func `messages of running requests are limited, however often their caller connects again`() throws {
         var memory = Memory(limits: Memory.Limits(requestBytes: 4_000, requestBytesEach: 1_000))
-        func receive(_ memory: inout Memory, _ key: String, system: UInt8, bytes: Int) throws -> Memory.OnRequest {
-            let name = try Self.name(key, system: system)
-            return memory.received(
-                name,
-                of: try Self.holder(system),
+        var reported: [String] = []
+        // Neither a short message nor another system is affected, and a repeated request holds nothing.
+        let requests: [(key: String, system: UInt8, bytes: Int)] = [
+            ("1", 1, 600), ("2", 1, 600), ("3", 1, 100), ("1", 2, 600), ("1", 1, 600),
+        ]
+        for request in requests {
+            let outcome = memory.received(
+                try Self.name(request.key, system: request.system),
+                of: try Self.holder(request.system),
                 fingerprint: 1,
-                requestBytes: bytes,
-                work: "",
+                requestBytes: request.bytes,
+                work: "it",
                 now: Self.start
             )
+            reported.append(Self.reported(outcome))
+            guard case .outcome(let full) = outcome else { continue }
+            #expect(full.response.failure?.code == "request-bytes-exceeded")
+            #expect(full.response.failure?.canRetry == true)
         }
-        #expect(Self.reported(try receive(&memory, "1", system: 1, bytes: 600)) == "carry out")
-        guard case .outcome(let full) = try receive(&memory, "2", system: 1, bytes: 600) else {
-            Issue.record("It was carried out.")
-            return
-        }
-        #expect(full.response.status == .resourceLimitsExceeded)
-        #expect(full.response.failure?.code == "request-bytes-exceeded")
-        #expect(full.response.failure?.canRetry == true)
-        // Neither a short message nor another system is affected, and a repeated request holds nothing.
-        #expect(Self.reported(try receive(&memory, "3", system: 1, bytes: 100)) == "carry out")
-        #expect(Self.reported(try receive(&memory, "1", system: 2, bytes: 600)) == "carry out")
-        #expect(Self.reported(try receive(&memory, "1", system: 1, bytes: 600)) == "wait for ")
+        #expect(reported == ["carry out", "status 2", "carry out", "carry out", "wait for it"])
         #expect(memory.runningBytes == 1_300)
         memory.executed(try Self.name("1"), Self.response(1), bytes: 10, now: Self.start)
         #expect(memory.runningBytes == 700)
-        #expect(Self.reported(try receive(&memory, "2", system: 1, bytes: 600)) == "carry out")
-        memory.executed(try Self.name("2"), HandlerOutcome(CancellationError()), bytes: 10, now: Self.start)
-        memory.executed(try Self.name("3"), Self.response(3), bytes: 10, now: Self.start)
-        memory.executed(try Self.name("1", system: 2), Self.response(1), bytes: 10, now: Self.start)
+        let next = try memory.received(
+            Self.name("2"),
+            of: Self.holder(),
+            fingerprint: 1,
+            requestBytes: 600,
+            work: "",
+            now: Self.start
+        )
+        #expect(Self.reported(next) == "carry out")
+        for (key, system) in [("2", 1), ("3", 1), ("1", 2)] as [(String, UInt8)] {
+            memory.executed(try Self.name(key, system: system), Self.response(1), bytes: 10, now: Self.start)
+        }
         #expect(memory.runningBytes == 0)
-        #expect(memory.count > 0)
+        #expect(memory.count == 4)
     }
 
     @Test func `one holder may have two messages of any length that is configured`() {

@@ -27,12 +27,14 @@ import ValueSets
     /// Runs a host whose responses are long, and an attacker with three connections that do not read them.
     private static func withUnread(
         _ budget: MemoryBudget,
-        _ body: (LoopbackHost, _ attacker: SystemIdentity, [RawPeer]) async throws -> Void
+        _ body: (LoopbackHost, [RawPeer]) async throws -> Void
     ) async throws {
         let response = String(repeating: "x", count: Self.bytes)
         let start = Gate()
         defer { start.open() }
-        try await LoopbackHost.with(memoryBudget: budget) { request, _ in
+        // The attacker does not answer pings either.
+        let limits = ConnectionLimits.patient { $0.deadPeerTime = .seconds(180) }
+        try await LoopbackHost.with(limits: limits, memoryBudget: budget) { request, _ in
             if request.message["waits"]?.bool == true { await start.wait() }
             return Response(message: ["text": .string(response)])
         } _: { host in
@@ -47,7 +49,7 @@ import ValueSets
             for connection in host.connections.all {
                 try await eventually("the end of the handlers") { try await !connection.hasRequestsIn }
             }
-            try await body(host, attacker, peers)
+            try await body(host, peers)
             for peer in peers { peer.close() }
         }
     }
@@ -55,7 +57,7 @@ import ValueSets
     @Test func `responses that one system does not read hold little memory, and others get theirs`() async throws {
         // Two megabytes for one system. Its responses have 36 MB.
         let budget = MemoryBudget(messageBytes: 1 << 20, responseBytes: 8 << 20)
-        try await Self.withUnread(budget) { host, attacker, peers in
+        try await Self.withUnread(budget) { host, peers in
             var held = 0
             for connection in host.connections.all {
                 let buffered = try await connection.channel.getOption(.bufferedWritableBytes).get()
@@ -104,7 +106,7 @@ import ValueSets
 
     @Test func `unread responses are counted until the channel has closed`() async throws {
         let budget = MemoryBudget(messageBytes: 1 << 20)
-        try await Self.withUnread(budget) { host, _, peers in
+        try await Self.withUnread(budget) { host, peers in
             #expect(budget.responses > 0)
             for connection in host.connections.all { connection.abort() }
             for connection in host.connections.all { try await connection.channel.closeFuture.get() }
