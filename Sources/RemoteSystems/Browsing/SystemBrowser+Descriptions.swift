@@ -76,6 +76,7 @@ extension SystemBrowser {
         let isFirst = !self.machine.isDescribed(instance)
         self.described(description.application.topics, attempt: attempt, by: connection)
         self.perform(self.machine.described(instance, description, now: self.time.now))
+        if let instance = self.instance(of: attempt, name) { self.forgetRecords(of: instance, attempt: attempt) }
         if isFirst { self.remember(self.instance(of: attempt, name) ?? name, over: connection) }
         if description.isAuthority, connection.isWithinAccount { self.renewIfDue(over: [connection]) }
     }

@@ -11,6 +11,26 @@ extension SystemBrowserStateMachine {
         if case .reconnecting = self.instances[instance]?.phase { true } else { false }
     }
 
+    /// Whether the instance's process counts as running: it is connected, or was a moment ago.
+    func isPresent(_ instance: String) -> Bool {
+        switch self.instances[instance]?.phase {
+        case .connected, .reconnecting: true
+        default: false
+        }
+    }
+
+    /// The instances of a system that count as running and whose process is that of an application, in the order of
+    /// their names.
+    func names(of application: String, on system: SystemID) -> [String] {
+        self.instances.names(on: system).filter { name in
+            switch self.instances[name]?.phase {
+            case .connected(_, let description?), .reconnecting(_, let description?):
+                description.application.id == application
+            default: false
+            }
+        }.sorted()
+    }
+
     /// Whether the instance's process has described itself over the current connection.
     func isDescribed(_ instance: String) -> Bool {
         if case .connected(_, .some) = self.instances[instance]?.phase { true } else { false }

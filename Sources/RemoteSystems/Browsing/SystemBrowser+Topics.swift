@@ -145,10 +145,38 @@ extension SystemBrowser {
         self.reportRecords(of: system, in: topic)
     }
 
-    /// Forgets the records of an instance that is gone, and reports that.
+    /// Forgets the records of an instance that is gone, and reports that. The records of a program that its host has
+    /// forwarded stay if the program is still listed over another connection, until that one carries them.
     func forgetRecords(of instance: String) {
         guard let gone = self.instanceRecords.removeValue(forKey: instance) else { return }
+        for (topic, applications) in gone.topics {
+            for (application, records) in applications {
+                guard let successor = self.successor(of: application, on: gone.system, in: topic) else { continue }
+                let none = InstanceRecords(system: gone.system, isSameAccount: gone.isSameAccount)
+                self.instanceRecords[successor, default: none].topics[topic] = [application: records]
+            }
+        }
         for topic in gone.topics.keys { self.reportRecords(of: gone.system, in: topic) }
+    }
+
+    /// The instance of an application whose own records in a topic are still to arrive, if any.
+    private func successor(of application: String, on system: SystemID, in topic: String) -> String? {
+        self.machine.names(of: application, on: system).first { name in
+            guard self.instanceRecords[name]?.topics[topic] == nil else { return false }
+            if self.machine.isReconnecting(name) { return true }
+            guard let attempt = self.attempts[name]?.number else { return false }
+            return self.processTopics[attempt]?.isAwaited(topic) ?? false
+        }
+    }
+
+    /// Forgets the records in topics that a process does not list over its present connection. It may have been
+    /// restarted since the last one.
+    func forgetRecords(of instance: String, attempt: Int) {
+        guard let known = self.instanceRecords[instance], let process = self.processTopics[attempt] else { return }
+        for topic in known.topics.keys where !process.listed.contains(topic) && !process.followed.contains(topic) {
+            self.instanceRecords[instance]?.topics[topic] = nil
+            self.reportRecords(of: known.system, in: topic)
+        }
     }
 
     private func reportRecords(of system: SystemID, in topic: String) {

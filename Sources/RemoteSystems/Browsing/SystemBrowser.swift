@@ -338,7 +338,11 @@ actor SystemBrowser {
 
     /// Removes the state of an instance that is gone. Instance names change daily, so the state would accumulate.
     func forgetIfGone(_ instance: String) {
-        guard !self.machine.knows(instance) else { return }
+        guard !self.machine.knows(instance) else {
+            // Discovery may still find a process that was killed. What it published ends with its connection.
+            if !self.machine.isPresent(instance) { self.forgetRecords(of: instance) }
+            return
+        }
         if let attempt = self.attempts.removeValue(forKey: instance) { self.attemptQueue.cancel(attempt.number) }
         self.descriptions[instance] = nil
         self.forgetRecords(of: instance)

@@ -165,8 +165,9 @@ actor HostCore {
     /// - Parameter first: runs before the connections close, when nothing is published any more.
     func close(first: () async -> Void) async {
         self.isClosing = true
-        await first()
+        // Programs that leave now still run: their records must not end before the connections to this host do.
         self.topics.end()
+        await first()
         await self.referral?.starter.stop()
         await withTaskCancellationHandler {
             // A connection that was admitted just before may open while the others close.

@@ -135,6 +135,58 @@ import ValueSets
         }
     }
 
+    @Test func `the records of a process that is gone end at once, also while discovery still finds it`() async throws {
+        try await LoopbackSystem.with { system in
+            let (staying, ending) = (ApplicationTopic(Self.topic), ApplicationTopic(Self.topic))
+            try staying.put("a", ["n": 1])
+            try ending.put("a", ["n": 2])
+            let received = Received()
+            let watcher = self.watcher(system, received)
+            try await watcher.start()
+            // Its advertisement outlives it, as that of a process that was killed.
+            let elsewhere = LoopbackSystem(directory: system.directory)
+            try await LocalRegistryTests().whileRunning(self.host(system, "test.staying", [staying])) {
+                try await LocalRegistryTests().whileRunning(self.host(elsewhere, "test.ending", [ending])) {
+                    try await until { elsewhere.segment.advertised == 1 }
+                    for hint in elsewhere.segment.hints { system.segment.appear(hint) }
+                    try await until { received.records?.count == 2 }
+                }
+                try await until { received.records == ["test.staying": ["a": ["n": 1]]] }
+                #expect(system.segment.advertised == 2)
+            }
+            await watcher.stop()
+        }
+    }
+
+    @Test func `a program's records stay while its host daemon ends, whose advertisement is still found`() async throws
+    {
+        try await LoopbackSystem.with { system in
+            let topic = ApplicationTopic(Self.topic)
+            try topic.put("a", ["n": 1])
+            let records = ["test.one": ["a": ["n": 1] as ValueSet]]
+            let received = Received()
+            let watcher = self.watcher(system, received)
+            try await watcher.start()
+            let elsewhere = LoopbackSystem(directory: system.directory)
+            let program = self.host(system, "test.one", [topic])
+            try await LocalRegistryTests().whileRunning(program) {
+                var before = 0
+                try await LocalRegistryTests().withDaemon(elsewhere) { _ in
+                    try await until { elsewhere.segment.advertised == 1 }
+                    for hint in elsewhere.segment.hints { system.segment.appear(hint) }
+                    // The records come over the daemon's connection, the only one.
+                    try await until { system.segment.advertised == 1 && program.openConnections == 0 }
+                    try await until { received.records == records && received.changes.last?.isComplete == true }
+                    before = received.changes.count
+                }
+                try await until { program.openConnections == 1 && received.changes.count > before }
+                #expect(received.changes.dropFirst(before).allSatisfy { $0.records == records })
+            }
+            try await until { received.records == [:] }
+            await watcher.stop()
+        }
+    }
+
     @Test func `a watcher that starts later receives the present records, and one that follows nothing receives none`()
         async throws
     {
