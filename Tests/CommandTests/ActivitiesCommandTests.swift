@@ -78,6 +78,16 @@ extension CommandTests {
             }
         }
 
+        @Test func `the help of players lists the options that it uses, and no others of a host`() async throws {
+            try await Sandbox.with { sandbox in
+                let help = try await sandbox.run("help", "activities", "players")
+                #expect(help.status == 0 && help.lines.contains { $0.contains("--config <file>") }, "\(help)")
+                for option in ["--port", "--uri-policy", "--loopback", "--interface", "--state-directory"] {
+                    #expect(!help.lines.contains { $0.contains(option) }, "\(option): \(help)")
+                }
+            }
+        }
+
         @Test func `an offer that is interrupted or over is withdrawn, with exit status 1`() async throws {
             try await Sandbox.withDesk { sandbox in
                 let short = try self.offer(sandbox, "com.example.reading", "--for", "1")

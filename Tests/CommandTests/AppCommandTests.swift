@@ -190,6 +190,16 @@ extension CommandTests {
             }
         }
 
+        @Test func `a directory in place of a manifest is refused as one`() async throws {
+            try await Sandbox.with { sandbox in
+                for command in ["validate", "verify", "register"] {
+                    let refused = try await self.app(sandbox, command, sandbox.directory)
+                    #expect(refused.status == 2, "\(refused)")
+                    #expect(refused.errors.contains("\(sandbox.directory) is a directory."), "\(refused)")
+                }
+            }
+        }
+
         @Test func `developer mode is shown and changed (H-06)`() async throws {
             try await Sandbox.with { sandbox in
                 func settings(_ arguments: String...) async throws -> JSONLine? {

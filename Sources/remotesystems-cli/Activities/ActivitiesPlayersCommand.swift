@@ -20,11 +20,11 @@ struct ActivitiesPlayersCommand: Subcommand {
             """
     )
 
-    @OptionGroup var host: HostOptions
+    @OptionGroup var file: HostFileOptions
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let settings = try await self.host.settings()
+        let settings = try await self.file.settings()
         guard let reports = await MediaPlayerReport.all(documents: settings.documents()) else {
             throw Failure(
                 "\(RemoteSystemError.Code.unreachable)",

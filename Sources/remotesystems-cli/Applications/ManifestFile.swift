@@ -24,6 +24,12 @@ struct ManifestFile {
             throw Failure("localResources", "\(path) cannot be read: \(unsafe String(cString: strerror(errno))).")
         }
         defer { close(descriptor) }
+        guard FileStatus(descriptor: descriptor)?.isDirectory != true else {
+            throw Failure(
+                "\(RemoteSystemError.Code.invalidArgument)",
+                "\(path) is a directory. State the file of the manifest, such as com.example.editor.json in it."
+            )
+        }
         self.init(path: path, bytes: try Input.readAll(descriptor, limit: Self.limit))
     }
 

@@ -8,20 +8,7 @@ import RemoteSystemsDesktop
 
 /// The host's configuration file, and the options that override it.
 struct HostOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "The configuration file. Defaults to $XDG_CONFIG_HOME/remote-systems/host.json.",
-            valueName: "file"
-        ),
-        completion: .file(extensions: ["json"])
-    )
-    var config: String?
-
-    @Option(
-        name: .customLong("config-if-present"),
-        help: ArgumentHelp("The configuration file, which may be missing.", valueName: "file")
-    )
-    var configIfPresent: String?
+    @OptionGroup var file: HostFileOptions
 
     @Option(
         parsing: .unconditional,
@@ -47,9 +34,6 @@ struct HostOptions: ParsableArguments {
         for text in self.uriPolicy where HostSettings.rule(text) == nil {
             throw ValidationError("--uri-policy takes scheme=allow, scheme=ask or scheme=deny, not '\(text)'.")
         }
-        guard self.config == nil || self.configIfPresent == nil else {
-            throw ValidationError("--config and --config-if-present cannot be combined.")
-        }
     }
 
     /// The settings that the flags override.
@@ -72,11 +56,42 @@ struct HostOptions: ParsableArguments {
 
     /// Reads the settings. Flags override environment variables, which override the file.
     func settings(_ environment: [String: String] = ProcessInfo.processInfo.environment) async throws -> HostSettings {
-        let file = self.config ?? self.configIfPresent ?? Self.usualFile(environment)
-        return try await HostSettings.read(
-            flags: self.flags,
+        try await self.file.settings(overriddenBy: self.flags, environment)
+    }
+}
+
+/// The options that name the configuration file of a host.
+struct HostFileOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The configuration file. Defaults to $XDG_CONFIG_HOME/remote-systems/host.json.",
+            valueName: "file"
+        ),
+        completion: .file(extensions: ["json"])
+    )
+    var config: String?
+
+    @Option(
+        name: .customLong("config-if-present"),
+        help: ArgumentHelp("The configuration file, which may be missing.", valueName: "file")
+    )
+    var configIfPresent: String?
+
+    func validate() throws {
+        guard self.config == nil || self.configIfPresent == nil else {
+            throw ValidationError("--config and --config-if-present cannot be combined.")
+        }
+    }
+
+    /// Reads the settings. Flags override environment variables, which override the file.
+    func settings(
+        overriddenBy flags: [HostSetting: HostSetting.Value] = [:],
+        _ environment: [String: String] = ProcessInfo.processInfo.environment
+    ) async throws -> HostSettings {
+        try await HostSettings.read(
+            flags: flags,
             environment: environment,
-            file: file,
+            file: self.config ?? self.configIfPresent ?? Self.usualFile(environment),
             mustExist: self.config != nil
         )
     }
