@@ -78,6 +78,24 @@ extension CommandTests {
             }
         }
 
+        @Test func `an advice names the state directory whose settings it changes (H-97)`() async throws {
+            try await Sandbox.withDesk { sandbox in
+                let off = ["--sending", "off", "--receiving", "off"]
+                _ = try await sandbox.start(["activities", "settings"] + off, as: "desk").finish()
+                let directory = sandbox.state("desk")
+                let cases: [(options: [String], machine: String, named: String)] = [
+                    ([], "desk", "settings"),
+                    (["--state-directory", directory], "own", "settings --state-directory \(directory)"),
+                ]
+                for (options, machine, named) in cases {
+                    let command = ["activities", "why-not", "--loopback", "--wait", "0.5", "--json"]
+                    let why = try await sandbox.start(command + options, as: machine).finish()
+                    let advice = try #require(why.event("condition")?["advice"] as? String, "\(why)")
+                    #expect(advice.contains("'remotesystems activities \(named) --sending on"), "\(why)")
+                }
+            }
+        }
+
         @Test func `the help of players lists the options that it uses, and no others of a host`() async throws {
             try await Sandbox.with { sandbox in
                 let help = try await sandbox.run("help", "activities", "players")

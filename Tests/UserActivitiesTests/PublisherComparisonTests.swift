@@ -4,6 +4,7 @@
 import Foundation
 import RemoteSystems
 import RemoteSystemsIdentity
+import RemoteSystemsTesting
 import Synchronization
 import Testing
 import ValueSets
@@ -160,6 +161,17 @@ import ValueSets
         #expect(different.message.contains("different publishers"))
         let page = try #require(self.findings(offer: .proven(Self.other), handler: signed, hasWebpage: true))
         #expect(page.isMet && page.message.contains("browser"))
+    }
+
+    @Test func `a watcher counts a damaged manifest, which no application lists, as a signed one (H-06, H-97)`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            for isDamaged in [false, true] {
+                let watcher = UserActivityWatcher(stage.configuration) { isDamaged }
+                #expect(watcher.hasSignedManifests == isDamaged)
+            }
+        }
     }
 
     // MARK: Choosing

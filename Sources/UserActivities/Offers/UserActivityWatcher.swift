@@ -34,6 +34,7 @@ public final class UserActivityWatcher: Sendable {
     private let filters: [RemoteSystemFilter]
     private let clock: FeatureClock
     private let state = Mutex(State())
+    private let readHasSignedManifests: @Sendable () -> Bool
     private let watcher: RemoteSystemWatcher
     private let receiver: Receiver
 
@@ -50,8 +51,19 @@ public final class UserActivityWatcher: Sendable {
     ///   - configuration: this process's configuration.
     ///   - filters: the filters that choose the systems whose offers are listed. Defaults to no filter: every system of
     ///     the account.
-    public init(_ configuration: RemoteSystemsConfiguration, filters: [RemoteSystemFilter] = []) {
+    public convenience init(_ configuration: RemoteSystemsConfiguration, filters: [RemoteSystemFilter] = []) {
+        self.init(configuration, filters: filters) { false }
+    }
+
+    /// - Parameter hasSignedManifests: whether a manifest of this system is signed, or was before it was damaged. For
+    ///   programs that read the manifests: a damaged one is not listed, and counts for the developer mode, too.
+    package init(
+        _ configuration: RemoteSystemsConfiguration,
+        filters: [RemoteSystemFilter] = [],
+        hasSignedManifests: @escaping @Sendable () -> Bool
+    ) {
         let receiver = Receiver()
+        self.readHasSignedManifests = hasSignedManifests
         self.configuration = configuration
         self.clock = FeatureClock(configuration)
         self.receiver = receiver
@@ -150,13 +162,11 @@ public final class UserActivityWatcher: Sendable {
         // A page goes to an application of its site or to the browser. An application that only states that it shows
         // pages would get those of all sites, so the user has to name it.
         let isPage = offer.activityType == UserActivity.browsingWeb && application == nil
-        let (handlers, hasSigned) = self.state.withLock { state in
-            (isPage ? [] : state.table.handlers(of: offer.activityType), state.table.hasSignedManifests)
-        }
+        let handlers = isPage ? [] : self.state.withLock { $0.table.handlers(of: offer.activityType) }
         return ContinuationChoice(
             offer,
             handlers: handlers.filter { settings.permission(of: $0.application.id).receiving },
-            acceptsUnsigned: settings.acceptsUnsigned(hasSignedManifests: hasSigned),
+            acceptsUnsigned: settings.acceptsUnsigned(hasSignedManifests: self.hasSignedManifests),
             preferred: application
         )
     }
@@ -209,7 +219,9 @@ public final class UserActivityWatcher: Sendable {
     }
 
     /// Whether a manifest of this system is signed, as the host daemon of this system states. `false` without a daemon.
-    public var hasSignedManifests: Bool { self.state.withLock { $0.table.hasSignedManifests } }
+    public var hasSignedManifests: Bool {
+        self.state.withLock { $0.table.hasSignedManifests } || self.readHasSignedManifests()
+    }
 
     /// Whether an offered activity is continued here by its web address.
     ///

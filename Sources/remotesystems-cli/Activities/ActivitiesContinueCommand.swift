@@ -52,7 +52,7 @@ struct ActivitiesContinueCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let configuration = self.search.configuration(for: "activities", self.common)
-        let watcher = UserActivityWatcher(configuration)
+        let watcher = UserActivityWatcher.knowingManifests(configuration)
         try await watcher.start()
         let isContinued = try await untilInterrupted {
             await watcher.enumerate(within: self.search.wait)

@@ -80,7 +80,7 @@ extension SearchOptions {
         _ common: CommonOptions,
         _ select: @escaping @Sendable (UserActivityWatcher) async -> Result
     ) async throws -> Result {
-        let watcher = UserActivityWatcher(self.configuration(for: command, common))
+        let watcher = UserActivityWatcher.knowingManifests(self.configuration(for: command, common))
         try await watcher.start()
         let wait = self.wait
         let result = try await untilInterrupted {

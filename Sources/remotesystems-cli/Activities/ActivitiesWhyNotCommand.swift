@@ -39,7 +39,11 @@ struct ActivitiesWhyNotCommand: Subcommand {
         let (findings, isPage) = try await self.search.offers(for: "activities", self.common) { watcher in
             (await watcher.findings(about: activity), watcher.isContinuedByAddress(activity))
         }
-        for finding in findings { try Self.show(ConditionOutput(finding), output) }
+        for finding in findings {
+            var condition = ConditionOutput(finding)
+            condition.advice = condition.advice.map(self.search.state.complete)
+            try Self.show(condition, output)
+        }
         guard isPage else { return findings.allSatisfy(\.isMet) }
         let configuration = self.search.configuration(for: "activities", self.common)
         for claim in await WebpageClaims(configuration).findings() { try Self.show(ConditionOutput(claim), output) }

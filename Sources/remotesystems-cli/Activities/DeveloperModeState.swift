@@ -18,9 +18,7 @@ struct DeveloperModeState: Encodable {
     var publishers: Int
 
     init(_ settings: HandOffSettings) {
-        var logger = Logger(label: "remotesystems")
-        logger.logLevel = .critical
-        let registry = ApplicationRegistry(logger: logger)
+        let registry = ApplicationRegistry.silent
         self.setting = settings.developerMode.rawValue
         self.publishers = registry.publishers.count
         self.isOn = settings.acceptsUnsigned(hasSignedManifests: registry.hasSignedManifests)
@@ -44,7 +42,9 @@ struct DeveloperModeState: Encodable {
     func remind(_ output: Output) { if self.isOn { output.note(self.line) } }
 
     /// The state as a finding of `doctor`.
-    var finding: DiagnosisFinding {
+    ///
+    /// - Parameter state: the options of the command, for the advice.
+    func finding(_ state: StateOptions) -> DiagnosisFinding {
         DiagnosisFinding(
             .developerMode,
             self.isOn && self.publishers > 0 ? .warning : .ok,
@@ -52,8 +52,37 @@ struct DeveloperModeState: Encodable {
             why: "Applications hand activities over only to applications of the same publisher. In developer mode, "
                 + "those without a proven publisher also take part.",
             advice: self.isOn && self.publishers > 0
-                ? "Switch it off when it is not needed any more: 'remotesystems activities settings --developer-mode "
-                    + "automatic'." : nil
+                ? state.complete(
+                    "Switch it off when it is not needed any more: 'remotesystems activities settings "
+                        + "--developer-mode automatic'."
+                ) : nil
         )
+    }
+}
+
+extension ApplicationRegistry {
+    /// The manifests of this machine, whose problems are not logged. `host check` reports them.
+    static var silent: ApplicationRegistry {
+        var logger = Logger(label: "remotesystems")
+        logger.logLevel = .critical
+        return ApplicationRegistry(logger: logger)
+    }
+}
+
+extension UserActivityWatcher {
+    /// Creates a watcher that also knows of signed manifests that are damaged.
+    static func knowingManifests(_ configuration: RemoteSystemsConfiguration) -> UserActivityWatcher {
+        let hasSignedManifests = ApplicationRegistry.silent.hasSignedManifests
+        return UserActivityWatcher(configuration) { hasSignedManifests }
+    }
+}
+
+extension StateOptions {
+    /// Names the state directory in the commands of an advice that change settings. Without it, they would change those
+    /// of the user's own account.
+    func complete(_ advice: String) -> String {
+        guard let directory else { return advice }
+        let command = "'remotesystems activities settings"
+        return advice.replacing(command, with: "\(command) --state-directory \(directory)")
     }
 }

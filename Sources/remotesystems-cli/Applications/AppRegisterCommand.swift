@@ -3,7 +3,6 @@
 
 import ArgumentParser
 import FoundationEssentials
-import Logging
 import RemoteSystems
 import RemoteSystemsDesktop
 
@@ -48,7 +47,7 @@ struct AppRegisterCommand: Subcommand {
                     + "If the application has moved to another publisher, use --replace."
             )
         }
-        let isFirstSigned = manifest.application.publisher.id != nil && !Self.hasSignedManifests
+        let isFirstSigned = manifest.application.publisher.id != nil && !ApplicationRegistry.silent.hasSignedManifests
         try ManifestFile(path: path, bytes: file.bytes).install()
         try output.json(ManifestOutput(event: "registered", manifest, file: path))
         try output.line("\(manifest.application.id.printable): registered, \(manifest.application.publisher)")
@@ -67,11 +66,5 @@ struct AppRegisterCommand: Subcommand {
             )
         }
         return true
-    }
-
-    private static var hasSignedManifests: Bool {
-        var logger = Logger(label: "remotesystems")
-        logger.logLevel = .critical
-        return ApplicationRegistry(logger: logger).hasSignedManifests
     }
 }

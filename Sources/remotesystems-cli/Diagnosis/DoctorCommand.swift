@@ -78,7 +78,7 @@ struct DoctorCommand: Subcommand {
             findings[index] = loss.finding
         }
         if let settings = try? HandOffSettings.read(configuration) {
-            findings.append(DeveloperModeState(settings).finding)
+            findings.append(DeveloperModeState(settings).finding(self.search.state))
         }
         findings.append(await NotificationFinding(configuration).finding)
         try Task.checkCancellation()
