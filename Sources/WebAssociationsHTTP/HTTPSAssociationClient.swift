@@ -8,6 +8,12 @@ internal import NIOSSL
 internal import RemoteSystemsDiscovery
 package import WebAssociations
 
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 /// Requests the association files of sites with async-http-client.
 ///
 /// The host is looked up first, and a connection is opened only to an address that the host may have: a manifest cannot
@@ -152,16 +158,29 @@ package struct HTTPSAssociationClient: AssociationClient {
             AssociationFailure(.unreachable, "The server of \(host) did not respond in time.")
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             AssociationFailure(.notTrusted, "The server's certificate does not name \(host).")
-        case NIOSSLError.uncleanShutdown:
+        case NIOSSLError.uncleanShutdown: Self.isCut(host)
+        case let error as HTTPClientError where error == .remoteConnectionClosed: Self.isCut(host)
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+            // BoringSSL names the reason in its error's text alone, among internal ones.
+            AssociationFailure(
+                .notTrusted,
+                "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
+                    ? "The server's certificate is not trusted for \(host): no authority that this machine trusts has "
+                        + "issued it, or it is not valid now."
+                    : "The TLS handshake with the server of \(host) failed. Does it serve HTTPS at this port?"
+            )
+        case let error as IOError:
             AssociationFailure(
                 .unreachable,
-                "The server of \(host) ended the connection before its response was whole."
+                "The server of \(host) cannot be reached: \(unsafe String(cString: strerror(error.errnoCode)))."
             )
-        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
-            AssociationFailure(.notTrusted, "The server's certificate is not trusted for \(host): \(error).")
         default:
             AssociationFailure(.unreachable, "The server of \(host) cannot be reached: \(error).")
         }
+    }
+
+    private static func isCut(_ host: String) -> AssociationFailure {
+        AssociationFailure(.unreachable, "The server of \(host) ended the connection before its response was whole.")
     }
 }
 
