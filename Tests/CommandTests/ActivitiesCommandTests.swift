@@ -198,6 +198,12 @@ extension CommandTests {
                 )
                 #expect(continued.status == 0, "\(continued)")
                 #expect(continued.event("continued")?["application"] as? String == "browser", "\(continued)")
+                // The command says why it is no application.
+                #expect(
+                    continued.event("continued")?["reasons"] as? [String]
+                        == ["No application of this system continues activities of the type com.example.reading."],
+                    "\(continued)"
+                )
                 let address = try await eventually("the address") { () -> String? in
                     // The shell makes the file before it writes to it.
                     (try? String(contentsOfFile: opened, encoding: .utf8)).flatMap { $0.hasSuffix("\n") ? $0 : nil }

@@ -144,6 +144,8 @@ extension CommandTests {
             }
             let pages = Mutex<[Page]>([])
             let browser = Mutex<[String]>([])
+            /// Why no application shows it.
+            let reasons = Mutex<[String]>([])
         }
 
         /// Continues a page that the other system offers on the desk, where an application claims domains.
@@ -213,10 +215,11 @@ extension CommandTests {
                     return .opened(by: "browser")
                 }
             )
-            let receiver = try await continuation.continue(offer)
+            let opened = try await continuation.continue(offer)
+            shown.reasons.withLock { $0 = opened.reasons }
             await watcher.stop()
             #expect(try await offering.finish().status == 0)
-            return (receiver, shown)
+            return (opened.receiver, shown)
         }
 
         @Test
@@ -263,17 +266,17 @@ extension CommandTests {
                         sandbox,
                         as: "desk"
                     )
-                    for (host, domains, entry) in [
+                    for (host, domains, entry, reason) in [
                         // Not listed there, another publisher, an unsigned manifest, and a signer of no authority.
-                        ("unlisted.example", ["unlisted.example"], Sites.approved),
-                        ("plain.example", ["plain.example"], "KEY3.com.example.reader"),
-                        ("plain.example", ["plain.example"], nil),
-                        ("untrusted-signer.example", ["untrusted-signer.example"], Sites.approved),
+                        ("unlisted.example", ["unlisted.example"], Sites.approved, "does not approve"),
+                        ("plain.example", ["plain.example"], "KEY3.com.example.reader", "does not approve"),
+                        ("plain.example", ["plain.example"], nil, "its manifest is not signed"),
+                        ("untrusted-signer.example", ["untrusted-signer.example"], Sites.approved, "does not approve"),
                         // A subdomain that is not claimed, a domain above, and another one.
-                        ("www.plain.example", ["plain.example"], Sites.approved),
-                        ("plain.example", ["*.plain.example"], Sites.approved),
-                        ("plain.example", ["signed-rsa.example"], Sites.approved),
-                    ] as [(String, [String], String?)] {
+                        ("www.plain.example", ["plain.example"], Sites.approved, nil),
+                        ("plain.example", ["*.plain.example"], Sites.approved, nil),
+                        ("plain.example", ["signed-rsa.example"], Sites.approved, nil),
+                    ] as [(String, [String], String?, String?)] {
                         let page = "https://\(host)/item?id=17"
                         let (receiver, shown) = try await self.continuePage(
                             page,
@@ -285,6 +288,9 @@ extension CommandTests {
                         #expect(receiver == "browser", "\(host) \(domains)")
                         #expect(shown.pages.withLock { $0.isEmpty })
                         #expect(shown.browser.withLock { $0 } == [page])
+                        let reasons = shown.reasons.withLock { $0 }
+                        #expect(reasons.count == (reason == nil ? 0 : 1), "\(reasons)")
+                        #expect(reasons.first?.contains(reason ?? "") ?? true, "\(reasons)")
                     }
                     #expect(sites.requests(to: "www.plain.example").isEmpty)
                 }
@@ -307,6 +313,7 @@ extension CommandTests {
                     )
                     #expect(receiver == "browser")
                     #expect(shown.pages.withLock { $0.isEmpty } && shown.browser.withLock { $0 } == [page])
+                    #expect(shown.reasons.withLock { $0.first }?.contains("is not proven") == true)
                 }
             }
         }

@@ -205,6 +205,26 @@ import ValueSets
             #expect(choice([plain, plain]) == .applications([plain.application, plain.application]))
             #expect(choice([broken]) == .none)
             #expect(choice([plain], false) == .none)
+            // What the user reads when the browser shows the address instead.
+            func reasons(
+                _ handlers: [ContinuationChoice.Candidate],
+                acceptsUnsigned: Bool = false,
+                isPermitted: Bool = true
+            ) -> [String] {
+                ContinuationChoice.reasons(
+                    against: handlers,
+                    for: offer,
+                    acceptsUnsigned: acceptsUnsigned,
+                    isPermitted: { _ in isPermitted }
+                )
+            }
+            let id = plain.application.id
+            let none = "No application of this system continues activities of the type com.example.editing."
+            #expect(reasons([]) == [none])
+            #expect(reasons([plain], isPermitted: false) == ["Hand-off to \(id) is switched off."])
+            #expect(reasons([plain, broken]).count == 2)
+            #expect(reasons([broken]) == ["The manifest of the application \(id) has a signature that is not valid."])
+            #expect(reasons([plain], acceptsUnsigned: true).isEmpty)
         }
     }
 

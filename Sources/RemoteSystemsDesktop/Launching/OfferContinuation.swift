@@ -10,14 +10,15 @@ package struct OfferContinuation: Sendable {
     /// Where an offer was continued.
     package enum Receiver: Sendable, Hashable {
         case application(RemoteSystemApplication)
-        /// The browser, or the application of the page's site, and its id if it is known.
-        case browser(id: String?)
+        /// The browser, or the application of the page's site, and its id if it is known. The reasons say in sentences
+        /// why it is no other application.
+        case browser(id: String?, reasons: [String])
 
         /// The id of the application or of the browser; `nil` for a browser whose id is not known.
         package var id: String? {
             switch self {
             case .application(let application): application.id
-            case .browser(let id): id
+            case .browser(let id, _): id
             }
         }
     }
@@ -59,7 +60,8 @@ package struct OfferContinuation: Sendable {
             }
             return .application(application)
         case .browser:
-            return .browser(id: try await self.webpages.continue(offer))
+            let shown = try await self.webpages.continue(offer)
+            return .browser(id: shown.receiver, reasons: self.watcher.passedOver(for: offer) + shown.reasons)
         case .applications(let applications):
             throw ContinuationError(
                 .noHandler,

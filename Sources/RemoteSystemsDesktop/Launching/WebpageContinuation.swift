@@ -13,6 +13,14 @@ package struct WebpageContinuation: Sendable {
     /// The time for an application to start and to show the page. After it, the browser shows the page.
     static let applicationTimeout = Duration.seconds(15)
 
+    /// What shows a page.
+    package struct Shown: Sendable, Hashable {
+        /// The id of the application or of the browser, if it is known.
+        package var receiver: String?
+        /// Why applications that claim the page, or the running browser, did not show it: one sentence each.
+        package var reasons: [String] = []
+    }
+
     private let watcher: UserActivityWatcher
     private let configuration: RemoteSystemsConfiguration
     private let resolver: WebpageResolver?
@@ -53,10 +61,10 @@ package struct WebpageContinuation: Sendable {
 
     /// Opens the activity's web address. Returns when the application or the browser has it.
     ///
-    /// - Returns: the id of the application or of the browser, if it is known.
+    /// - Returns: what shows the page.
     /// - Throws: ``ContinuationError``.
-    package func `continue`(_ offer: UserActivityOffer) async throws -> String? {
-        let opened = Mutex<String?>(nil)
+    package func `continue`(_ offer: UserActivityOffer) async throws -> Shown {
+        let opened = Mutex(Shown())
         let host = UserActivityHost(
             self.configuration,
             activityTypes: [offer.activityType],
@@ -72,46 +80,54 @@ package struct WebpageContinuation: Sendable {
         return opened.withLock { $0 }
     }
 
-    private func open(_ page: URL, title: String?) async throws -> String? {
-        if let application = await self.openInApplication(page, title: title) { return application }
-        if let browser = await self.openInRunningBrowser(page, title: title) { return browser }
+    private func open(_ page: URL, title: String?) async throws -> Shown {
+        var shown = Shown()
+        if await self.isOpenedByApplication(page, title: title, &shown) { return shown }
+        if await self.isOpenedByRunningBrowser(page, title: title, &shown) { return shown }
         let decision = await self.openInBrowser(try LaunchURI(page.absoluteString))
         guard decision.status == .success else {
             throw ContinuationError(.noHandler, decision.reason ?? "The web address was not opened.", side: .local)
         }
-        return decision.applicationID
+        shown.receiver = decision.applicationID
+        return shown
     }
 
     /// Lets a running browser with the extension show the page.
     ///
-    /// - Returns: the id of its application; `nil` if there is none or it did not show the page.
-    private func openInRunningBrowser(_ page: URL, title: String?) async -> String? {
+    /// - Returns: `false` if there is none or it did not show the page.
+    private func isOpenedByRunningBrowser(_ page: URL, title: String?, _ shown: inout Shown) async -> Bool {
         let running = self.watcher.systems.first(where: \.isLocal)?.applications
             .first { BuiltInApplication.isWebBrowser($0.id) }
-        guard let running else { return nil }
-        do {
+        guard let running else { return false }
+        do throws(ContinuationError) {
             try await running.continue(webpage: page, title: title, timeout: Self.applicationTimeout)
-            return running.id
+            shown.receiver = running.id
+            return true
         } catch {
             self.configuration.logger.warning(
                 "The browser's extension did not show a page; the default browser does",
                 metadata: ["application": "\(running.id)", "reason": "\(error)"]
             )
-            return nil
+            shown.reasons.append("The extension of the running browser did not show the page: \(error.message)")
+            return false
         }
     }
 
     /// Lets the site's application show the page.
     ///
-    /// - Returns: the application's id; `nil` if there is none or it did not show the page.
-    private func openInApplication(_ page: URL, title: String?) async -> String? {
-        guard let resolver, let settings = try? HandOffSettings.read(self.configuration) else { return nil }
-        guard
-            let (id, entry) = await resolver.application(for: page, where: { settings.permission(of: $0).receiving })
-        else { return nil }
-        do {
+    /// - Returns: `false` if there is none or it did not show the page.
+    private func isOpenedByApplication(_ page: URL, title: String?, _ shown: inout Shown) async -> Bool {
+        guard let resolver, let settings = try? HandOffSettings.read(self.configuration) else { return false }
+        let found = await resolver.application(for: page, where: { settings.permission(of: $0).receiving })
+        shown.reasons = found.reasons
+        guard let id = found.application, let entry = found.entry else { return false }
+        do throws(ContinuationError) {
             guard let application = self.watcher.systems.first(where: \.isLocal)?.application(id) else {
-                throw ContinuationError(.noHandler, "The application is not listed on this system.", side: .local)
+                throw ContinuationError(
+                    .noHandler,
+                    "It does not run, and no host daemon runs that starts it.",
+                    side: .local
+                )
             }
             guard self.isProven(application, entry) else {
                 throw ContinuationError(
@@ -121,13 +137,15 @@ package struct WebpageContinuation: Sendable {
                 )
             }
             try await application.continue(webpage: page, title: title, timeout: Self.applicationTimeout)
-            return id
+            shown.receiver = id
+            return true
         } catch {
             self.configuration.logger.warning(
                 "An application did not show a page; the browser does",
                 metadata: ["application": "\(id)", "reason": "\(error)"]
             )
-            return nil
+            shown.reasons.append("\(id) did not show the page: \(error.message)")
+            return false
         }
     }
 

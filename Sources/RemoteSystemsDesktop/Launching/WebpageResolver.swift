@@ -33,6 +33,15 @@ package struct WebpageResolver: Sendable {
         }
     }
 
+    /// The application that shows a page, or why there is none.
+    package struct Resolution: Sendable, Hashable {
+        /// The application, and how sites list it; `nil` for the browser.
+        package var application: String?
+        package var entry: String?
+        /// Why the applications that claim the page do not show it: one sentence each.
+        package var reasons: [String] = []
+    }
+
     private let claimants: @Sendable () -> [Claimant]
     private let sites: any SiteApproval
 
@@ -44,26 +53,32 @@ package struct WebpageResolver: Sendable {
         self.sites = sites
     }
 
-    /// Returns the application that shows a page, and its entry; `nil` for the browser.
-    ///
-    /// Of several approved applications, the first by id is returned.
+    /// Finds the application that shows a page. Of several approved applications, it is the first by id.
     ///
     /// - Parameter isPermitted: whether an application, by its id, may continue activities.
-    package func application(
-        for page: URL,
-        where isPermitted: (String) -> Bool
-    ) async -> (application: String, entry: String)? {
-        guard let host = Self.host(of: page) else { return nil }
-        let entries = self.claimants().reduce(into: [String: String]()) { entries, claimant in
-            guard let entry = claimant.entry, claimant.domains.contains(where: { $0.claims(host) }),
-                isPermitted(claimant.application)
-            else { return }
-            entries[claimant.application] = entry
+    package func application(for page: URL, where isPermitted: (String) -> Bool) async -> Resolution {
+        guard let host = Self.host(of: page) else { return Resolution() }
+        var reasons: [String] = []
+        var entries: [String: String] = [:]
+        for claimant in self.claimants() where claimant.domains.contains(where: { $0.claims(host) }) {
+            let id = claimant.application
+            if !isPermitted(id) {
+                reasons.append("Hand-off to \(id) is switched off.")
+            } else if let entry = claimant.entry {
+                entries[id] = entry
+            } else {
+                reasons.append("\(id) claims \(host), but its manifest is not signed, so no site can approve it.")
+            }
         }
-        guard !entries.isEmpty else { return nil }
+        guard !entries.isEmpty else { return Resolution(reasons: reasons) }
         let approved = await self.sites.approved(entries.values.sorted(), by: host)
-        return entries.filter { approved.contains($0.value) }.min { $0.key < $1.key }
-            .map { (application: $0.key, entry: $0.value) }
+        if let chosen = entries.filter({ approved.contains($0.value) }).min(by: { $0.key < $1.key }) {
+            return Resolution(application: chosen.key, entry: chosen.value)
+        }
+        reasons += entries.keys.sorted().map {
+            "\(host) does not approve \($0): 'remotesystems association verify \(host)' shows why."
+        }
+        return Resolution(reasons: reasons)
     }
 
     /// The host of a page that an application may claim; `nil` for another port than the scheme's own, which may be

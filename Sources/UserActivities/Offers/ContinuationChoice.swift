@@ -37,14 +37,7 @@ public enum ContinuationChoice: Sendable, Hashable {
         preferred: String? = nil
     ) {
         let candidates = handlers.filter { candidate in
-            let comparison = PublisherComparison(
-                own: candidate.application.publisher,
-                other: offer.publisher,
-                acceptsUnsigned: acceptsUnsigned,
-                isSameAccount: offer.system.authorizationKind == .sameUser,
-                isBuiltIn: BuiltInApplication.isBuiltIn(candidate.application.id)
-                    && BuiltInApplication.isBuiltIn(offer.applicationID)
-            )
+            let comparison = PublisherComparison(offer, candidate.application, acceptsUnsigned: acceptsUnsigned)
             return (preferred == nil || candidate.application.id == preferred) && comparison.refusal == nil
         }
         let titled = candidates.filter { candidate in offer.title.map(candidate.titles.contains) ?? false }
@@ -54,5 +47,44 @@ public enum ContinuationChoice: Sendable, Hashable {
         case 1: self = .application(chosen[0])
         default: self = .applications(chosen)
         }
+    }
+
+    /// The reasons why no application that continues activities of the offer's type is chosen: a sentence each.
+    ///
+    /// - Parameter isPermitted: whether an application, by its id, may continue activities.
+    static func reasons(
+        against handlers: [Candidate],
+        for offer: UserActivityOffer,
+        acceptsUnsigned: Bool,
+        isPermitted: (String) -> Bool
+    ) -> [String] {
+        guard !handlers.isEmpty else {
+            return ["No application of this system continues activities of the type \(offer.activityType)."]
+        }
+        return handlers.compactMap { handler -> String? in
+            let id = handler.application.id
+            guard isPermitted(id) else { return "Hand-off to \(id) is switched off." }
+            let comparison = PublisherComparison(offer, handler.application, acceptsUnsigned: acceptsUnsigned)
+            guard let refusal = comparison.refusal else { return nil }
+            return comparison.explanation(
+                refusal,
+                own: "the application \(id)",
+                other: "the offering application \(offer.applicationID)"
+            ).message
+        }
+    }
+}
+
+extension PublisherComparison {
+    /// Compares the publisher of an application of this system with that of an offer.
+    init(_ offer: UserActivityOffer, _ application: RemoteSystemApplication, acceptsUnsigned: Bool) {
+        self.init(
+            own: application.publisher,
+            other: offer.publisher,
+            acceptsUnsigned: acceptsUnsigned,
+            isSameAccount: offer.system.authorizationKind == .sameUser,
+            isBuiltIn: BuiltInApplication.isBuiltIn(application.id)
+                && BuiltInApplication.isBuiltIn(offer.applicationID)
+        )
     }
 }

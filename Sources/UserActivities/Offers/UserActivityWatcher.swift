@@ -171,6 +171,20 @@ public final class UserActivityWatcher: Sendable {
         )
     }
 
+    /// The reasons why the applications of this system that continue activities of an offer's type do not continue this
+    /// one: a sentence each. Empty for a page of a browser, which goes to an application of its site.
+    package func passedOver(for offer: UserActivityOffer) -> [String] {
+        guard offer.activityType != UserActivity.browsingWeb,
+            let settings = try? HandOffSettings.read(self.configuration)
+        else { return [] }
+        return ContinuationChoice.reasons(
+            against: self.state.withLock { $0.table.handlers(of: offer.activityType) },
+            for: offer,
+            acceptsUnsigned: settings.acceptsUnsigned(hasSignedManifests: self.hasSignedManifests),
+            isPermitted: { settings.permission(of: $0).receiving }
+        )
+    }
+
     /// Checks the conditions under which an activity can be continued, as far as this system can know them. Call it
     /// after ``enumerate(within:)``.
     ///

@@ -101,12 +101,16 @@ struct ActivitiesContinueCommand: Subcommand {
     ) async throws {
         let receiver = try await OfferContinuation(watcher, configuration, WebpageResolver(configuration))
             .continue(offer, in: self.application)
-        try output.json(ContinuedHereOutput(id: offer.shownID, application: receiver.id))
+        var continued = ContinuedHereOutput(id: offer.shownID, application: receiver.id)
         switch receiver {
         case .application(let application):
+            try output.json(continued)
             try output.line("Continued in \(application.displayName.printable).")
-        case .browser(let id):
-            try output.line("Continued in \(id?.printable ?? "the browser").")
+        case .browser(let id, let reasons):
+            continued.reasons = reasons.isEmpty ? nil : reasons
+            try output.json(continued)
+            for reason in reasons { output.note(reason.printable) }
+            try output.line("Continued in \(id?.printable ?? "the browser") by the web address.")
         }
     }
 
@@ -150,6 +154,8 @@ struct ContinuedHereOutput: Encodable {
     let time = Date.now
     var id: String
     var application: String?
+    /// Why it was continued by its web address, and by no other application.
+    var reasons: [String]?
 }
 
 /// The output of a continued activity with `--json`.
