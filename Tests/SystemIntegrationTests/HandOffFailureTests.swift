@@ -69,6 +69,9 @@ extension SystemTests.HandOff {
                 try await application.killed.reached(step)
                 application.killed.kill()
                 #expect(try await continuing.exit(within: .seconds(90)) == 2)
+                // The origin is there; it is the application of this system that is not.
+                let reported = try await continuing.allLines().joined()
+                #expect(reported.contains(#""error":"handlerFailed""#), "\(reported)")
                 let second = try await c.continueActivity(Self.type(step))
                 if ["streaming", "restore"].contains(step) {
                     // It was acknowledged: the origin has given it up.

@@ -39,9 +39,21 @@ extension RemoteSystemApplication {
         } catch let error as ContinuationError {
             throw error
         } catch let error as RemoteSystemError {
-            throw ContinuationError(error)
+            throw ContinuationError(error, receivedBy: self.id)
         } catch {
             throw ContinuationError(.timedOut, "The task was cancelled.", side: .local, canRetry: true, cause: error)
         }
+    }
+}
+
+extension ContinuationError {
+    /// The failure of a connection to an application of this system, which continues the activity. The offering
+    /// application's own failures arrive in responses.
+    fileprivate init(_ error: RemoteSystemError, receivedBy application: String) {
+        self.init(error)
+        guard self.code == .originGone else { return }
+        self.code = .handlerFailed
+        self.message = "The application \(application) of this system did not continue the activity. \(error.message)"
+        self.side = .local
     }
 }
