@@ -176,13 +176,46 @@ import ValueSets
         }
     }
 
-    @Test("The number of senders that are counted is limited, and those with the most stay")
+    @Test("A system that claims many applications displaces only its own in the counts, and those with the most stay")
     func refusals() {
         var refusals = NotificationRefusals()
-        for _ in 1...2 { refusals.count(.tooFast, of: Self.sender("s", "often")) }
-        for number in 1...NotificationRefusals.maxSenders { refusals.count(.denied, of: Self.sender("s", "\(number)")) }
+        refusals.count(.limited, of: Self.sender("quiet", "once"))
+        for _ in 1...2 { refusals.count(.tooFast, of: Self.sender("loud", "often")) }
+        for number in 1...1000 { refusals.count(.denied, of: Self.sender("loud", "\(number)")) }
+        let loud = refusals.counts.keys.count { $0.systemID == "loud" }
+        #expect(loud == NotificationRefusals.maxSendersOfSystem)
+        #expect(refusals.counts[Self.sender("loud", "often")] == [.tooFast: 2])
+        #expect(refusals.counts[Self.sender("quiet", "once")] == [.limited: 1])
+    }
+
+    @Test("The systems of a linked account share their place in the counts")
+    func refusalsOfLinkedAccount() {
+        var refusals = NotificationRefusals()
+        refusals.count(.limited, of: Self.sender("quiet", "once"))
+        for number in 1...1000 {
+            var sender = Self.sender("\(number)", "a")
+            sender.linkedAccountID = "account"
+            refusals.count(.denied, of: sender)
+        }
+        let linked = refusals.counts.keys.count { $0.linkedAccountID == "account" }
+        #expect(linked == NotificationRefusals.maxSendersOfSystem)
+        #expect(refusals.counts[Self.sender("quiet", "once")] == [.limited: 1])
+    }
+
+    @Test("With too many senders in all, those of the systems that have the most give way")
+    func refusalsOfManySystems() {
+        var refusals = NotificationRefusals()
+        for _ in 1...2 { refusals.count(.limited, of: Self.sender("quiet", "twice")) }
+        let full = NotificationRefusals.maxSenders / NotificationRefusals.maxSendersOfSystem
+        for system in 1...full {
+            for number in 1...100 { refusals.count(.denied, of: Self.sender("loud \(system)", "\(number)")) }
+        }
         #expect(refusals.counts.count == NotificationRefusals.maxSenders)
-        #expect(refusals.counts[Self.sender("s", "often")] == [.tooFast: 2])
+        #expect(refusals.counts[Self.sender("quiet", "twice")] == [.limited: 2])
+        // A system with one sender gets a place, too.
+        refusals.count(.denied, of: Self.sender("late", "once"))
+        #expect(refusals.counts.count == NotificationRefusals.maxSenders)
+        #expect(refusals.counts[Self.sender("late", "once")] == [.denied: 1])
     }
 }
 

@@ -13,21 +13,36 @@ struct NotificationRefusals {
         case tooFast = "TooFast"
     }
 
-    /// The maximum number of senders. Applications are only claimed, so a system could have any number of them.
-    static let maxSenders = 256
+    /// The maximum number of senders, and of those of one system. Applications are only claimed, so a system could have
+    /// any number of them.
+    static let (maxSenders, maxSendersOfSystem) = (256, 32)
 
     private(set) var counts: [NotificationSender: [Reason: Int]] = [:]
 
     mutating func count(_ reason: Reason, of sender: NotificationSender) {
-        if self.counts[sender] == nil, self.counts.count >= Self.maxSenders { self.forgetOne() }
+        if self.counts[sender] == nil { self.makeRoom(for: Self.system(of: sender)) }
         self.counts[sender, default: [:]][reason, default: 0] += 1
     }
 
-    /// Forgets the sender with the fewest.
-    private mutating func forgetOne() {
-        let fewest = self.counts.min { Self.total($0.value) < Self.total($1.value) }
-        if let fewest { self.counts[fewest.key] = nil }
+    /// Forgets a sender if there are too many: one of the same system, or of the system that has the most.
+    private mutating func makeRoom(for system: String) {
+        let systems = Dictionary(grouping: self.counts.keys, by: Self.system)
+        if let own = systems[system], own.count >= Self.maxSendersOfSystem {
+            self.forgetOne(of: own)
+        } else if self.counts.count >= Self.maxSenders {
+            let most = systems.values.map(\.count).max() ?? 0
+            self.forgetOne(of: systems.values.filter { $0.count == most }.flatMap { $0 })
+        }
     }
 
-    private static func total(_ counts: [Reason: Int]) -> Int { counts.values.reduce(0, +) }
+    /// Forgets the sender with the fewest.
+    private mutating func forgetOne(of senders: [NotificationSender]) {
+        let fewest = senders.min { self.total(of: $0) < self.total(of: $1) }
+        if let fewest { self.counts[fewest] = nil }
+    }
+
+    private func total(of sender: NotificationSender) -> Int { self.counts[sender, default: [:]].values.reduce(0, +) }
+
+    /// All systems of a linked account count as one, because that account can certify any number of them.
+    private static func system(of sender: NotificationSender) -> String { sender.linkedAccountID ?? sender.systemID }
 }
