@@ -136,20 +136,79 @@ import Testing
         }
     }
 
-    @Test func `a process that starts later has no file that was changed meanwhile (N-42)`() async throws {
+    /// A process that starts later, with the files and notifications of the first one.
+    private static func restart(
+        _ receiving: Receiving,
+        _ files: Files,
+        _ store: StepStore
+    ) async throws -> (StagedNotificationPresenter, NotificationReceiver) {
+        let screen = StagedNotificationPresenter()
+        let next = NotificationReceiver(
+            receiving.stage.configuration,
+            presenter: screen,
+            store: store,
+            attachmentDirectory: files.received
+        ) { _ in "Server" }
+        await next.restore(try await store.load())
+        return (screen, next)
+    }
+
+    @Test func `a process that starts later reads no file before it is used, and then shows no changed one (N-42)`()
+        async throws
+    {
         try await Files.with { files in
-            let kept = files.directory.appending(path: "kept")
-            try FileManager.default.createDirectory(at: kept, withIntermediateDirectories: true)
-            let attachments = [
-                try NotificationAttachment(url: try files.file("whole")),
-                try NotificationAttachment(url: try files.file("changed", TestFile.png(more: 65))),
-            ]
-            _ = try files.file("kept/\(attachments[0].digest).png")
-            _ = try files.file("kept/\(attachments[1].digest).png", TestFile.png(more: 66))
-            let loaded = await files.received.load()
-            #expect(loaded.map(\.digest) == [attachments[0].digest])
-            let names = try files.kept
-            #expect(names == ["\(attachments[0].digest).png"])
+            let store = StepStore()
+            try await Receiving.with(store: store, attachments: files.received) { receiving in
+                let connection = try await receiving.connect()
+                let whole = try NotificationAttachment(identifier: "whole", url: try files.file("whole"))
+                let changed = try NotificationAttachment(
+                    identifier: "changed",
+                    url: try files.file("changed", TestFile.png(more: 65))
+                )
+                _ = try await connection.deliver(Self.notification(whole, changed))
+                await connection.close()
+                try FileManager.default.removeItem(
+                    at: files.directory.appending(path: "kept/\(changed.digest).png")
+                )
+                _ = try files.file("kept/\(changed.digest).png", TestFile.png(more: 66))
+                let (screen, next) = try await Self.restart(receiving, files, store)
+                // The service is offered at once, however many files there are.
+                let unread = await next.attachments.files.values.map(\.isChecked)
+                #expect(unread == [false, false])
+                await next.showRestored()
+                try await receiving.stage.eventually("it is shown") { screen.shown.count == 1 }
+                #expect(screen.shown.first?.content.attachments.map(\.identifier) == ["whole"])
+                let listed = await next.list().first?.notification.request.content.attachments.map(\.identifier)
+                #expect(listed == ["whole"])
+                let read = await next.attachments.files
+                #expect(read.count == 1 && read[whole.digest]?.isChecked == true)
+                try await receiving.stage.eventually("the changed file is removed") {
+                    (try? files.kept) == ["\(whole.digest).png"]
+                }
+            }
+        }
+    }
+
+    @Test func `what is not shown again, and what an extension gets, is checked as well (N-42)`() async throws {
+        try await Files.with { files in
+            let store = StepStore()
+            try await Receiving.with(store: store, attachments: files.received) { receiving in
+                let connection = try await receiving.connect()
+                let attachment = try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
+                _ = try await connection.deliver(Self.notification(attachment))
+                await connection.close()
+                let kept = files.directory.appending(path: "kept/\(attachment.digest).png")
+                try FileManager.default.removeItem(at: kept)
+                _ = try files.file("kept/\(attachment.digest).png", TestFile.png(more: 66))
+                let (_, next) = try await Self.restart(receiving, files, store)
+                let content = try #require(await next.list().first?.notification.request.content)
+                #expect(content.attachments.count == 1)
+                let used = await next.checkAttachments(of: content)
+                #expect(used.attachments.isEmpty)
+                await next.checkRestoredAttachments()
+                let listed = await next.list().first?.notification.request.content.attachments
+                #expect(listed?.isEmpty == true)
+            }
         }
     }
 
@@ -157,20 +216,31 @@ import Testing
         async throws
     {
         try await Files.with { files in
-            let kept = files.directory.appending(path: "kept")
-            try FileManager.default.createDirectory(at: kept, withIntermediateDirectories: true)
-            let attachment = try NotificationAttachment(url: try files.file("whole"))
-            let file = try files.file("kept/\(attachment.digest).png")
-            // A link to itself is an error for every user, root too.
-            let aside = files.directory.appending(path: "aside")
-            try FileManager.default.moveItem(at: file, to: aside)
-            try FileManager.default.createSymbolicLink(atPath: file.path, withDestinationPath: file.path)
-            let unreadable = await files.received.load()
-            #expect(unreadable.isEmpty)
-            try FileManager.default.removeItem(at: file)
-            try FileManager.default.moveItem(at: aside, to: file)
-            let loaded = await files.received.load()
-            #expect(loaded.map(\.digest) == [attachment.digest])
+            let store = StepStore()
+            try await Receiving.with(store: store, attachments: files.received) { receiving in
+                let connection = try await receiving.connect()
+                let attachment = try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
+                _ = try await connection.deliver(Self.notification(attachment))
+                await connection.close()
+                let (screen, next) = try await Self.restart(receiving, files, store)
+                // A link to itself is an error for every user, root too.
+                let kept = files.directory.appending(path: "kept/\(attachment.digest).png")
+                let aside = files.directory.appending(path: "aside")
+                try FileManager.default.moveItem(at: kept, to: aside)
+                try FileManager.default.createSymbolicLink(atPath: kept.path, withDestinationPath: kept.path)
+                await next.showRestored()
+                try await receiving.stage.eventually("it is shown") { screen.shown.count == 1 }
+                #expect(screen.shown.first?.content.attachments.isEmpty == true)
+                let target = try FileManager.default.destinationOfSymbolicLink(atPath: kept.path)
+                #expect(target == kept.path)
+                // The next process may be able to read it.
+                try FileManager.default.removeItem(at: kept)
+                try FileManager.default.moveItem(at: aside, to: kept)
+                let (later, last) = try await Self.restart(receiving, files, store)
+                await last.showRestored()
+                try await receiving.stage.eventually("it is shown with its file") { later.shown.count == 1 }
+                #expect(later.shown.first?.content.attachments.map(\.identifier) == ["photo"])
+            }
         }
     }
 
@@ -297,14 +367,7 @@ import Testing
                 _ = try files.file("kept/incoming-7.12.part")
                 _ = try files.file("kept/\(String(repeating: "a", count: 52)).png")
                 func restart() async throws -> (StagedNotificationPresenter, NotificationReceiver) {
-                    let screen = StagedNotificationPresenter()
-                    let next = NotificationReceiver(
-                        receiving.stage.configuration,
-                        presenter: screen,
-                        store: store,
-                        attachmentDirectory: files.received
-                    ) { _ in "Server" }
-                    await next.restore(try await store.load())
+                    let (screen, next) = try await Self.restart(receiving, files, store)
                     await next.showRestored()
                     try await receiving.stage.eventually("it is shown") { screen.shown.count == 1 }
                     return (screen, next)

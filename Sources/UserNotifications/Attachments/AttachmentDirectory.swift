@@ -34,14 +34,12 @@ package struct AttachmentDirectory: Sendable {
         }
     }
 
-    /// The files of an earlier process. What it had not received completely is removed, and what another program has
-    /// changed meanwhile. A file that cannot be read now is left out and stays.
+    /// The files of an earlier process, which are not read. What it had not received completely is removed.
     func load() async -> [File] {
         await BlockingFileCalls.run {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []
             let thumbnails = Set(names.filter { $0.hasSuffix(".thumbnail") })
             var files: [File] = []
-            var unreadable: Set<String> = []
             for name in names {
                 let parts = name.split(separator: ".").map(String.init)
                 let path = "\(self.path)/\(name)"
@@ -53,14 +51,6 @@ package struct AttachmentDirectory: Sendable {
                     if name.hasPrefix("incoming-") { _ = unsafe unlink(path) }
                     continue
                 }
-                guard let isUnchanged = AttachmentFile.isUnchanged(path: path, digest) else {
-                    unreadable.insert("\(digest).thumbnail")
-                    continue
-                }
-                guard isUnchanged else {
-                    _ = unsafe unlink(path)
-                    continue
-                }
                 files.append(
                     File(
                         digest: digest,
@@ -70,8 +60,9 @@ package struct AttachmentDirectory: Sendable {
                     )
                 )
             }
-            let known = unreadable.union(files.map { "\($0.digest).thumbnail" })
-            for name in thumbnails.subtracting(known) { _ = unsafe unlink("\(self.path)/\(name)") }
+            for name in thumbnails.subtracting(files.map { "\($0.digest).thumbnail" }) {
+                _ = unsafe unlink("\(self.path)/\(name)")
+            }
             return files
         }
     }

@@ -26,6 +26,8 @@ struct AttachmentTable {
         var holder: Holder?
         /// Until when it is kept without a notification.
         var expires: Instant
+        /// Whether this process has read its content: not yet that of a file of an earlier process.
+        var isChecked: Bool
     }
 
     /// A file that is being received.
@@ -119,14 +121,18 @@ struct AttachmentTable {
             byteCount: upload.byteCount,
             hasThumbnail: hasThumbnail || present?.hasThumbnail == true,
             holder: present?.holder ?? upload.holder,
-            expires: now + Self.waitingTime
+            expires: now + Self.waitingTime,
+            isChecked: true
         )
         self.unused.insert(upload.digest)
     }
 
     mutating func fail(_ upload: Upload) { self.uploads[upload.number] = nil }
 
-    /// Forgets a file that has another content now.
+    /// A file of an earlier process has its content still.
+    mutating func setChecked(_ digest: AttachmentDigest) { self.files[digest]?.isChecked = true }
+
+    /// Forgets a file that has another content now, or cannot be read.
     ///
     /// - Returns: whether it was known.
     mutating func forget(_ digest: AttachmentDigest) -> Bool {
@@ -141,7 +147,8 @@ struct AttachmentTable {
             byteCount: file.byteCount,
             hasThumbnail: file.hasThumbnail,
             holder: nil,
-            expires: now
+            expires: now,
+            isChecked: false
         )
     }
 

@@ -49,13 +49,16 @@ extension NotificationReceiver {
     }
 
     /// Forgets a file that is here already if another program of the user has changed or removed it. It is received
-    /// again then, also for the notifications that have it. A file that cannot be read now stays.
+    /// again then, also for the notifications that have it. A file that cannot be read now stays; one of an earlier
+    /// process that was not read yet is forgotten.
     private func recheck(_ digest: AttachmentDigest, _ directory: AttachmentDirectory) async {
         guard let kept = self.attachments.files[digest] else { return }
         let path = directory.path(of: digest, kept.type)
         let isUnchanged = await BlockingFileCalls.run { AttachmentFile.isUnchanged(path: path, digest) }
         // It may have been received again meanwhile.
-        guard isUnchanged == false, self.attachments.files[digest] == kept, self.attachments.forget(digest) else {
+        guard let present = self.attachments.files[digest], present == kept || !present.isChecked else { return }
+        guard isUnchanged != true else { return self.attachments.setChecked(digest) }
+        guard isUnchanged == false || !kept.isChecked, self.attachments.forget(digest), isUnchanged == false else {
             return
         }
         self.logger.warning("The file of an attachment was changed by another program", metadata: ["path": "\(path)"])
@@ -164,9 +167,10 @@ extension NotificationReceiver {
         of content: NotificationContent,
         for program: any ExtensionProgram
     ) async -> NotificationContent {
-        let kept = content.attachments.filter { $0.path != nil }
-        guard let attachmentDirectory, !kept.isEmpty else { return content }
-        var content = content
+        let checked = await self.checkAttachments(of: content)
+        let kept = checked.attachments.filter { $0.path != nil }
+        guard let attachmentDirectory, !kept.isEmpty else { return checked }
+        var content = checked
         let paths = content.attachments.map(\.path)
         for index in paths.indices { content.attachments[index].path = nil }
         do throws(NotificationError) {
@@ -253,7 +257,45 @@ extension NotificationReceiver {
     /// A notification of an earlier process is shown without the files that are lost.
     func relocateAttachments(of notification: inout RemoteNotification) {
         guard let reason = try? self.locateAttachments(of: &notification, isLocal: false) else { return }
+        self.logLostAttachments(reason)
+    }
+
+    private func logLostAttachments(_ reason: String) {
         self.logger.warning("Attachments of a notification were lost", metadata: ["reason": "\(reason)"])
+    }
+
+    /// Reads the files of an earlier process before they are used first, and leaves out what another program has
+    /// changed or removed meanwhile, and what cannot be read. To read all at the start would take a minute for a full
+    /// store.
+    func checkAttachments(of content: NotificationContent) async -> NotificationContent {
+        guard let attachmentDirectory else { return content }
+        for attachment in content.attachments where self.attachments.files[attachment.digest]?.isChecked == false {
+            await self.recheck(attachment.digest, attachmentDirectory)
+        }
+        var checked = content
+        checked.attachments.removeAll { $0.path != nil && self.attachments.files[$0.digest]?.isChecked != true }
+        let present = Set(checked.attachments.map(\.identifier))
+        let missing = content.attachments.map(\.identifier).filter { !present.contains($0) }
+        guard !missing.isEmpty else { return content }
+        self.logLostAttachments("These files were changed or removed: \(missing.joined(separator: ", ")).")
+        return checked
+    }
+
+    /// Leaves out the files of a notification that are lost, also in the list.
+    func checkAttachments(of entry: ReceivedNotifications.Entry) async -> ReceivedNotifications.Entry {
+        var checked = entry
+        let content = await self.checkAttachments(of: entry.notification.request.content)
+        let lost = Set(entry.notification.request.content.attachments.map(\.digest))
+            .subtracting(content.attachments.map(\.digest))
+        self.received.removeAttachments(lost, of: entry)
+        checked.notification.request.content = content
+        return checked
+    }
+
+    /// Reads the files of an earlier process that are not shown again, one after the other: programs that read the list
+    /// may open them.
+    func checkRestoredAttachments() async {
+        for entry in self.received.all where !self.isStopping { _ = await self.checkAttachments(of: entry) }
     }
 
     /// Takes over the files of an earlier process. Called before its notifications are restored.

@@ -11,7 +11,8 @@ extension NotificationReceiver {
         guard let presenter else {
             return NotificationDelivery(.kept, reason: "The system has no desktop that shows notifications.")
         }
-        // Before its turn: others do not wait for a slow application.
+        // Before its turn: others do not wait for a large file, or for a slow application.
+        let entry = await self.checkAttachments(of: entry)
         async let isHeardElsewhere = isSilenced ? true : self.isHeardElsewhere(entry)
         let presentation = isSilenced ? .all : await self.presentation(of: entry)
         let soundPath = isSilenced ? nil : await self.soundPath(of: entry)

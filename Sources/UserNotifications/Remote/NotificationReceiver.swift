@@ -175,6 +175,7 @@ package actor NotificationReceiver: Service {
         let waits = !self.outbox.isEmpty || self.received.all.contains { $0.stateKey != nil }
         if self.idleTime != nil || waits { self.watchStates() }
         self.showRestored()
+        _ = self.clock.task { await self.checkRestoredAttachments() }
         await self.showRestoredBadges()
         self.sendResponses()
         // What the user does meanwhile is read at once: a server may take seconds for each notification.

@@ -186,6 +186,12 @@ struct ReceivedNotifications {
 
     mutating func set(_ key: String, systemName: String) { self.entries[key]?.systemName = systemName }
 
+    /// Files of a notification are lost.
+    mutating func removeAttachments(_ lost: Set<AttachmentDigest>, of entry: Entry) {
+        guard !lost.isEmpty, self.entries[entry.key]?.number == entry.number else { return }
+        self.entries[entry.key]?.notification.request.content.attachments.removeAll { lost.contains($0.digest) }
+    }
+
     /// A notification waits no longer for its extension.
     ///
     /// - Parameter content: its new content; `nil` for what was sent.
