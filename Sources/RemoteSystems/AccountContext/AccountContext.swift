@@ -35,20 +35,21 @@ final class AccountContext: Sendable {
     private let stateDirectory: String?
     private let reach: NetworkReach
     private let remembersSystems: Bool
-    private let loaded = Mutex<Loaded?>(nil)
+    let loaded = Mutex<Loaded?>(nil)
     /// A lock that is held while the files are read again, so that the state read last is also applied last.
-    private let reloading = Mutex(())
+    let reloading = Mutex(())
     /// The task that reads the files once for all concurrent connection attempts; `nil` while none runs.
-    private let changeReading = Mutex<Task<Void, Never>?>(nil)
+    let changeReading = Mutex<Task<Void, Never>?>(nil)
     /// The task that stores the root keys that a peer has shown last; `nil` if none has shown any.
-    private let rootKeeping = Mutex<Task<Void, Never>?>(nil)
-    private let follower: AccountObserver
+    let rootKeeping = Mutex<Task<Void, Never>?>(nil)
+    let follower: AccountObserver
     /// Whether this process pairs under the account now. Its person can compare the digits of one pairing at a time.
     let isPairing = Mutex(false)
     let renewer = CertificateRenewer()
     private let lastBrowser = Mutex(WeakBrowser())
 
-    private struct Loaded {
+    /// What is in use of the account since its files were read last.
+    struct Loaded {
         var security: TransportSecurity
         /// The newest revocation list in use.
         var revocations: RevocationList?
@@ -71,7 +72,7 @@ final class AccountContext: Sendable {
     }
 
     /// The contents of the account's files.
-    private struct Account {
+    struct Account {
         var identity: SystemIdentity
         var systemName: String?
         var version: AccountStore.Version?
@@ -194,7 +195,7 @@ final class AccountContext: Sendable {
     ///
     /// - Parameter known: what this process knows of the account. If a file was deleted, or replaced by an older one,
     ///   it is repaired.
-    private func readStoredAccount(repairing known: TrustedAccount) throws -> Account? {
+    func readStoredAccount(repairing known: TrustedAccount) throws -> Account? {
         if let identity = self.environment.identity {
             return Account(
                 identity: try identity(),
@@ -252,6 +253,9 @@ final class AccountContext: Sendable {
     /// Whether the account is stored in files. It is not in tests that hold an identity in memory.
     var hasFiles: Bool { self.environment.identity == nil }
 
+    /// The account's files.
+    ///
+    /// - Throws: ``IdentityError`` for an identity that is held only in memory.
     func store() throws(IdentityError) -> AccountStore {
         guard self.environment.identity == nil else {
             throw IdentityError(
@@ -261,213 +265,6 @@ final class AccountContext: Sendable {
         }
         if let directory = self.stateDirectory { return AccountStore(directory: directory) }
         return try AccountStore()
-    }
-
-    /// Reloads the account after this or another process changed it (renewed certificate, new revocation list).
-    ///
-    /// On the system that holds the account's root key, reading the identity also renews the certificate when it is
-    /// due. Intended for long-running processes.
-    func reloadIdentity() {
-        do {
-            let shouldReport = try self.reloading.withLock { _ in try self.reload() }
-            if shouldReport { self.follower.notify() }
-        } catch {
-            self.logger.warning("The account could not be reloaded", metadata: ["reason": "\(error)"])
-        }
-    }
-
-    /// Runs ``reloadIdentity()`` on the account's queue, since it opens files and may sign a certificate. Does nothing
-    /// when the queue is full.
-    func reloadIdentityInBackground() async {
-        // An identity in memory needs no file access.
-        guard self.environment.identity == nil else { return self.reloadIdentity() }
-        try? await self.accountQueue.run { self.reloadIdentity() }
-    }
-
-    /// Reads the account again, after this or another process changed it.
-    ///
-    /// - Returns: whether the revocations, the root keys, the discovery key, the links, this system's name or the
-    ///   user's choices changed, or this system has left the account.
-    private func reload() throws -> Bool {
-        _ = try self.security()
-        // The lock is not held while files are read, so that other users do not wait.
-        guard let present = self.loaded.withLock({ $0 }) else { return false }
-        guard try !self.noticeLeaving(present) else { return true }
-        guard let account = try self.readStoredAccount(repairing: present.security.trust.own) else {
-            guard try !self.noticeLeaving(present) else { return true }
-            // The files were removed by hand. The account in memory stays in use until the process ends.
-            self.loaded.withLock { $0?.version = try? self.store().version() }
-            return false
-        }
-        // The store may hold another account now. A process keeps the old one until it is restarted.
-        // An older list, for example from a backup, must not restore a withdrawn link.
-        let links = account.links.isOlder(than: present.links) ? present.links : account.links
-        let isSameAccount = account.identity.accountID == present.security.identity.accountID
-        let isTrustChanged =
-            account.revocations != present.revocations || account.identity.roots != present.security.trust.own.roots
-            || account.identity.discoveryKey != present.security.identity.discoveryKey
-        let isDescriptionChanged = account.systemName != present.systemName || account.settings != present.settings
-        let isChanged =
-            isTrustChanged || isDescriptionChanged || links != present.links
-            || account.identity.certificateValidity != present.security.identity.certificateValidity
-        guard isSameAccount, isChanged else {
-            self.loaded.withLock { loaded in
-                loaded?.version = account.version
-                loaded?.isReplaced = !isSameAccount
-            }
-            return false
-        }
-        // If the update fails, the version stays unchanged, so the next check tries again.
-        try present.security.update(
-            identity: account.identity,
-            revocations: account.revocations
-        )
-        if links != present.links { try present.security.update(links: links.links) }
-        self.loaded.withLock { loaded in
-            loaded?.version = account.version
-            loaded?.systemName = account.systemName
-            loaded?.settings = account.settings
-            loaded?.revocations = present.security.trust.own.revocations
-            loaded?.links = links
-        }
-        self.logger.debug("The account was reloaded")
-        self.audit(links, after: present.links)
-        return isTrustChanged || isDescriptionChanged || links != present.links
-    }
-
-    // MARK: Leaving
-
-    /// Whether a new user would get the same account: not after this system left the account or joined another.
-    var isCurrent: Bool {
-        if self.loaded.withLock({ $0 }) != nil, self.isAccountChanged { self.reloadIdentity() }
-        return self.loaded.withLock { !($0?.hasLeft ?? false) && !($0?.isReplaced ?? false) }
-    }
-
-    /// Whether this system has left the account.
-    var hasLeft: Bool { self.loaded.withLock { $0?.hasLeft ?? false } }
-
-    /// Checks that this system still belongs to its account.
-    ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when this system has left the account.
-    func checkMembership() throws(RemoteSystemError) {
-        if self.hasLeft { _ = try self.security() }
-    }
-
-    /// Closes all connections under the account if this system has left it.
-    private func noticeLeaving(_ present: Loaded) throws -> Bool {
-        guard self.environment.identity == nil, try self.store().hasLeft(present.security.systemID) else {
-            return false
-        }
-        self.loaded.withLock { $0?.hasLeft = true }
-        present.security.end()
-        self.logger.notice("This system has left its account")
-        return true
-    }
-
-    private static func left(_ account: AccountID) -> IdentityError {
-        IdentityError(
-            .accountLeft,
-            """
-            This system has left account \(account.short). Start this program again: it then uses the account that is \
-            stored, or creates a new one.
-            """
-        )
-    }
-
-    // MARK: Root keys
-
-    /// Stores root keys that a peer presented, for other processes of this machine and for later starts. If the queue
-    /// is full, they are stored when a peer presents them to another process.
-    private func keep(roots: RootChain) {
-        guard self.environment.identity == nil else { return }
-        self.rootKeeping.withLock { keeping in
-            let earlier = keeping
-            keeping = Task(executorPreference: self.environment.taskExecutor) {
-                await earlier?.value
-                try? await self.accountQueue.run { self.store(roots: roots) }
-            }
-        }
-    }
-
-    /// Returns when the root keys that peers have shown are stored.
-    ///
-    /// A host may refuse this system at once because its root key was replaced. A program that then ends would forget
-    /// the new key before it is stored, and a machine with the old key would continue to admit systems with it.
-    func untilRootsAreStored() async {
-        let keeping = self.rootKeeping.withLock { $0 }
-        await keeping?.value
-    }
-
-    /// Blocks while it waits for the lock on the files.
-    private func store(roots: RootChain) {
-        do {
-            let own = try self.security().trust.own.id
-            guard own == roots.accountID else {
-                try self.store().learn(LearnedLink(roots: roots, of: own), now: Date())
-                return self.reloadIdentity()
-            }
-            try self.store().install(roots: roots)
-            self.reloadIdentity()
-            // Peers receive the new root key, too.
-            self.follower.notify()
-            self.logger.notice("The account has a new root key", metadata: ["number": "\(roots.count)"])
-        } catch {
-            self.logger.warning("The account's new root key was not stored", metadata: ["reason": "\(error)"])
-        }
-    }
-
-    // MARK: Following
-
-    /// Reloads the account when other processes change it, and calls back when revocations must be sent to peers.
-    /// Returns when cancelled, or when this system has left the account (``hasLeft``).
-    func observeAccount(_ revoked: () async -> Void) async {
-        // No other process changes an identity in memory.
-        guard self.environment.identity == nil else { return }
-        let (change, listener) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        let holder = self.follower.hold(listener) { await self.lookAtAccountInBackground() }
-        defer { self.follower.release(holder) }
-        for await _ in change {
-            guard !self.hasLeft else { return }
-            await revoked()
-        }
-    }
-
-    /// Observes the account while a connection is open, so that the connection is closed when its system is revoked.
-    private func observeAccount(whileOpen connection: any AuthenticatedConnection) {
-        guard self.environment.identity == nil else { return }
-        let holder = self.follower.hold { await self.lookAtAccountInBackground() }
-        connection.onClose { _ in self.follower.release(holder) }
-    }
-
-    /// Loads all changes that other processes have made so far. Concurrent calls read the files once.
-    private func takeChangesIntoUse() async {
-        // A read in progress may have begun before the change. Usually nothing has changed, and the files are looked at
-        // once: that takes a fortieth of the time of opening a connection.
-        for _ in 0..<2 {
-            guard self.isAccountChanged else { return }
-            let reading = self.changeReading.withLock { reading in
-                if let reading { return reading }
-                let new = Task(executorPreference: self.environment.taskExecutor) {
-                    await self.reloadIdentityInBackground()
-                    self.changeReading.withLock { $0 = nil }
-                }
-                reading = new
-                return new
-            }
-            await reading.value
-        }
-    }
-
-    /// Closes connections whose trust has ended by the wall clock, and reloads the account if another process changed
-    /// it.
-    private func lookAtAccountInBackground() async {
-        self.loaded.withLock { $0?.security }?.closeExpired(at: self.environment.time.date)
-        if self.isAccountChanged { await self.reloadIdentityInBackground() }
-    }
-
-    private var isAccountChanged: Bool {
-        guard !self.hasLeft, let store = try? self.store() else { return false }
-        return self.loaded.withLock { $0?.version } != store.version()
     }
 
     /// Creates a connector for connections under the account.

@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
 internal import Logging
 package import RemoteSystems
 internal import RemoteSystemsIdentity
@@ -10,15 +9,13 @@ internal import ValueSets
 
 /// Receives the notifications of other systems, shows them to the user of this one, and sends the responses back.
 package actor NotificationReceiver: Service {
-    /// The maximum number of programs of this system that watch.
-    private static let maxWatchers = 16
     /// The time for a sender to handle a response, and some for the way.
     static let responseTime = UserNotificationCenter.responseTime + .seconds(5)
 
     let presenter: (any NotificationPresenter)?
     /// The time since the user has used this system; `nil` if it is not known. `nil` on a system without a desktop.
     let idleTime: (@Sendable () async -> Duration?)?
-    private let name: @Sendable (SystemID) -> String?
+    let name: @Sendable (SystemID) -> String?
     let store: (any NotificationStore)?
     let clock: FeatureClock
     let logger: Logger
@@ -89,9 +86,9 @@ package actor NotificationReceiver: Service {
     var mirror: Mirror?
     /// The deliveries that an earlier process has mirrored, by their identifiers, until they are ended.
     var restoredMirrored: [String: [NotificationState.Key]] = [:]
-    private var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
+    var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
     var presenterCalls = SerialCalls()
-    private var alarm: Task<Void, Never>?
+    var alarm: Task<Void, Never>?
 
     /// - Parameters:
     ///   - presenter: shows the notifications. `nil` on a system without a desktop: they are kept in a list.
@@ -213,302 +210,11 @@ package actor NotificationReceiver: Service {
         self.stateWatch.systems.filter { !$0.isLocal && $0.authorizationKind == .sameUser }
     }
 
-    // MARK: Requests
-
-    func deliver(
-        _ message: ValueSet,
-        from caller: AppServiceCaller,
-        over connection: AppServiceConnection
-    ) async throws(NotificationError) -> NotificationDelivery {
-        var (sender, message) = (Self.sender(caller), message)
-        // The daemon of another system sends for a program that has ended.
-        if caller.claimedApplicationID == RemoteSystemHost.machineApplicationID,
-            let application = try FieldReader(message).string("Application")
-        {
-            try FieldCheck.identifier(application, "Application")
-            sender.application = application
-        }
-        message["Application"] = nil
-        try self.admit(sender)
-        var notification =
-            caller.isLocal ? try RemoteNotification(local: message) : try RemoteNotification(message)
-        let leftOut = try self.locateAttachments(
-            of: &notification,
-            isLocal: caller.isLocal,
-            isLinked: sender.linkedAccountID != nil
-        )
-        guard notification.request.content.hasAlert else {
-            let isBadge = await self.setBadge(of: notification, sender)
-            guard notification.isContentAvailable else {
-                if isBadge { return NotificationDelivery(.handled) }
-                return NotificationDelivery(.withheld, reason: "The notification has no text.")
-            }
-            return try await self.update(notification, of: sender)
-        }
-        if let end = self.end(of: notification, from: sender) { return end }
-        let earlier = self.received.entry(notification.request.identifier, of: sender)
-        let deliveryID = notification.deliveryID
-        // One that is sent again after a lost connection counts once.
-        let isCounted = deliveryID == nil || earlier?.notification.deliveryID != deliveryID
-        if isCounted { try self.checkLimits(of: sender) }
-        if notification.isContentAvailable { self.updateBeside(notification, of: sender) }
-        let name = caller.isLocal ? nil : self.name(caller.systemID) ?? caller.systemID.short
-        let (date, now) = (self.clock.date, self.clock.now)
-        let link = self.connect(connection, of: sender, receivesAll: false)
-        let readyBy = self.isExtended(notification, sender) ? now + Self.extensionTime : nil
-        let added = try self.received.add(
-            notification,
-            from: sender,
-            name: name,
-            link: link,
-            readyBy: readyBy,
-            at: date,
-            now
-        )
-        if isCounted { self.countForLimits(of: sender) }
-        let entry = self.withKnownState(added)
-        if let earlier { self.superseded.report(earlier.number) }
-        if let key = entry.stateKey {
-            self.watchStates()
-            self.arrivals.report(key.digest)
-        }
-        if let earlier, earlier.stateKey != entry.stateKey, earlier.link != link { self.reportEnd([earlier]) }
-        self.setAlarm()
-        if readyBy == nil { self.reportDelivery(entry) }
-        // A later one with the same identifier waited for its trigger.
-        let pending = PendingNotifications.Key(sender: sender, identifier: notification.request.identifier)
-        let replaced = self.pending.remove(pending)
-        // It is shown even if it cannot be stored.
-        await self.commitOrLog { () throws(NotificationError) in
-            let removal = replaced.map {
-                NotificationStoreChange.remove(.pending, key: NotificationRecord.key(of: $0.key))
-            }
-            // The other systems remove what it replaces. They may not receive the new one.
-            let replaced = [earlier].compactMap(\.self).filter { $0.stateKey != entry.stateKey }
-            return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(replaced, .withdrawn)
-        }
-        var delivery = readyBy == nil ? await self.show(entry) : await self.showExtended(entry)
-        let category = self.unknownCategory(of: notification, sender).map {
-            "It has no actions: the category '\($0)' was not sent along, and has no view here."
-        }
-        for text in [leftOut, readyBy == nil ? self.extensionIsMissing(notification, sender) : nil, category] {
-            if let text { delivery.add(text) }
-        }
-        return delivery
-    }
-
-    /// Sends responses over this connection from now on, with those that were not sent yet.
-    ///
-    /// - Parameters:
-    ///   - identifiers: the notifications that it concerns. Empty for all of the sender.
-    ///   - isForeground: whether the sender decides how its notifications are shown.
-    /// - Returns: which of the notifications still wait for the user, and how many responses were not sent yet.
-    func resume(
-        _ identifiers: [String],
-        _ caller: AppServiceCaller,
-        isForeground: Bool,
-        over connection: AppServiceConnection
-    ) -> NotificationResumption {
-        let sender = Self.sender(caller)
-        let link = self.connect(connection, of: sender, receivesAll: identifiers.isEmpty)
-        // Another connection of the sender may be in the foreground.
-        if isForeground || self.foreground[sender] == link { self.foreground[sender] = isForeground ? link : nil }
-        var count = self.routing.responses(for: sender).count
-        if let link, !identifiers.isEmpty {
-            self.received.set(link, for: identifiers, of: sender)
-            count = self.routing.claim(Set(identifiers), of: sender, by: link)
-        }
-        self.sendResponses()
-        if caller.isLocal, identifiers.isEmpty { self.applications.report(sender.application) }
-        return NotificationResumption(
-            waiting: identifiers.filter { self.received.contains($0, of: sender) },
-            responseCount: count
-        )
-    }
-
-    /// - Returns: the link; `nil` if the connection has ended. Nothing would remove it then.
-    private func connect(
-        _ connection: AppServiceConnection,
-        of sender: NotificationSender,
-        receivesAll: Bool
-    ) -> ResponseRouting.Link? {
-        guard connection.info != nil else { return nil }
-        let link = ObjectIdentifier(connection)
-        self.connections[link] = connection
-        self.routing.connected(link, of: sender, receivesAll: receivesAll)
-        return link
-    }
-
-    /// - Parameter deliveryID: the only delivery that is withdrawn; `nil` for any. A later one with the same identifier
-    ///   may have come from another program.
-    func withdraw(_ identifiers: [String], deliveryID: UUID?, by caller: AppServiceCaller) async -> Int {
-        let sender = Self.sender(caller)
-        let own = identifiers.filter { identifier in
-            let present = self.received.entry(identifier, of: sender)?.notification.deliveryID
-            return deliveryID == nil || present == deliveryID
-        }
-        let withdrawn = self.received.withdraw(own, of: sender)
-        await self.end(withdrawn, .withdrawn)
-        return withdrawn.count
-    }
-
-    /// The notifications that wait for the user.
-    func list() -> [ReceivedNotifications.Entry] {
-        // The name of a system may become known only after its first notification has come.
-        for entry in self.received.all {
-            guard let id = SystemID(entry.sender.systemID), entry.systemName == id.short, let name = self.name(id)
-            else { continue }
-            self.received.set(entry.key, systemName: name)
-        }
-        // Programs of this system see what the user sees.
-        return self.received.all.filter { $0.readyBy == nil }
-    }
-
-    /// The user has responded.
-    ///
-    /// - Throws: ``NotificationError``, and the notification stays.
-    func respond(_ key: String, _ action: NotificationActionIdentifier, text: String?) async throws(NotificationError) {
-        await self.close(try await self.answer(key, action, text: text))
-    }
-
-    /// Takes over a response of the user.
-    ///
-    /// - Parameter activationToken: with which the application may raise its window. Defaults to `nil`: none.
-    /// - Returns: its notification, which is gone and may still be on the screen.
-    func answer(
-        _ key: String,
-        _ action: NotificationActionIdentifier,
-        text: String?,
-        activationToken: String? = nil
-    ) async throws(NotificationError) -> ReceivedNotifications.Entry {
-        let checked = try self.received.check(key, action, text: text)
-        if !checked.notification.isOneWay { try self.routing.checkRoom(for: checked.sender, link: checked.link) }
-        let entry = try self.received.respond(key, action, text: text)
-        self.setAlarm()
-        let end: NotificationEnd = action == .dismiss ? .dismissed : .answered
-        self.report(end, entry)
-        await self.responded(entry, action, text, activationToken: activationToken)
-        return entry
-    }
-
-    /// A program of this system receives every change from now on.
-    func watch(_ connection: AppServiceConnection) throws(NotificationError) {
-        let id = ObjectIdentifier(connection)
-        guard self.watchers[id] != nil || self.watchers.count < Self.maxWatchers else {
-            throw NotificationError(.limitExceeded, "\(Self.maxWatchers) programs watch already. End one of them.")
-        }
-        if self.watchers[id] == nil, connection.info != nil {
-            self.watchers[id] = NotificationWatcher(connection, self.clock)
-        }
-    }
-
-    func ended(_ connection: ObjectIdentifier) {
-        self.watchers.removeValue(forKey: connection)?.end()
-        self.connections[connection] = nil
-        for (sender, link) in self.foreground where link == connection { self.foreground[sender] = nil }
-        // Another connection may get the same identifier.
-        self.received.ended(connection)
-        self.routing.ended(connection)
-        self.sendResponses()
-    }
-
-    static func sender(_ caller: AppServiceCaller) -> NotificationSender {
-        NotificationSender(
-            systemID: "\(caller.systemID)",
-            application: caller.claimedApplicationID,
-            linkedAccountID: caller.authorizationKind == .sameUser ? nil : caller.accountID.map { "\($0)" },
-            isLocal: caller.isLocal
-        )
-    }
-
-    func setAlarm() {
-        self.watchLocation()
-        self.alarm?.cancel()
-        let date = [self.pending.next, self.received.nextSnoozeEnd].compactMap(\.self).min()
-            .map { WallClockWatch.instant(of: $0, self.clock) }
-        // It need not be exact, and the clock may be set.
-        let late = self.routing.nextExpiration.map { date in
-            self.clock.now + .seconds(min(max(date.timeIntervalSince(self.clock.date), 60), 86_400))
-        }
-        let posted = self.outbox.nextExpiration.map { date in
-            let rest = max(date.timeIntervalSince(self.clock.date), 0)
-            // A millisecond later, so that the date has been reached in spite of rounding.
-            return self.clock.now + .seconds(min(rest, 86_400)) + .milliseconds(rest > 0 ? 1 : 0)
-        }
-        let retry = self.outbox.nextRetry(after: self.clock.now)
-        let times = [
-            self.received.nextExpiration, date, late, posted, retry, self.attachments.nextExpiration,
-            self.mirror?.retry, self.mirror?.notifications.nextTurn(after: self.clock.now),
-        ]
-        guard let next = times.compactMap(\.self).min() else {
-            self.alarm = nil
-            return
-        }
-        self.alarm = self.clock.task { [clock, weak self] in
-            guard (try? await clock.sleep(until: next)) != nil else { return }
-            await self?.wake()
-        }
-    }
-
-    private func wake() async {
-        // The alarm runs this. A later alarm must not cancel it.
-        self.alarm = nil
-        self.sendMirroredDue()
-        await self.end(self.received.removeExpired(self.clock.now), .expired)
-        let late = self.routing.expire(at: self.clock.date)
-        await self.commitOrLog { late.map { .remove(.response, key: $0) } }
-        await self.expireOutbox()
-        self.collectAttachments()
-        await self.deliverDue()
-    }
-
     /// Closes notifications that were removed.
     func end(_ entries: [ReceivedNotifications.Entry], _ end: NotificationEnd) async {
         self.setAlarm()
         for entry in entries { self.report(end, entry) }
         await self.commitOrLog { () throws(NotificationError) in try self.changes(ending: entries, end) }
         for entry in entries { await self.close(entry) }
-    }
-
-    /// Reports a notification to the programs that watch. One that is hidden is reported when it is shown.
-    func reportDelivery(_ entry: ReceivedNotifications.Entry) {
-        guard entry.snoozedUntil == nil else { return }
-        self.report("delivered", entry)
-    }
-
-    /// Reports the end of a notification to the programs that watch, and to what still works for it.
-    func report(_ end: NotificationEnd, _ entry: ReceivedNotifications.Entry) {
-        self.superseded.report(entry.number)
-        self.report(end.rawValue, entry)
-    }
-
-    /// Reports a change of a notification to the programs that watch.
-    func report(_ event: String, _ entry: ReceivedNotifications.Entry) {
-        // Its delivery was not reported.
-        guard entry.readyBy == nil else { return }
-        for watcher in self.watchers.values { watcher.report(NotificationMessage.event(event, entry)) }
-    }
-}
-
-/// A program of this system that receives every change.
-private struct NotificationWatcher {
-    private let feed: AsyncStream<ValueSet>.Continuation
-    private let task: Task<Void, Never>
-
-    init(_ connection: AppServiceConnection, _ clock: FeatureClock) {
-        let (events, feed) = AsyncStream.makeStream(of: ValueSet.self, bufferingPolicy: .bufferingNewest(256))
-        self.feed = feed
-        self.task = clock.task {
-            for await event in events {
-                guard (try? await connection.send(event, timeout: .seconds(10)))?.status == .success else { return }
-            }
-        }
-    }
-
-    func report(_ event: ValueSet) { self.feed.yield(event) }
-
-    func end() {
-        self.feed.finish()
-        self.task.cancel()
     }
 }
