@@ -140,6 +140,8 @@ def check_swift(path, source, table):
 
 
 MAX_COLUMNS = 120
+# A source file that needs more has more than one role.
+MAX_LINES = 500
 # Words that hide the subject of a sentence, or that the glossary replaces (Docs/glossary.md). A word may be part of a
 # longer identifier or, in a code span, a user's name. The pattern does not match its own source text.
 WORD = re.compile(
@@ -152,6 +154,11 @@ WORD = re.compile(
 def check_words(path, source):
     for match in WORD.finditer(source):
         report(path, line_of(source, match.start()), f"'{match[0]}': name the subject, or use the glossary's word")
+
+
+def check_length(path, lines):
+    if path.parts[0] == "Sources" and len(lines) > MAX_LINES:
+        report(path, MAX_LINES, f"{len(lines)} lines; at most {MAX_LINES} are allowed: split the file by role")
 
 
 def check_columns(path, lines, exempt):
@@ -173,6 +180,10 @@ LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"
 REFERENCE = re.compile(r"^\[[^\]]+\]:\s*<?(\S+?)>?\s*$", re.MULTILINE)
 FENCE = re.compile(r"^([ \t]*)(```|~~~)[\s\S]*?^[ \t]*\2[ \t]*$", re.MULTILINE)
 CODE_SPAN = re.compile(r"(`+)(?:(?!\1)[^\n])+\1")
+
+
+def is_one_link(line):
+    return len(LINK.sub("link", line).split()) <= 2
 
 
 def prose(source):
@@ -242,13 +253,15 @@ def main():
             check_header(path, source.splitlines())
         if path.suffix == ".swift":
             check_swift(path, source, table)
+            check_length(path, source.splitlines())
             # The name of a test cannot be wrapped.
             check_columns(path, source.splitlines(), lambda line: "func `" in line)
             check_words(path, source)
         if path.suffix == ".md":
             body = prose(source)
-            # Tables, links and code cannot be wrapped.
-            check_columns(path, FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source).splitlines(), lambda line: line.lstrip().startswith("|") or "](" in line)
+            # Tables and code cannot be wrapped, nor can a link that is alone on its line or in its list item.
+            lines = FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source).splitlines()
+            check_columns(path, lines, lambda line: line.lstrip().startswith("|") or is_one_link(line))
             check_words(path, body)
         if path.suffix == ".md" and ".docc" not in str(path):
             check_links(path, source)
