@@ -43,6 +43,33 @@ import Testing
         }
     }
 
+    private struct WeakAccount: Sendable {
+        weak var account: AccountContext?
+    }
+
+    /// Runs a host and a watcher, and returns their account context after both have stopped and were released.
+    private func accountOfStoppedPrograms(of system: LoopbackSystem) async throws -> WeakAccount {
+        var account = WeakAccount()
+        try await system.withHost([AppService.ping]) { _ in
+            let watcher = system.watcher()
+            try await watcher.start()
+            try await until { watcher.systems.count == 1 }
+            account.account = ApplicationContext(system.configuration("test.other")).account
+            // The host and the watcher keep it: no other object does.
+            #expect(account.account != nil)
+            await watcher.stop()
+        }
+        return account
+    }
+
+    @Test func `nothing of the account context is left when its host and its watcher have stopped`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            let left = try await self.accountOfStoppedPrograms(of: loopbackSystem)
+            // A task that still runs for the account, such as the check for changed files, would keep the object.
+            try await until { left.account == nil }
+        }
+    }
+
     @Test func `a watcher that starts later reports at once what the others list`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([AppService.ping]) { host in
