@@ -15,14 +15,18 @@ struct StatePublisherStateMachine: Sendable {
     let limits: StateLimits
     private var topics: [String: PublishedTopicState] = [:]
     private var links: [LinkID: StateLink] = [:]
-    private var subscriptionsOfPeers: [String: Int] = [:]
-    private(set) var subscriptions = 0
+    /// The subscriptions by peers.
+    private var limiter: KeyedLimiter<String>
     /// The length of all topics, in bytes.
     private(set) var bytes = 0
 
     init(limits: StateLimits = StateLimits()) {
         self.limits = limits
+        self.limiter = KeyedLimiter(total: limits.subscriptions, perKey: limits.subscriptionsPerPeer)
     }
+
+    /// The number of subscriptions.
+    var subscriptions: Int { self.limiter.count }
 
     // MARK: Topics
 
@@ -147,7 +151,7 @@ struct StatePublisherStateMachine: Sendable {
         guard let link = self.links.removeValue(forKey: id) else { return }
         for subscription in link.subscriptions {
             self.topics[subscription.topic]?.subscribers.remove(id)
-            self.uncount(link.peer)
+            self.limiter.leave(link.peer)
         }
     }
 
@@ -221,10 +225,7 @@ struct StatePublisherStateMachine: Sendable {
         guard (UInt64(StateLimits.minCredit)...UInt64(StateLimits.maxCredit)).contains(credit) else {
             return self.refuse(id, name, .creditInvalid)
         }
-        let ofPeer = self.subscriptionsOfPeers[link.peer, default: 0]
-        guard self.subscriptions < self.limits.subscriptions, ofPeer < self.limits.subscriptionsPerPeer else {
-            return self.refuse(id, name, .busy)
-        }
+        guard self.limiter.enter(link.peer) else { return self.refuse(id, name, .busy) }
         let epoch = topic.epoch(of: view)
         var resumed: (version: UInt64, sequence: UInt64)?
         if let position, position.epoch == epoch, let sequence = topic.records.sequence(of: position.version) {
@@ -240,8 +241,6 @@ struct StatePublisherStateMachine: Sendable {
             )
         )
         self.topics[name]?.subscribers.insert(id)
-        self.subscriptionsOfPeers[link.peer] = ofPeer + 1
-        self.subscriptions += 1
     }
 
     private mutating func refuse(_ id: LinkID, _ topic: String, _ reason: StateEndReason) {
@@ -271,13 +270,7 @@ struct StatePublisherStateMachine: Sendable {
     private mutating func end(_ id: LinkID, at index: Int, _ reason: StateEndReason) {
         guard let peer = self.links[id]?.peer, let topic = self.links[id]?.end(at: index, reason) else { return }
         self.topics[topic]?.subscribers.remove(id)
-        self.uncount(peer)
-    }
-
-    private mutating func uncount(_ peer: String) {
-        self.subscriptions -= 1
-        let left = self.subscriptionsOfPeers[peer, default: 1] - 1
-        self.subscriptionsOfPeers[peer] = left > 0 ? left : nil
+        self.limiter.leave(peer)
     }
 
     // MARK: Trust

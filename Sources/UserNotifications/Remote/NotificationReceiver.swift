@@ -4,6 +4,7 @@
 internal import Logging
 package import RemoteSystems
 internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
 internal import ServiceLifecycle
 internal import ValueSets
 
@@ -53,12 +54,13 @@ package actor NotificationReceiver: Service {
     var routing = ResponseRouting()
     /// What waits for notifications that other systems ask about, by the digests of their deliveries.
     var arrivals = Arrivals<String>()
-    /// The number of questions about sounds that wait, by the systems that ask.
-    var soundQuestions: [String: Int] = [:]
+    /// The questions about sounds that wait, by the systems that ask. One system has few: those about notifications
+    /// that arrive together.
+    var soundQuestions = KeyedLimiter<String>(total: 64, perKey: 8)
     /// What waits for applications of this system that are started.
     var applications = Arrivals<String>()
-    /// The number of updates that are handled now, by the holders of the senders' quotas.
-    var updates: [String: Int] = [:]
+    /// The updates that are handled now, by the holders of the senders' quotas.
+    var updateLimiter = KeyedLimiter<String>(total: 64, perKey: 8)
     /// The connections of the senders that decide how their notifications are shown.
     var foreground: [NotificationSender: ObjectIdentifier] = [:]
     /// Starts an application of this system that does not run; `nil` where that is not possible. Returns whether it is

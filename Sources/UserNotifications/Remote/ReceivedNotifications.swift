@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import RemoteSystemsTransport
 
 /// The notifications of other systems and programs that wait for the user of this system.
 struct ReceivedNotifications {
@@ -70,7 +71,8 @@ struct ReceivedNotifications {
 
     private var entries: [String: Entry] = [:]
     private var keys: [NotificationSender: [String: String]] = [:]
-    private var counts: [String: Int] = [:]
+    /// The notifications by the holders of quotas. The total is limited for each kind of sender, in `add`.
+    private var counts = KeyedLimiter<String>(total: .max, perKey: Self.maxPerSystem)
     private(set) var lastNumber: UInt64 = 0
     private var quota: SenderQuota
 
@@ -114,7 +116,7 @@ struct ReceivedNotifications {
     ) throws(NotificationError) -> Entry {
         let known = self.keys[sender]?[notification.request.identifier]
         if known == nil {
-            guard self.counts[sender.quotaHolder, default: 0] < Self.maxPerSystem,
+            guard self.counts.capacity(for: sender.quotaHolder) == .free,
                 self.entries.values.count(where: { $0.sender.kind == sender.kind }) < Self.max
             else {
                 throw NotificationError(
@@ -123,7 +125,7 @@ struct ReceivedNotifications {
                         + "application, \(Self.max) in all). Withdraw some of them."
                 )
             }
-            self.counts[sender.quotaHolder, default: 0] += 1
+            self.counts.add(1, for: sender.quotaHolder)
         }
         self.lastNumber += 1
         let earlier = known.flatMap { self.entries[$0] }
@@ -166,7 +168,7 @@ struct ReceivedNotifications {
         self.lastNumber = Swift.max(self.lastNumber, entry.number)
         self.entries[entry.key] = entry
         self.keys[entry.sender, default: [:]][identifier] = entry.key
-        self.counts[entry.sender.quotaHolder, default: 0] += 1
+        self.counts.add(1, for: entry.sender.quotaHolder)
     }
 
     /// No number up to this one is given again.
@@ -277,8 +279,7 @@ struct ReceivedNotifications {
         guard let entry = self.entries.removeValue(forKey: key) else { return nil }
         self.keys[entry.sender]?[entry.notification.request.identifier] = nil
         if self.keys[entry.sender]?.isEmpty == true { self.keys[entry.sender] = nil }
-        let count = self.counts[entry.sender.quotaHolder, default: 1] - 1
-        self.counts[entry.sender.quotaHolder] = count == 0 ? nil : count
+        self.counts.leave(entry.sender.quotaHolder)
         return entry
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import RemoteSystemsTransport
 
 /// The notifications that wait for their triggers.
 struct PendingNotifications {
@@ -33,7 +34,8 @@ struct PendingNotifications {
     }
 
     private var entries: [Key: Entry] = [:]
-    private var counts: [String: Int] = [:]
+    /// The notifications by applications.
+    private var counts = KeyedLimiter<String>(total: Self.maxOfAll, perKey: Self.max)
     /// The dates of the entries that have one, and the radii of their regions: both are read after every change.
     private var dates: [Key: Date] = [:]
     private var radii: [Key: Double] = [:]
@@ -75,13 +77,14 @@ struct PendingNotifications {
             try self.checkRegions(of: sender.application)
         }
         if self.entries[entry.key] == nil {
-            guard self.counts[sender.application, default: 0] < Self.max else {
+            switch self.counts.capacity(for: sender.application) {
+            case .free: break
+            case .fullForKey:
                 throw NotificationError(
                     .tooManyPending,
                     "The application has \(Self.max) pending notifications. Remove one, or add this one later."
                 )
-            }
-            guard self.entries.count < Self.maxOfAll else {
+            case .full:
                 throw NotificationError(
                     .tooManyPending,
                     "The applications of this system have \(Self.maxOfAll) pending notifications together. Remove "
@@ -115,7 +118,7 @@ struct PendingNotifications {
         self.dates[entry.key] = entry.date < .distantFuture ? entry.date : nil
         self.radii[entry.key] = entry.trigger.region?.radius
         if self.entries.updateValue(entry, forKey: entry.key) == nil {
-            self.counts[entry.sender.application, default: 0] += 1
+            self.counts.add(1, for: entry.sender.application)
         }
     }
 
@@ -129,8 +132,7 @@ struct PendingNotifications {
         guard let entry = self.entries.removeValue(forKey: key) else { return nil }
         self.dates[key] = nil
         self.radii[key] = nil
-        let count = self.counts[key.sender.application, default: 1] - 1
-        self.counts[key.sender.application] = count == 0 ? nil : count
+        self.counts.leave(key.sender.application)
         return entry
     }
 

@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 internal import RemoteSystems
+internal import RemoteSystemsTransport
 internal import ValueSets
 
 /// The sound of a notification. Where several systems of the user show it, only the system in use makes it.
@@ -13,10 +14,8 @@ extension NotificationReceiver {
     private static let fileTime = Duration.milliseconds(500)
     /// The time that a question waits for the notification, which may still be on its way to this system.
     private static let arrivalTime = Duration.milliseconds(100)
-    /// The maximum number of systems that are asked, and of questions that wait.
-    private static let (maxAsked, maxWaiting) = (32, 64)
-    /// The maximum number of questions of one system that wait: those about notifications that arrive together.
-    private static let maxWaitingOfSystem = 8
+    /// The maximum number of systems that are asked.
+    private static let maxAsked = 32
 
     /// The file of the sound that an application of this system has named; `nil` for another sound, and for one that
     /// is not found in time.
@@ -94,14 +93,11 @@ extension NotificationReceiver {
     /// Waits for a notification that was not received yet.
     private func hasArrived(_ delivery: String, for system: String) async -> Bool {
         if self.received.entry(ofDelivery: delivery) != nil { return true }
-        let count = self.soundQuestions[system, default: 0]
-        guard self.arrivals.count < Self.maxWaiting, count < Self.maxWaitingOfSystem else { return false }
-        self.soundQuestions[system] = count + 1
+        guard self.soundQuestions.enter(system) else { return false }
         let (id, arrivals) = self.arrivals.begin()
         defer {
             self.arrivals.end(id)
-            let rest = self.soundQuestions[system, default: 1] - 1
-            self.soundQuestions[system] = rest == 0 ? nil : rest
+            self.soundQuestions.leave(system)
         }
         return await self.clock.first(within: Self.arrivalTime) {
             for await arrived in arrivals where arrived == delivery { return true }

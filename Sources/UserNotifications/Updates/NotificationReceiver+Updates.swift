@@ -4,13 +4,15 @@
 internal import FoundationEssentials
 internal import Logging
 internal import RemoteSystems
+internal import RemoteSystemsTransport
 
 /// Notifications with which an application of this system updates its content. It is started if it does not run.
 extension NotificationReceiver {
     /// The time for an application to start and to connect.
     static let startTime = Duration.seconds(20)
-    /// The maximum number of updates of one system or linked account that are handled at a time, and of all.
-    private static let (maxUpdatesOfSystem, maxUpdates) = (8, 64)
+
+    /// The number of updates that are handled now.
+    var updates: Int { self.updateLimiter.count }
 
     /// Passes a notification on to the application that it concerns, and waits for its end.
     ///
@@ -24,13 +26,10 @@ extension NotificationReceiver {
             return NotificationDelivery(.withheld, reason: "Only systems of the same account start applications.")
         }
         let holder = sender.quotaHolder
-        guard self.updates[holder, default: 0] < Self.maxUpdatesOfSystem,
-            self.updates.values.reduce(0, +) < Self.maxUpdates
-        else {
+        guard self.updateLimiter.enter(holder) else {
             throw NotificationError(.rateLimited, "Too many updates wait for applications. Try again in a moment.")
         }
-        self.updates[holder, default: 0] += 1
-        defer { self.updates[holder] = self.updates[holder].flatMap { $0 > 1 ? $0 - 1 : nil } }
+        defer { self.updateLimiter.leave(holder) }
         let application = notification.application(of: sender)
         guard let connection = await self.connection(of: application) else {
             return NotificationDelivery(
