@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// One result of a discovery source's check of itself, for a diagnosis.
+/// One result of the checks that a discovery source runs for a diagnosis.
 public struct DiscoveryFinding: Sendable, Hashable {
     /// The severity of a finding.
     public enum Status: String, Sendable, Hashable {

@@ -26,7 +26,7 @@ public struct NotificationCard: Sendable, Hashable {
         public init(width: Int, height: Int) { (self.width, self.height) = (width, height) }
     }
 
-    /// The title of the window; `nil` for the title of the notification. Defaults to `nil`. Valid range: 0–512 bytes.
+    /// The title of the window; `nil` for the title of the notification. Defaults to `nil`. Valid length: 0–512 bytes.
     public var title: String?
     /// What is shown, from top to bottom. Valid range: at most 32, identifiers each once.
     public var elements: [NotificationCardElement]

@@ -38,7 +38,7 @@ public enum NotificationCardElement: Sendable, Hashable {
     /// a response; the next time, the response is sent.
     case textField(_ identifier: String, placeholder: String = "", text: String = "", focusOnAction: String? = nil)
 
-    /// The identifier of a control; `nil` for what the user cannot change.
+    /// The identifier of a button, slider, toggle or text field; `nil` for a text, an image or a progress bar.
     public var identifier: String? {
         switch self {
         case .text, .image, .progress: nil

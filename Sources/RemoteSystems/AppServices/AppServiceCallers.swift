@@ -18,9 +18,9 @@ public struct AppServiceCallers: Sendable, Hashable {
 
     private let kind: Kind
 
-    /// The application that offers the service, on any system of the account.
+    /// Only the application that itself offers the service, on any system of the account.
     public static let sameApplication = AppServiceCallers(kind: .sameApplication)
-    /// The applications with these ids, on any system of the account.
+    /// Only the applications with these ids, on any system of the account.
     ///
     /// - Parameter ids: application ids in reverse-DNS form. With an id that is not valid, ``RemoteSystemHost/run()``
     ///   throws ``RemoteSystemError/Code/invalidArgument``.

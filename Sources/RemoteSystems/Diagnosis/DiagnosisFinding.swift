@@ -37,7 +37,7 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
         public static let port = Code(rawValue: "port")
         /// Whether settings of avahi-daemon restrict discovery.
         public static let avahiConfiguration = Code(rawValue: "avahi-configuration")
-        /// How close Avahi is to its limits. Avahi omits systems beyond its limits, without an error.
+        /// How close Avahi is to its limits. Avahi silently omits systems beyond them.
         public static let avahiLimits = Code(rawValue: "avahi-limits")
         /// Whether this machine's packet filter accepts mDNS and connections.
         public static let firewall = Code(rawValue: "firewall")
@@ -57,9 +57,9 @@ public struct DiagnosisFinding: Sendable, Hashable, Codable {
         public static let peerConnectsBack = Code(rawValue: "peer-connects-back")
         /// Whether each of the two systems sees the other's advertisement.
         public static let peerMulticast = Code(rawValue: "peer-multicast")
-        /// Whether the two clocks agree.
+        /// Whether the clocks of this system and of the other system agree.
         public static let peerClock = Code(rawValue: "peer-clock")
-        /// Whether the two systems run the same version.
+        /// Whether this system and the other system run the same version of the software.
         public static let peerVersion = Code(rawValue: "peer-version")
 
         /// Whether applications that are not signed hand activities over. Only `remotesystems doctor` reports it.

@@ -69,7 +69,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         return newest.prefix(Self.max).reversed()
     }
 
-    /// What the user does with the notifications. For one reader.
+    /// The user's events, such as a chosen action. Only one task may iterate over them.
     public let events: AsyncStream<NotificationPresenterEvent>
     private let feed: AsyncStream<NotificationPresenterEvent>.Continuation
     private let desktop: DesktopNotifications
@@ -90,7 +90,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     /// What every server can show. A text field is used where the server has one.
     public var capabilities: NotificationPresenterCapabilities { [.actions, .body, .dismissal] }
 
-    /// Serves until cancelled, or until a graceful shutdown. The notifications are then closed.
+    /// Shows notifications until the task is cancelled or a graceful shutdown begins, and then closes them.
     public func run() async throws {
         defer { self.feed.finish() }
         try await withThrowingTaskGroup(of: Void.self) { group in

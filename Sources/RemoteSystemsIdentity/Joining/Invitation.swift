@@ -32,7 +32,7 @@ public struct Invitation: Hashable, Sendable {
         }
     }
 
-    /// The time for which an invitation is valid. In seconds: 600, which is ten minutes.
+    /// The time for which an invitation is valid, in seconds: 600.
     public static let life: TimeInterval = 600
 
     /// The account that the joining system will belong to. The joining system checks that the inviting system belongs

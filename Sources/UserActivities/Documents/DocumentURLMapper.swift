@@ -47,7 +47,8 @@ public struct DocumentURLMapper: Sendable, Hashable {
 
     private init() { self.roots = [:] }
 
-    /// Returns the URL with which a document travels: `doc-root:NAME/PATH`.
+    /// Returns the URL that stands for a document in an activity's content: `doc-root:NAME/PATH`. The receiving system
+    /// replaces it by the `file:` URL in its own folder of that name.
     ///
     /// - Parameter url: the document's `file:` URL.
     /// - Throws: `RemoteSystemError` with the code `invalidArgument` for a URL outside all folders.

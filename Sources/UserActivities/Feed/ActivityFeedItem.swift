@@ -25,8 +25,8 @@ public struct ActivityFeedItem: Sendable, Hashable, Codable {
             public var iconURL: URL?
             /// The text for people who do not see the picture. Defaults to `nil`.
             public var alternateText: String?
-            /// Whether the address takes parameters for the size and the appearance of the picture. Defaults to
-            /// `false`.
+            /// Whether the program that shows the picture may add query parameters for its size and appearance to the
+            /// address. Defaults to `false`.
             public var addImageQuery = false
 
             /// Creates an attribution.
@@ -113,7 +113,7 @@ public struct ActivityFeedItem: Sendable, Hashable, Codable {
         case contentURL = "contentUrl", contentType, contentInfo, visualElements, isRoamable, sessions = "historyItems"
     }
 
-    /// Reads the JSON form. ``init(json:)`` also checks it.
+    /// Decodes the JSON form without checking its limits. Use ``init(json:)`` for JSON that others have written.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         self.id = try values.decode(String.self, forKey: .id)

@@ -47,9 +47,9 @@ public struct NotificationAction: Sendable, Hashable {
 
     /// The texts of a field in which the user enters text.
     public struct TextInput: Sendable, Hashable {
-        /// The title of the button that sends the text. Defaults to `Send`. Valid range: 1–512 bytes.
+        /// The title of the button that sends the text. Defaults to `Send`. Valid length: 1–512 bytes.
         public var buttonTitle: String
-        /// The text in the empty field. Defaults to empty. Valid range: 0–512 bytes.
+        /// The text in the empty field. Defaults to empty. Valid length: 0–512 bytes.
         public var placeholder: String
 
         /// Creates the texts of a field.
@@ -60,9 +60,9 @@ public struct NotificationAction: Sendable, Hashable {
     }
 
     /// The identifier, unique in the category. `default`, `dismiss` and those that begin with `remote-systems.` are
-    /// reserved. Valid range: 1–128 bytes.
+    /// reserved. Valid length: 1–128 bytes.
     public var identifier: NotificationActionIdentifier
-    /// The title of the button. Valid range: 1–512 bytes.
+    /// The title of the button. Valid length: 1–512 bytes.
     public var title: String
     /// How the action behaves. Defaults to none.
     public var options: Options
@@ -122,15 +122,15 @@ public struct NotificationAction: Sendable, Hashable {
 /// Its response has the text in ``NotificationResponse/userText``.
 public struct TextInputNotificationAction: Sendable, Hashable {
     /// The identifier, unique in the category. `default`, `dismiss` and those that begin with `remote-systems.` are
-    /// reserved. Valid range: 1–128 bytes.
+    /// reserved. Valid length: 1–128 bytes.
     public var identifier: NotificationActionIdentifier
-    /// The title of the button that opens the field. Valid range: 1–512 bytes.
+    /// The title of the button that opens the field. Valid length: 1–512 bytes.
     public var title: String
     /// How the action behaves. Defaults to none.
     public var options: NotificationAction.Options
-    /// The title of the button that sends the text. Defaults to `Send`. Valid range: 1–512 bytes.
+    /// The title of the button that sends the text. Defaults to `Send`. Valid length: 1–512 bytes.
     public var textInputButtonTitle: String
-    /// The text in the empty field. Defaults to empty. Valid range: 0–512 bytes.
+    /// The text in the empty field. Defaults to empty. Valid length: 0–512 bytes.
     public var textInputPlaceholder: String
 
     /// Creates an action with a field for text.

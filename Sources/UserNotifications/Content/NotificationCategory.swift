@@ -29,7 +29,7 @@ public struct NotificationCategory: Sendable, Hashable {
         ]
     }
 
-    /// The identifier, unique in the application. Valid range: 1–128 bytes.
+    /// The identifier, unique in the application. Valid length: 1–128 bytes.
     public var identifier: String
     /// The actions in the order in which they are shown. Valid range: at most 10.
     public var actions: [NotificationAction]

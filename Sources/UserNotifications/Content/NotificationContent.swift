@@ -13,7 +13,7 @@ public import ValueSets
 /// content.userInfo = ["build": 1284]
 /// ```
 public struct NotificationContent: Sendable, Hashable {
-    /// The first line. Defaults to empty. Valid range: 0–512 bytes.
+    /// The first line. Defaults to empty. Valid length: 0–512 bytes.
     ///
     /// Control characters are kept here, and replaced by spaces where the notification is shown.
     public var title: String

@@ -7,9 +7,9 @@ public struct NotificationResponse: Sendable, Hashable {
     public var id: String
     /// The identifier of the request that the user responded to.
     public var requestIdentifier: String
-    /// What the user chose.
+    /// The identifier of the action that the user chose.
     public var actionIdentifier: NotificationActionIdentifier
-    /// The text that the user entered; `nil` if the action has no field for text. Valid range: 0–4096 bytes.
+    /// The text that the user entered; `nil` if the action has no field for text. Valid length: 0–4096 bytes.
     public var userText: String?
     /// The id of the system on which the user responded; `nil` for this system.
     public var systemID: String?

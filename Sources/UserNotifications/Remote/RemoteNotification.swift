@@ -40,7 +40,8 @@ public struct RemoteNotification: Sendable, Hashable {
     /// The application is started if it is installed and does not run. It receives a ``ContentUpdate``. Systems of
     /// linked accounts start no application.
     public var isContentAvailable: Bool
-    /// The id of the application that updates its content. Defaults to `nil`: the application that sends.
+    /// The id of the application that is to update its content (``isContentAvailable``). Defaults to `nil`: the
+    /// application with the sender's id.
     public var targetApplicationID: String?
 
     /// Creates a notification for other systems.
