@@ -90,7 +90,7 @@ public struct PresentedNotification: Sendable, Hashable {
     }
 }
 
-/// What a presenter reports.
+/// An event that a presenter reports.
 public enum NotificationPresenterEvent: Sendable, Hashable {
     /// The user chose an action.
     ///
@@ -121,7 +121,7 @@ public enum NotificationClosedReason: String, Sendable, Hashable, CaseIterable {
     case undefined
 }
 
-/// What a presenter can show.
+/// The capabilities of a presenter.
 public struct NotificationPresenterCapabilities: OptionSet, Sendable, Hashable {
     /// The capabilities as a number.
     public var rawValue: Int

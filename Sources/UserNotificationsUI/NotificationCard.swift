@@ -28,9 +28,9 @@ public struct NotificationCard: Sendable, Hashable {
 
     /// The title of the window; `nil` for the title of the notification. Defaults to `nil`. Valid length: 0–512 bytes.
     public var title: String?
-    /// What is shown, from top to bottom. Valid range: at most 32, identifiers each once.
+    /// The elements of the view, from top to bottom. At most 32, with unique identifiers.
     public var elements: [NotificationCardElement]
-    /// The size of the view; `nil` for what the elements need. Defaults to `nil`.
+    /// The size of the view; `nil` for the size that the elements need. Defaults to `nil`.
     public var preferredSize: Size?
     /// Whether the user can use the controls. Defaults to `true`.
     public var isInteractive: Bool
@@ -39,8 +39,8 @@ public struct NotificationCard: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - title: The title of the window. Defaults to `nil`: that of the notification.
-    ///   - elements: What is shown, from top to bottom.
-    ///   - preferredSize: The size of the view. Defaults to `nil`: what the elements need.
+    ///   - elements: The elements of the view, from top to bottom.
+    ///   - preferredSize: The size of the view. Defaults to `nil`: the size that the elements need.
     public init(title: String? = nil, elements: [NotificationCardElement], preferredSize: Size? = nil) {
         self.title = title
         self.elements = elements

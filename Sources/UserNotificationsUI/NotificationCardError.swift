@@ -3,7 +3,7 @@
 
 /// A field of a ``NotificationCard`` that is not valid. Retrying does not help.
 public struct NotificationCardError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong. Full sentences.
+    /// A description of the problem, in full sentences.
     public var message: String
     /// The field, as a path of the keys in JSON.
     public var field: String

@@ -3,7 +3,7 @@
 
 public import RemoteSystemsIdentity
 
-/// What a pairing is for. Both machines must have the same purpose.
+/// The purpose of a pairing. Both machines must have the same purpose.
 public enum PairingPurpose: Sendable, Hashable {
     /// One machine joins the other one's account. For machines of one person.
     ///
@@ -22,7 +22,7 @@ public enum PairingPurpose: Sendable, Hashable {
 
 /// What a person confirms: that the other machine shows the same digits.
 public struct PairingPrompt: Sendable, Hashable {
-    /// What happens if both persons confirm.
+    /// The effect of the pairing, if both persons confirm.
     public enum Effect: String, Sendable, Hashable {
         /// The other machine joins this machine's account.
         case admitsOther
@@ -43,7 +43,7 @@ public struct PairingPrompt: Sendable, Hashable {
     /// At most 128 bytes, without control characters.
     public let name: String
 
-    /// What happens if both persons confirm.
+    /// The effect of the pairing, if both persons confirm.
     public let effect: Effect
 
     package init(digits: String, name: String, effect: Effect) {

@@ -87,7 +87,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         (self.logger, self.stateDirectory) = (configuration.logger, configuration.stateDirectory)
     }
 
-    /// What every server can show. A text field is used where the server has one.
+    /// The capabilities that every server has. A server with a text field shows that, too.
     public var capabilities: NotificationPresenterCapabilities { [.actions, .body, .dismissal] }
 
     /// Shows notifications until the task is cancelled or a graceful shutdown begins, and then closes them.

@@ -50,7 +50,7 @@ public final class PortalPresenter: NotificationPresenter, Service {
     private static let choiceTime = Duration.seconds(2)
     private static let limits = ValueSetLimits(depth: 6, keysPerDictionary: 64, items: 512, bytes: 64 << 10)
 
-    /// What the user does with the notifications. For one reader.
+    /// The user's events, such as a chosen action. Only one task may iterate over them.
     public let events: AsyncStream<NotificationPresenterEvent>
     private let feed: AsyncStream<NotificationPresenterEvent>.Continuation
     private let logger: Logger
@@ -67,8 +67,8 @@ public final class PortalPresenter: NotificationPresenter, Service {
         self.prefix = "\(configuration.applicationID) "
     }
 
-    /// What the portal can show. It has a text field from version 2 on, where the desktop supports it. Dismissals are
-    /// never reported.
+    /// The capabilities of the portal. Text fields need its version 2 and the desktop's support. The portal never
+    /// reports dismissals.
     public var capabilities: NotificationPresenterCapabilities {
         self.state.withLock { $0.abilities.showsTextField } ? [.actions, .body, .textInput] : [.actions, .body]
     }

@@ -20,9 +20,9 @@ public final class StagedNotificationPresenter: BadgePresenter {
         var failure: NotificationError?
     }
 
-    /// What the staged user does.
+    /// The staged user's events, such as a chosen action.
     public let events: AsyncStream<NotificationPresenterEvent>
-    /// What the desktop can show.
+    /// The capabilities of the staged desktop.
     public let capabilities: NotificationPresenterCapabilities
 
     private let feed: AsyncStream<NotificationPresenterEvent>.Continuation

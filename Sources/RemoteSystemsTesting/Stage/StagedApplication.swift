@@ -35,7 +35,7 @@ public struct StagedApplication: Sendable {
     public struct Activities: Sendable {
         /// The types of activities that the application continues.
         public var types: [String]
-        /// The times of hand-off, and what is permitted. Its `host` is not used. Defaults to
+        /// The options of hand-off. Their `host` is not used. Defaults to
         /// `UserActivityHost.Options()`.
         public var options = UserActivityHost.Options()
         /// Continues activities.

@@ -24,7 +24,7 @@ public final class StreamRequests: Sendable {
     /// The maximum length of a message, in bytes: 1 MiB. Send larger data in parts.
     public static let maxMessageBytes = 1 << 20
 
-    /// What was transferred so far.
+    /// Numbers of requests and bytes.
     public struct Traffic: Sendable, Hashable {
         /// The number of requests that were answered.
         public var requests = 0
@@ -49,7 +49,7 @@ public final class StreamRequests: Sendable {
         self.output = streams.output
     }
 
-    /// What was transferred so far.
+    /// The numbers of the requests that were answered so far, and of their bytes.
     public var traffic: Traffic { self.state.withLock { $0.traffic } }
 
     /// Sends a request and waits for its response. Requests of several tasks wait for each other.

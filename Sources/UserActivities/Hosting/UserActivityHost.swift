@@ -26,7 +26,7 @@ public final class UserActivityHost: Service {
     /// The maximum length of an activity's content, in bytes: 64 KiB. Larger data belongs into streams.
     public static let maxPayloadBytes = 64 << 10
 
-    /// The times of hand-off, and what is permitted.
+    /// The options of an application: what it may send and receive, its documents, its timeouts, and those of its host.
     public struct Options: Sendable {
         /// The options of the application's host. Defaults to those of `RemoteSystemHost`.
         public var host = RemoteSystemHost.Options()

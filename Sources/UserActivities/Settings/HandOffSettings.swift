@@ -51,7 +51,9 @@ public struct HandOffSettings: Sendable, Hashable {
     /// Creates settings that permit everything.
     public init() {}
 
-    /// What an application may do.
+    /// Returns the permission of an application: what is permitted to all applications and to this one.
+    ///
+    /// - Parameter application: the id of the application.
     public func permission(of application: String) -> Permission {
         let own = self.applications[application] ?? Permission()
         return Permission(

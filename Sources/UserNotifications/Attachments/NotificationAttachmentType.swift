@@ -5,7 +5,7 @@
 ///
 /// Later versions may add formats: write a default case.
 public struct NotificationAttachmentType: Sendable, Hashable, CustomStringConvertible {
-    /// What an attachment is.
+    /// The kind of content of an attachment.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// An image.
         case image
@@ -53,7 +53,7 @@ public struct NotificationAttachmentType: Sendable, Hashable, CustomStringConver
     /// AVI, a video.
     public static let avi = NotificationAttachmentType(format: .avi)
 
-    /// What an attachment of this format is.
+    /// The kind of content of this format.
     public var kind: Kind {
         switch self.format {
         case .png, .jpeg, .gif: .image

@@ -4,7 +4,7 @@
 internal import Logging
 public import RemoteSystems
 
-/// The notifications of one application: their categories, what is pending and delivered, and what the user responds.
+/// The notifications of one application: their categories, the pending and delivered ones, and the user's responses.
 ///
 /// ```swift
 /// let center = try await UserNotificationCenter(connectingToDaemonOf: configuration, applicationName: "Calendar")
@@ -129,7 +129,7 @@ public actor UserNotificationCenter {
 
     deinit { self.feed.finish() }
 
-    /// What the desktop can show; `nil` if the host daemon shows notifications.
+    /// The capabilities of the desktop; `nil` if the host daemon shows notifications.
     public var capabilities: NotificationPresenterCapabilities? { get async { await self.keeper.capabilities } }
 
     /// Ends ``responses``. Notifications that the host daemon keeps stay; pending ones of this process are not
@@ -230,8 +230,8 @@ public actor UserNotificationCenter {
 
     // MARK: Permission
 
-    /// What the user permits the application. Everything, unless the user has changed it with `remotesystems
-    /// notifications permit`.
+    /// The user's permission for the application. Defaults to ``NotificationPermission/allowed``. The user changes it
+    /// with `remotesystems notifications permit`.
     public var permission: NotificationPermission { get async throws { try await self.keeper.permission } }
 
     /// Returns whether the application may show notifications.

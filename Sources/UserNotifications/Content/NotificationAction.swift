@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a user chose: an action of the category, the notification itself, or its dismissal.
+/// The identifier of a user's choice: an action of the category, the notification itself, or its dismissal.
 public struct NotificationActionIdentifier: RawRepresentable, Sendable, Hashable, ExpressibleByStringLiteral,
     CustomStringConvertible
 {

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a user did with a notification.
+/// The response of a user to a notification.
 public struct NotificationResponse: Sendable, Hashable {
     /// The identifier of this response, unique for all time. A response that arrives twice has the same.
     public var id: String

@@ -60,7 +60,7 @@ public struct NotificationCardContext: Sendable {
     public func dismiss() { self.send(.option(.dismiss)) }
 }
 
-/// What becomes of a notification when its extension has handled an action.
+/// The fate of a notification after its extension has handled an action.
 public enum ContentExtensionResponseOption: String, Sendable, Hashable, CaseIterable {
     /// It stays, and the view too.
     case doNotDismiss = "DoNotDismiss"

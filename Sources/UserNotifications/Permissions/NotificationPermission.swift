@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the user permits an application or a system to show.
+/// The user's permission for the notifications of an application or a system.
 public enum NotificationPermission: String, Sendable, Hashable, CaseIterable {
     /// Its notifications are shown.
     case allowed

@@ -3,7 +3,7 @@
 
 internal import ValueSets
 
-/// What a system still has of a sender that has connected again.
+/// The state on another system that a sender finds when it connects again: its notifications and the responses to them.
 public struct NotificationResumption: Sendable, Hashable {
     /// The identifiers of the notifications that still wait for the user.
     public var waiting: [String]
@@ -27,9 +27,9 @@ public struct NotificationResumption: Sendable, Hashable {
     }
 }
 
-/// What became of a notification on the system that received it.
+/// The outcome of a delivery, from the system that received the notification.
 public struct NotificationDelivery: Sendable, Hashable {
-    /// What the system did with the notification.
+    /// The way in which the system treated the notification.
     public enum Status: String, Sendable, Hashable, CaseIterable {
         /// The user can see it.
         case shown
@@ -43,7 +43,7 @@ public struct NotificationDelivery: Sendable, Hashable {
         case withheld
     }
 
-    /// What the system did with the notification.
+    /// The way in which the system treated the notification.
     public var status: Status
     /// The reason, unless it is shown or handled; and which attachments were left out, and why.
     public var reason: String?

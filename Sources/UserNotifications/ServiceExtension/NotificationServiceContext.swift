@@ -3,7 +3,7 @@
 
 public import FoundationEssentials
 
-/// What a service extension can do besides changing the content of a notification.
+/// The operations of a service extension besides changing the content of a notification.
 public struct NotificationServiceContext: Sendable {
     let scheduler: ExtensionScheduler
 

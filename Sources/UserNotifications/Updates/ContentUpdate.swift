@@ -3,7 +3,7 @@
 
 internal import ValueSets
 
-/// What a program has sent for an application to update its content, without the user seeing it
+/// A notification with which a program asks an application to update its content. The user does not see it
 /// (``RemoteNotification/isContentAvailable``).
 public struct ContentUpdate: Sendable, Hashable {
     /// The identifier and the content of the sender. Its data is in the user info.
