@@ -32,8 +32,10 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     /// The identifier.
     public var id: String { self.identifier }
 
-    /// The file; `nil` if it is on another system. Of a delivered notification, it is the copy of the host daemon:
-    /// read only, and gone when the notification is. In an extension, it is a copy of its own, gone when it ends.
+    /// The URL of the file; `nil` if the file is on another system.
+    ///
+    /// For a delivered notification, the file is the host daemon's copy. It is read-only, and is removed with the
+    /// notification. For an extension, the file is a copy of its own, which is removed when the extension ends.
     public var url: URL? { self.path.map { URL(filePath: $0) } }
 
     /// Creates an attachment, and reads the file on the caller's thread: about 0.1 s for the largest. In asynchronous

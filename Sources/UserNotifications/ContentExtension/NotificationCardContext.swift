@@ -93,6 +93,6 @@ public struct NotificationCardChange: Sendable, Hashable {
     /// The values of all controls by their identifiers, as in ``NotificationCardResponse/values``.
     public var values: ValueSet
 
-    /// Creates a change.
+    /// Creates a change of the control with this identifier.
     public init(identifier: String, values: ValueSet = [:]) { (self.identifier, self.values) = (identifier, values) }
 }
