@@ -176,8 +176,7 @@ import ValueSets
         }
     }
 
-    @Test("A system that claims many applications displaces only its own in the counts, and those with the most stay")
-    func refusals() {
+    @Test func `A system that claims many applications displaces only its own in the counts, and those with the most stay`() {
         var refusals = NotificationRefusals()
         refusals.count(.limited, of: Self.sender("quiet", "once"))
         for _ in 1...2 { refusals.count(.tooFast, of: Self.sender("loud", "often")) }
@@ -188,8 +187,7 @@ import ValueSets
         #expect(refusals.counts[Self.sender("quiet", "once")] == [.limited: 1])
     }
 
-    @Test("The systems of a linked account share their place in the counts")
-    func refusalsOfLinkedAccount() {
+    @Test func `The systems of a linked account share their place in the counts`() {
         var refusals = NotificationRefusals()
         refusals.count(.limited, of: Self.sender("quiet", "once"))
         for number in 1...1000 {
@@ -202,8 +200,7 @@ import ValueSets
         #expect(refusals.counts[Self.sender("quiet", "once")] == [.limited: 1])
     }
 
-    @Test("With too many senders in all, those of the systems that have the most give way")
-    func refusalsOfManySystems() {
+    @Test func `With too many senders in all, those of the systems that have the most give way`() {
         var refusals = NotificationRefusals()
         for _ in 1...2 { refusals.count(.limited, of: Self.sender("quiet", "twice")) }
         let full = NotificationRefusals.maxSenders / NotificationRefusals.maxSendersOfSystem

@@ -303,34 +303,23 @@ import Testing
         FileManager.default.fileExists(atPath: "\(machines.directory)/second/account/known-endpoints.json")
     }
 
-    /// A sanitizer makes each handshake several times slower. `Scripts/sanitize` sets these variables.
-    private static let isSanitized = ["TSAN_OPTIONS", "ASAN_OPTIONS"].contains {
-        ProcessInfo.processInfo.environment[$0] != nil
-    }
-
-    @Test func `a known system is listed within 50 ms without any announcement`() async throws {
+    @Test func `a known system is listed without any announcement`() async throws {
         try await Self.afterMeeting { machines, host in
             #expect(Self.hasFile(machines))
-            let limit = Duration.milliseconds(50)
-            var times: [Duration] = []
-            // Other work of the machine may slow a round down. A wait in the watcher would slow down each.
-            while times.count < 20, times.allSatisfy({ $0 > limit }) {
-                var configuration = machines.configuration("second", application: "test.watcher")
-                configuration.discovery.sources = [ScriptedDiscovery()]
-                let watcher = RemoteSystemWatcher(configuration)
-                let events = EventRecorder(watcher)
-                let start = ContinuousClock.now
-                try await watcher.start()
-                let system = try await events.added()
-                times.append(ContinuousClock.now - start)
-                #expect(system.isAvailableByProximity && !system.isLocal)
-                #expect(host.openConnections == 1)
-                #expect(watcher.statistics.connectionsOpened == 1)
-                await watcher.stop()
-                try await until { host.openConnections == 0 }
-            }
-            print("MEASURED a known system on loopback, from the watcher's start to added: \(times)")
-            if !Self.isSanitized { #expect(times.contains { $0 <= limit }, "\(times)") }
+            var configuration = machines.configuration("second", application: "test.watcher")
+            configuration.discovery.sources = [ScriptedDiscovery()]
+            let watcher = RemoteSystemWatcher(configuration)
+            let events = EventRecorder(watcher)
+            let start = ContinuousClock.now
+            try await watcher.start()
+            let system = try await events.added()
+            print(
+                "MEASURED a known system on loopback, from the watcher's start to added: \(ContinuousClock.now - start)"
+            )
+            #expect(system.isAvailableByProximity && !system.isLocal)
+            #expect(host.openConnections == 1)
+            #expect(watcher.statistics.connectionsOpened == 1)
+            await watcher.stop()
         }
     }
 
