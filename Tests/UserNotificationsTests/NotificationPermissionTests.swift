@@ -176,7 +176,8 @@ import ValueSets
         }
     }
 
-    @Test func `A system that claims many applications displaces only its own in the counts, and those with the most stay`() {
+    @Test
+    func `A system that claims many applications displaces only its own in the counts, and those with the most stay`() {
         var refusals = NotificationRefusals()
         refusals.count(.limited, of: Self.sender("quiet", "once"))
         for _ in 1...2 { refusals.count(.tooFast, of: Self.sender("loud", "often")) }
