@@ -129,7 +129,7 @@ import ValueSets
             }
             let error = await streamError { _ = try await caller.read() }
             #expect(error?.code == .abortedByPeer)
-            #expect(error?.failureCode == "stream-cancelled")
+            #expect(error?.failureCode == "stream-cancelled", "\(String(describing: error))")
         }
     }
 
@@ -330,7 +330,7 @@ import ValueSets
             first.cancel()
             await #expect(throws: CancellationError.self) { try await first.value }
             let error = await streamError { while try await pair.caller.read() != nil {} }
-            #expect(error?.failureCode == "stream-cancelled")
+            #expect(error?.failureCode == "stream-cancelled", "\(String(describing: error))")
         }
     }
 
