@@ -53,6 +53,28 @@ extension RemoteSystemsAccount {
         return meant
     }
 
+    /// The names that the systems of the account have or had, as far as this machine knows. Those of revoked systems
+    /// count only if the user has named them.
+    package func systemNames() throws(RemoteSystemError) -> SystemNames { try self.names(of: try self.systems()) }
+
+    /// The name of a system of the account for a user to read, with the beginning of its id if another system has or
+    /// had one like it; `nil` if its name is not known.
+    package func shownName(of system: SystemID) throws(RemoteSystemError) -> String? {
+        let systems = try self.systems()
+        guard let name = systems.first(where: { $0.id == system })?.name else { return nil }
+        return try self.names(of: systems).shown(name, of: system)
+    }
+
+    private func names(of systems: [AccountSystem]) throws(RemoteSystemError) -> SystemNames {
+        var names = SystemNames()
+        for system in systems where !system.isRevoked { names.add(system.name ?? "", of: system.id) }
+        let named = try self.withStore { store throws(IdentityError) in
+            try Self.read(try store.contents(of: .namedSystems), of: store)
+        }
+        for (name, meaning) in named.meanings where !name.isNearby { names.add(name.text, of: meaning.system) }
+        return names
+    }
+
     private static func read(_ file: [UInt8]?, of store: AccountStore) throws(IdentityError) -> NamedSystems {
         guard let file else { return NamedSystems() }
         let path = store.path(of: .namedSystems)

@@ -98,6 +98,7 @@ package actor OfferPresenter: Service {
 
     private func set(_ offers: [UserActivityOffer]) {
         self.offers = [:]
+        let names = self.names
         self.notifications.set(
             offers.compactMap { offer in
                 let receivers: [RemoteSystemApplication]
@@ -113,12 +114,19 @@ package actor OfferPresenter: Service {
                     key: key,
                     title: offer.title ?? offer.activityType,
                     application: offer.applicationDisplayName,
-                    system: offer.system.displayName,
+                    system: names.shown(offer.system.displayName, of: offer.system.id),
                     receivers: receivers.map { .init(id: $0.id, name: $0.displayName) }
                 )
             }
         )
         self.show()
+    }
+
+    /// The names of the known systems of the account, and of those that are listed now, also of linked accounts.
+    private var names: SystemNames {
+        var names = (try? RemoteSystemsAccount(self.configuration).systemNames()) ?? SystemNames()
+        for system in self.watcher.systems { names.add(system.displayName, of: system.id) }
+        return names
     }
 
     private func show() { self.desktop.present(self.notifications.notifications) }

@@ -100,7 +100,7 @@ package actor NotificationReceiver: Service {
     ///   - locationSource: measures where this system is. `nil`: no notification waits for a region. Defaults to `nil`.
     ///   - idleTime: reads the time since the user has used this system; `nil` if it is not known. Defaults to `nil`:
     ///     it never is.
-    ///   - name: the name of a system of the account, if it is known.
+    ///   - name: the name of a system of the account as the user is to read it, if it is known.
     package init(
         _ configuration: RemoteSystemsConfiguration,
         presenter: (any NotificationPresenter)?,

@@ -137,7 +137,7 @@ struct HostRunCommand: Subcommand {
             locationSource: GeoClueLocations(),
             idleTime: presenter == nil ? nil : idleTime
         ) { id in
-            try? account.systems().first { $0.id == id }?.name
+            try? account.shownName(of: id)
         }
         await receiver.restore(loaded)
         return ((presenter.map { [$0] } ?? []) + [receiver], receiver)
