@@ -116,8 +116,9 @@ import UserNotificationsStore
         }
     }
 
-    @Test("The history is limited for all together, and a source that fills it displaces only its own")
-    func shares() async throws {
+    @Test func `the history is limited for all together, and a source that fills it displaces only its own`()
+        async throws
+    {
         try await Self.with { directory in
             let store = try Self.open(directory)
             func put(_ source: String, _ count: Int, from date: Double) async throws {

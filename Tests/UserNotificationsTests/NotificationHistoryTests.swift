@@ -99,6 +99,27 @@ import ValueSets
             daemon.crash()
         }
     }
+
+    @Test func `what has ended counts for its system or linked account, and for each application of this system`()
+        throws
+    {
+        func source(_ sender: NotificationSender) throws -> String {
+            let request = NotificationRequest(identifier: "q", content: NotificationContent(title: "q"))
+            var received = ReceivedNotifications(.now)
+            let entry = try received.add(RemoteNotification(request), from: sender, name: nil, .now)
+            return try NotificationRecord(history: entry, .withdrawn, by: nil, at: Date()).source
+        }
+        let first = try source(NotificationSender(systemID: "flood", application: "a"))
+        // A system claims its applications, and a linked account certifies its systems.
+        #expect(try source(NotificationSender(systemID: "flood", application: "b")) == first)
+        #expect(try source(NotificationSender(systemID: "other", application: "a")) != first)
+        let linked = try ["1", "2"].map {
+            try source(NotificationSender(systemID: $0, application: $0, linkedAccountID: "friend"))
+        }
+        #expect(Set(linked).count == 1 && !linked.contains(first))
+        let local = try ["a", "b"].map { try source(NotificationSender(systemID: "s", application: $0, isLocal: true)) }
+        #expect(Set(local + linked + [first]).count == 4)
+    }
 }
 
 extension NotificationReceiver {
