@@ -6,7 +6,7 @@ import IntegrationSupport
 import Testing
 
 extension CommandTests {
-    /// Tokens of other systems were found in discovery packets, command lines and logs (Syncthing, 8561 and 10888).
+    /// Tokens of other systems were in discovery packets, command lines and logs (syncthing#8561, syncthing#10888).
     @Suite struct SecretLeaks {
         /// The command line and the environment of a process, as other processes of the user can read them.
         private func readable(_ process: Int32) -> String {
@@ -16,7 +16,7 @@ extension CommandTests {
             }.joined(separator: "\n")
         }
 
-        @Test func `an invitation's secret is in no log, no argument and no environment of the programs that use it`()
+        @Test func `an invitation's secret is in no log, argument or environment (syncthing#8561, syncthing#10888)`()
             async throws
         {
             try await Sandbox.with { sandbox in

@@ -61,7 +61,9 @@ import Testing
 
     /// The ids of published weaknesses in a text.
     private static func attacks(in text: String) -> Set<String> {
-        let ids = text.matches(of: /CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3}|GO-\d{4}-\d{4}|golang\/go#\d+/)
+        let ids = text.matches(
+            of: /CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3}|GO-\d{4}-\d{4}|golang\/go#\d+|syncthing#\d+/
+        )
         return Set(ids.map { String($0.0) })
     }
 

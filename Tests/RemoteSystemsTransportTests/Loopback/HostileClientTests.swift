@@ -177,6 +177,32 @@ import ValueSets
         }
     }
 
+    @Test(arguments: [[0, 0], [0, 9], [2, 0]] as [[UInt64]])
+    func `no other major version is accepted, whatever the system has used before`(version: [UInt64]) async throws {
+        try await LoopbackHost.with { host in
+            let system = try host.account.system()
+            func refusal() async throws -> String? {
+                let peer = try await host.connectRaw(as: system)
+                var buffer = ByteBuffer()
+                let hello: ValueSet = ["version": .array(version.map { .unsigned($0) })]
+                try buffer.writeTestFrame([0, .dictionary(hello)])
+                peer.send(Array(buffer.readableBytesView))
+                return try await peer.refusal()?.failure.code
+            }
+            // A host remembers no version of a peer: the first connection and a later one are decided alike.
+            let first = try await refusal()
+            #expect(first == FailureCode.versionUnsupported.rawValue)
+            let peer = try await host.openRaw(as: system)
+            try peer.send(Self.request)
+            #expect(try await peer.nextFrame() == .response(id: 1, status: .success, message: ["a": 1], failure: nil))
+            let later = try await refusal()
+            #expect(later == FailureCode.versionUnsupported.rawValue)
+            // The open connection goes on.
+            try peer.send(.request(id: 2, timeoutMilliseconds: 10_000, message: ["a": 2]))
+            #expect(try await peer.nextFrame() == .response(id: 2, status: .success, message: ["a": 2], failure: nil))
+        }
+    }
+
     @Test func `a newer minor version with keys, elements and frames of its own works`() async throws {
         try await LoopbackHost.with { host in
             let peer = try await host.connectRaw()
