@@ -24,6 +24,7 @@ let package = Package(
                 .product(name: "RemoteSystems", package: "remote-systems"),
                 .product(name: "RemoteSystemsDesktop", package: "remote-systems"),
                 .product(name: "UserActivities", package: "remote-systems"),
+                .product(name: "UserNotifications", package: "remote-systems"),
                 .product(name: "ValueSets", package: "remote-systems"),
                 .product(name: "WebAssociations", package: "remote-systems"),
                 .product(name: "Crypto", package: "swift-crypto"),

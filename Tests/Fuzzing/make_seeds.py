@@ -433,6 +433,28 @@ def associations() -> None:
         write("association", base64.b64decode(signed))
 
 
+def contents() -> None:
+    for group in ("activity-descriptors", "activity-payloads"):
+        for vector in VECTORS[group]:
+            write("activity", bytes.fromhex(vector["hex"]))
+    uuid = bytes.fromhex("d8255000112233445566778899aabbccddeeff")
+    write("activity", b"\xa2" + cbor("Request") + cbor("fetch") + cbor("Activity") + uuid)
+    for request in ("confirm", "stream"):
+        write("activity", b"\xa2" + cbor("Request") + cbor(request) + cbor("Continuation") + uuid)
+    for vector in VECTORS["activity-payloads"]:
+        payload = bytes.fromhex(vector["hex"])
+        write("activity", b"\xa2" + cbor("Payload") + payload + cbor("Request") + cbor("webpage"))
+    for group in ("notifications", "notification-states"):
+        for vector in VECTORS[group]:
+            write("notification", bytes.fromhex(vector["hex"]))
+    for vector in VECTORS["notification-state-keys"]:
+        write("notification", vector["json"]["key"].encode())
+    alert = {"title-loc-key": "%1$@ of %2$@", "title-loc-args": ["Build", "server"], "body": "<b>1284</b>\n– a on b"}
+    aps = {"alert": alert, "badge": 1, "sound": {"name": "default", "critical": 1}, "thread-id": "a", "category": "c"}
+    for payload in ({"aps": {"alert": "Deploy?"}, "build": 7}, {"aps": aps}, {"aps": {"content-available": 1}}, {"aps": 1}):
+        write("notification", json.dumps(payload, ensure_ascii=False).encode())
+
+
 def dictionary(name: str, words: set[bytes]) -> None:
     folder = HERE / "Dictionaries"
     folder.mkdir(exist_ok=True)
@@ -476,11 +498,24 @@ def dictionaries() -> None:
     }
     words = {f'"{key}":'.encode() for key in keys} | {b"\\u0069", b"true", b"null", b"1e400", b"[[", b"}}", b'{"'}
     dictionary("manifest", words)
+    fields = {
+        "Type", "Title", "UserInfo", "Webpage", "Referrer", "Streams", "Keywords", "Required", "Target", "Identifier",
+        "Version", "Stale", "Expires", "Lifetime", "Request", "Activity", "Continuation", "Payload", "Part", "Voucher",
+        "System", "Application", "Token", "fetch", "confirm", "stream", "receive", "webpage", "Id", "Content", "Category",
+        "Name", "ExpiresIn", "OneWay", "Delivery", "Shared", "Mutable", "ContentAvailable", "ForApplication", "Subtitle",
+        "Body", "Sound", "Badge", "Thread", "Level", "Relevance", "Filter", "Attachments", "Digest", "Size", "Hidden",
+        "Actions", "Options", "Text", "Button", "Placeholder", "Intents", "HiddenBody", "Summary", "Status", "Date",
+        "Read", "Until", "waiting", "withdrawn", "dismissed", "activated", "aps", "alert", "image/png", "audio/wav",
+    }
+    texts = {"\x1b[2J", "\u202e", "\u2028", "<b>", "&amp;", "\n– a on b", "https://a:b@c", "file:///etc", "doc-root:a/.."}
+    payload = {"aps", "alert", "title", "body", "loc-key", "loc-args", "badge", "sound", "category", "thread-id"}
+    keys = {f'"{key}":'.encode() for key in payload}
+    dictionary("content", {cbor(text) for text in fields | texts} | keys | numbers | {b"%1$@", b"\xd8\x25\x50", b"\xd8\x20"})
 
 
 if __name__ == "__main__":
     for make in (
         values, frames, connections, streams, state, descriptions, discovery, joining, pairing, texts, trust, links, files,
-        associations, dictionaries,
+        associations, contents, dictionaries,
     ):
         make()

@@ -45,5 +45,13 @@ struct Target: Sendable {
         Target(name: "launch-uri", run: fuzzLaunchURI),
         Target(name: "configuration", baseBytes: 8 << 20, bytesPerByte: 4096, run: fuzzConfiguration),
         Target(name: "association", baseBytes: 8 << 20, bytesPerByte: 4096, run: fuzzAssociation),
+        Target(name: "activity", baseBytes: 8 << 20, bytesPerByte: 2048, mutate: mutateValue, run: fuzzActivity),
+        Target(
+            name: "notification",
+            baseBytes: 8 << 20,
+            bytesPerByte: 2048,
+            mutate: mutateValue,
+            run: fuzzNotification
+        ),
     ]
 }
