@@ -3,6 +3,7 @@
 
 import Foundation
 import Logging
+import RemoteSystems
 import Testing
 
 @testable import RemoteSystemsDesktop
@@ -25,7 +26,10 @@ import Testing
         )
     }
 
-    @Test func `questions are asked in order of arrival, and a cancelled one is skipped`() async throws {
+    /// Asks questions of systems, each with its number, and returns those that were asked, in their order.
+    ///
+    /// - Parameter cancelled: the index of a question that is cancelled while it waits.
+    private static func asked(_ systems: [UInt8], cancelled: Int? = nil) async throws -> [String] {
         let directory = FileManager.default.temporaryDirectory.appending(path: "ask-\(UUID())").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -39,16 +43,31 @@ import Testing
         )
         let deadline = ContinuousClock.now + .seconds(600)
         var questions: [Task<Bool, Never>] = []
-        for number in 1...6 {
-            questions.append(Task { await asking.ask("\(number)", until: deadline) })
-            while await asking.inFlight < number { await Task.yield() }
+        for (index, system) in systems.enumerated() {
+            let holder = QuotaHolder.system(try #require(SystemID(bytes: [UInt8](repeating: system, count: 32))))
+            questions.append(Task { await asking.ask("\(index + 1)", of: holder, until: deadline) })
+            while await asking.inFlight <= index { await Task.yield() }
         }
-        questions[2].cancel()
-        #expect(await questions[2].value == false)
+        if let cancelled {
+            questions[cancelled].cancel()
+            #expect(await questions[cancelled].value == false)
+        }
         _ = FileManager.default.createFile(atPath: "\(directory)/go", contents: nil)
-        for index in [0, 1, 3, 4, 5] { #expect(await questions[index].value) }
-        let asked = try String(contentsOfFile: "\(directory)/asked", encoding: .utf8)
-        #expect(asked.split(separator: "\n") == ["1", "2", "4", "5", "6"])
+        for index in questions.indices where index != cancelled { #expect(await questions[index].value) }
         #expect(await asking.inFlight == 0)
+        let asked = try String(contentsOfFile: "\(directory)/asked", encoding: .utf8)
+        return asked.split(separator: "\n").map(String.init)
+    }
+
+    @Test func `questions of one system are asked in order of arrival, and a cancelled one is skipped`() async throws {
+        let asked = try await Self.asked([1, 1, 1, 1, 1, 1], cancelled: 2)
+        #expect(asked == ["1", "2", "4", "5", "6"])
+    }
+
+    @Test func `systems take turns, so that one with many questions delays those of another by one each`()
+        async throws
+    {
+        let asked = try await Self.asked([1, 1, 1, 1, 1, 2, 2, 3])
+        #expect(asked == ["1", "6", "8", "2", "7", "3", "4", "5"])
     }
 }

@@ -213,7 +213,19 @@ import ValueSets
             "\(Launch.maxApplications)",
             bytes(Launch.maxApplicationIDBytes)
         ),
-        Statement(security, "| launches under way |", "\(LaunchService.maxInFlight) in a host"),
+        Statement(
+            security,
+            "| launches under way |",
+            "\(LaunchLimits.maxInFlight) in a host",
+            "\(LaunchLimits.maxInFlightOfSystem) of one other system"
+        ),
+        Statement(security, "| launches of one other system |", "\(LaunchLimits.burst) at once"),
+        Statement(
+            "host-daemon.md",
+            "Another system launches at most",
+            "\(LaunchLimits.burst) URIs at once"
+        ),
+        Statement("host-daemon.md", "launches of either are under way", "\(LaunchLimits.maxInFlightOfSystem) launches"),
         Statement(
             security,
             "| applications being started |",

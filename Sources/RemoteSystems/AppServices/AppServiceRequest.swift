@@ -68,6 +68,8 @@ public struct AppServiceCaller: Sendable, Hashable {
     public let isLocal: Bool
     /// The application id that the peer claims. It is not verified: only the peer's system is.
     public let claimedApplicationID: String
+    /// The holder of the quota that the peer uses.
+    package var quotaHolder: QuotaHolder { self.standing.quotaHolder(of: self.systemID) }
 
     package init(
         systemID: SystemID,

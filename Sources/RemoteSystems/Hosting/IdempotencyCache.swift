@@ -49,7 +49,7 @@ final class IdempotencyCache: Sendable {
         execute: @escaping @Sendable () async -> HandlerOutcome
     ) async -> HandlerOutcome {
         let name = Memory.Name(system: request.caller.systemID, service: service, key: key.bytes)
-        let holder = request.caller.standing.quotaHolder(of: request.caller.systemID)
+        let holder = request.caller.quotaHolder
         let fingerprint = request.message.hashValue
         // Cannot fail for a message that was received. The number of running requests is limited in any case.
         let bytes = (try? request.message.encodedSize()) ?? 0

@@ -23,10 +23,7 @@ final class LaunchService: Sendable {
 
     private let offer: Mutex<Offer>
     private let context: ApplicationContext
-    private let inFlight = Mutex(0)
-
-    /// The maximum number of launches at the same time. Each may start a program, or ask a user.
-    static let maxInFlight = 16
+    private let limits = Mutex(LaunchLimits())
 
     var builtIn: BuiltInService {
         BuiltInService(Launch.service, handlers: [Launch.launch.handler(self.launch)])
@@ -57,11 +54,13 @@ final class LaunchService: Sendable {
         }
         let caller = AppServiceCaller(peer.connection, own: identity.systemID)
         if let refused = self.refusal(of: message, from: peer.connection, own: identity.systemID) { return refused }
-        guard self.begin() else {
-            let text = "The system is opening its maximum number of URIs at the same time; try again in a moment."
+        let now = self.context.environment.time.now
+        guard self.limits.withLock({ $0.begin(caller, now: now) }) else {
+            let text = "The system opens too many URIs at the same time, or too many of yours; try again in a moment."
+            self.context.incidents.report(.launchLimit, by: caller.systemID, reason: "too many, or too often")
             return LaunchResponse(.appUnavailable, text, canRetry: true)
         }
-        defer { self.end() }
+        defer { self.limits.withLock { $0.end(caller) } }
         return await self.launch(message, for: caller, deadline: peer.deadline)
     }
 
@@ -176,18 +175,6 @@ final class LaunchService: Sendable {
         _ request: LaunchURIRequest
     ) async throws -> LaunchURIDecision {
         try await provider.launchURI(request)
-    }
-
-    private func begin() -> Bool {
-        self.inFlight.withLock { count in
-            guard count < Self.maxInFlight else { return false }
-            count += 1
-            return true
-        }
-    }
-
-    private func end() {
-        self.inFlight.withLock { $0 -= 1 }
     }
 }
 

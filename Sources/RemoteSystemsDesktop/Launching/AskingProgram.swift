@@ -10,16 +10,21 @@ package import RemoteSystems
 /// The program gets the question as its last argument. Exit status 0 means yes. Everything else means no: another exit
 /// status, a program that cannot be run, no answer in time. No shell is used.
 ///
-/// Only one question is shown at a time. Further questions wait, and are denied when their own time is over.
+/// Only one question is shown at a time. Further questions wait, and are denied when their launchers stop waiting. The
+/// systems take turns: a question waits for at most one of each other system, however many others they have.
 package actor AskingProgram {
     private let arguments: [String]
     private let environment: [String: String]
     private let timeout: Duration
     private let logger: Logger
     private var isAsking = false
-    /// The waiting questions, at most one per launch in progress.
-    private var line: [(number: UInt64, turn: AsyncStream<Void>.Continuation)] = []
+    /// The waiting questions in order of arrival, at most one per launch in progress.
+    private var line: [(number: UInt64, round: UInt64, turn: AsyncStream<Void>.Continuation)] = []
     private var nextNumber: UInt64 = 0
+    /// The round of the question that is shown. A system has one question in each round.
+    private var round: UInt64 = 0
+    /// The last round in which a system has a question, if that is not over.
+    private var lastRounds: [QuotaHolder: UInt64] = [:]
 
     /// The time between the end of a question and the launcher's deadline, so that the answer still reaches the
     /// launcher.
@@ -51,7 +56,8 @@ package actor AskingProgram {
                 application: request.caller.claimedApplicationID,
                 system: request.caller.systemID.short
             ),
-            until: min(.now + self.timeout, request.deadline - Self.margin)
+            of: request.caller.quotaHolder,
+            until: request.deadline - Self.margin
         )
     }
 
@@ -64,10 +70,12 @@ package actor AskingProgram {
         return "\(subject) on the system \(system) of your account wants to open this here: \(uri)"
     }
 
-    func ask(_ question: String, until deadline: ContinuousClock.Instant) async -> Bool {
-        guard await self.takeTurn(until: deadline) else { return false }
+    func ask(_ question: String, of holder: QuotaHolder, until launcherEnd: ContinuousClock.Instant) async -> Bool {
+        guard await self.takeTurn(of: holder, until: launcherEnd) else { return false }
         defer { self.passTurn() }
-        guard ContinuousClock.now < deadline, !Task.isCancelled else { return false }
+        guard ContinuousClock.now < launcherEnd, !Task.isCancelled else { return false }
+        // Counted from now, so that a question which the user ignores does not take the time of the next one.
+        let deadline = min(.now + self.timeout, launcherEnd)
         let program: StartedProgram
         do {
             program = try DetachedProgram(self.arguments + [question], environment: self.environment).start()
@@ -90,15 +98,18 @@ package actor AskingProgram {
     /// Waits until no other question is shown.
     ///
     /// - Returns: Whether this happened in time.
-    private func takeTurn(until deadline: ContinuousClock.Instant) async -> Bool {
+    private func takeTurn(of holder: QuotaHolder, until deadline: ContinuousClock.Instant) async -> Bool {
+        let round = max(self.round, self.lastRounds[holder].map { $0 + 1 } ?? 0)
+        self.lastRounds[holder] = round
         guard self.isAsking else {
             self.isAsking = true
+            self.round = round
             return true
         }
         let (turn, continuation) = AsyncStream.makeStream(of: Void.self)
         let number = self.nextNumber
         self.nextNumber += 1
-        self.line.append((number, continuation))
+        self.line.append((number, round, continuation))
         await Self.first(until: deadline) { for await _ in turn {} }
         // passTurn() removes the question whose turn it is from the line.
         guard let index = self.line.firstIndex(where: { $0.number == number }) else { return true }
@@ -107,11 +118,15 @@ package actor AskingProgram {
     }
 
     private func passTurn() {
-        if self.line.isEmpty {
+        guard let next = self.line.min(by: { ($0.round, $0.number) < ($1.round, $1.number) }) else {
             self.isAsking = false
-        } else {
-            self.line.removeFirst().turn.finish()
+            self.lastRounds = [:]
+            return
         }
+        self.line.removeAll { $0.number == next.number }
+        self.round = next.round
+        self.lastRounds = self.lastRounds.filter { $0.value >= next.round }
+        next.turn.finish()
     }
 
     /// Returns the result of `body`; `nil` if the time is over first or the task is cancelled.

@@ -40,6 +40,8 @@ package enum Incident: String, CaseIterable, Sendable {
     case handlerFailed = "handler-failed"
     /// The application failed while it opened a URI for a peer.
     case launchFailed = "launch-failed"
+    /// A launch was refused because too many are under way, or its system launches too often.
+    case launchLimit = "launch-limit"
     /// An application that a peer requested was not started.
     case applicationNotStarted = "application-not-started"
 
@@ -80,6 +82,7 @@ package enum Incident: String, CaseIterable, Sendable {
         case .activityRefused: "An activity was not handed over because of the applications' publishers"
         case .handlerFailed: "A handler failed"
         case .launchFailed: "A launch failed"
+        case .launchLimit: "A launch was refused because there are too many"
         case .applicationNotStarted: "An application was not started"
         }
     }
