@@ -230,15 +230,27 @@ import ValueSets
             security,
             "| applications being started |",
             "\(ApplicationStarter.maxStarts) at the same time",
+            "\(ApplicationStarter.maxStartsOfSystem) of them for one other system",
             seconds(hosting.startTimeout)
         ),
-        Statement(security, "| callers that wait for a start |", "\(ApplicationStarter.maxWaiting)"),
+        Statement(
+            security,
+            "| callers that wait for a start |",
+            "\(ApplicationStarter.maxWaiting)",
+            "\(ApplicationStarter.maxWaitingOfSystem) of them of one other system"
+        ),
         Statement(security, "| after a failed start |", seconds(ApplicationStarter.pause)),
         Statement(
             "host-daemon.md",
             "starts run at a time",
             "\(ApplicationStarter.maxStarts) starts",
             "\(ApplicationStarter.maxWaiting) callers"
+        ),
+        Statement(
+            "host-daemon.md",
+            "Of these, one other system",
+            "\(ApplicationStarter.maxStartsOfSystem) starts",
+            "\(ApplicationStarter.maxWaitingOfSystem) callers"
         ),
         Statement("host-daemon.md", "| a connection of the SDK |", seconds(configuration.transport.startTimeout)),
         Statement("host-daemon.md", "| `port` |", "\(RemoteSystemHost.defaultPort)"),

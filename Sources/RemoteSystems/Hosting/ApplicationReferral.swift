@@ -87,7 +87,7 @@ struct ApplicationReferral: Sendable {
             }
             return authorisation.refusal(of: subject, target, for: reason, services: services)
         }
-        switch await self.starter.bringUp(application.id) {
+        switch await self.starter.bringUp(application.id, for: subject) {
         case .running(let port):
             return self.referToRunning(application.id, isLocal: isLocal)
                 ?? Self.redirect(to: application.id, port: port)

@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 /// Starts installed applications that do not run. All callers that request an application share one start.
+///
+/// Each other system has a share of the starts and of the callers that wait. The systems of a linked account have one
+/// together. Only the limits in total apply to programs of this system.
 actor ApplicationStarter {
     /// The result of a start: the port of the running application, or the reason why it did not start.
     enum Outcome: Sendable, Hashable {
@@ -21,14 +25,18 @@ actor ApplicationStarter {
     private let incidents: IncidentLog
     private var starts: [String: Task<Outcome, Never>] = [:]
     private var failures: [String: (text: String, until: ContinuousClock.Instant)] = [:]
-    private var waiting = 0
+    /// The starts by the holder that caused them, and the callers that wait. `nil` stands for this system.
+    private var startLimits = KeyedLimiter<QuotaHolder?>(total: maxStarts, perKey: maxStartsOfSystem, sharesOfFree: 2)
+    private var waiting = KeyedLimiter<QuotaHolder?>(total: maxWaiting, perKey: maxWaitingOfSystem, sharesOfFree: 2)
     private var isStopped = false
 
-    /// The maximum number of applications that are started at the same time. Further starts are refused, and the caller
-    /// may retry.
-    static let maxStarts = 8
-    /// The maximum number of callers that wait for starts at the same time.
+    /// The maximum number of applications that are started at the same time, in total and for one other system. Further
+    /// starts are refused, and the caller may retry.
+    static let maxStarts = 16
+    static let maxStartsOfSystem = 4
+    /// The maximum number of callers that wait for starts at the same time, in total and of one other system.
     static let maxWaiting = 256
+    static let maxWaitingOfSystem = 32
     /// The time for which an application that failed to start is not started again.
     static let pause = Duration.seconds(2)
 
@@ -59,21 +67,40 @@ actor ApplicationStarter {
     }
 
     /// Starts the application unless it runs, and waits until it can be reached.
-    func bringUp(_ id: String) async -> Outcome {
+    ///
+    /// - Parameter subject: the peer that wants to use the application; `nil` for this process itself.
+    func bringUp(_ id: String, for subject: Authorisation.Subject? = nil) async -> Outcome {
         guard !self.isStopped else { return .failed(Self.stopped) }
         if let port = self.running.port(of: id) { return .running(port: port) }
         if let failure = self.failures[id] {
             guard failure.until < self.time.now else { return .failed(failure.text) }
             self.failures[id] = nil
         }
-        guard self.waiting < Self.maxWaiting, self.starts[id] != nil || self.starts.count < Self.maxStarts else {
+        let holder = subject.flatMap { $0.isLocal ? nil : $0.standing.quotaHolder(of: $0.system) }
+        guard Self.permits(holder, self.waiting),
+            self.starts[id] != nil || Self.permits(holder, self.startLimits)
+        else {
+            if let subject {
+                self.incidents.report(
+                    .startLimit,
+                    by: subject.system,
+                    ["application": "\(id)", "system": "\(subject.system)"]
+                )
+            }
             return .failed("Too many applications are being started on that system; try again in a moment.")
         }
-        let start = self.starts[id] ?? Task(executorPreference: self.environment.taskExecutor) { await self.start(id) }
-        self.starts[id] = start
-        self.waiting += 1
-        defer { self.waiting -= 1 }
+        let start = self.starts[id] ?? self.begin(id, for: holder)
+        self.waiting.add(1, for: holder)
+        defer { self.waiting.leave(holder) }
         return await start.value
+    }
+
+    private static func permits(_ holder: QuotaHolder?, _ limiter: KeyedLimiter<QuotaHolder?>) -> Bool {
+        switch limiter.capacity(for: holder) {
+        case .free: true
+        case .fullForKey: holder == nil
+        case .full: false
+        }
     }
 
     /// Cancels all starts. Their callers are gone.
@@ -84,8 +111,18 @@ actor ApplicationStarter {
 
     private static let stopped = "The host is shutting down."
 
-    private func start(_ id: String) async -> Outcome {
-        defer { self.starts[id] = nil }
+    private func begin(_ id: String, for holder: QuotaHolder?) -> Task<Outcome, Never> {
+        let start = Task(executorPreference: self.environment.taskExecutor) { await self.start(id, for: holder) }
+        self.starts[id] = start
+        self.startLimits.add(1, for: holder)
+        return start
+    }
+
+    private func start(_ id: String, for holder: QuotaHolder?) async -> Outcome {
+        defer {
+            self.starts[id] = nil
+            self.startLimits.leave(holder)
+        }
         let began = self.time.now
         self.logger.debug("Starting an application", metadata: ["application": "\(id)"])
         let timeout = self.timeout

@@ -42,6 +42,8 @@ package enum Incident: String, CaseIterable, Sendable {
     case launchFailed = "launch-failed"
     /// A launch was refused because too many are under way, or its system launches too often.
     case launchLimit = "launch-limit"
+    /// The start of an application was refused because too many are under way.
+    case startLimit = "start-limit"
     /// An application that a peer requested was not started.
     case applicationNotStarted = "application-not-started"
 
@@ -83,6 +85,7 @@ package enum Incident: String, CaseIterable, Sendable {
         case .handlerFailed: "A handler failed"
         case .launchFailed: "A launch failed"
         case .launchLimit: "A launch was refused because there are too many"
+        case .startLimit: "The start of an application was refused because there are too many"
         case .applicationNotStarted: "An application was not started"
         }
     }

@@ -4,6 +4,7 @@
 import Foundation
 import Logging
 import NIOCore
+import RemoteSystemsIdentity
 import RemoteSystemsTesting
 import RemoteSystemsTransport
 import Synchronization
@@ -108,15 +109,72 @@ import Testing
         }
     }
 
-    /// Callers that wait for the application, and the number of failures reported to them.
+    private static func subject(_ system: UInt8) throws -> Authorisation.Subject {
+        let identity = PeerIdentity(
+            .sameAccount(try #require(AuthorisationTests.account)),
+            systemID: try #require(SystemID(bytes: [UInt8](repeating: system, count: 32))),
+            expiry: .distantFuture
+        )
+        return Authorisation.Subject(
+            identity,
+            application: "test.caller",
+            own: try #require(AuthorisationTests.own)
+        )
+    }
+
+    @Test func `a system that has its share of starts and callers leaves places for others, and the log says so`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let (sleepers, events) = (Sleepers(), Log.Events())
+            let starter = ApplicationStarter(
+                installed: sleepers,
+                running: RunningApplications(stateDirectory: "/nonexistent/\(UUID())"),
+                timeout: .seconds(7),
+                environment: stage.configuration.environment,
+                logger: Self.silent,
+                incidents: IncidentLog(Logger(label: "test") { _ in Log(events: events) }, period: .hours(1))
+            )
+            let callers = Callers()
+            let hostile = try Self.subject(11)
+            for number in 0..<10 { try await callers.call(starter, "test.\(number)", for: hostile, on: stage) }
+            #expect(sleepers.starts == ApplicationStarter.maxStartsOfSystem)
+            for _ in 0..<300 { try await callers.call(starter, "test.0", for: hostile, on: stage) }
+            let failures = 310 - ApplicationStarter.maxWaitingOfSystem
+            #expect(callers.failures == failures)
+            let refused = "The start of an application was refused because there are too many: test."
+            #expect(events.texts.withLock { $0 } == [refused + "4", refused + "5", refused + "6"])
+            // Another system starts another application, and waits for one that the hostile system has started.
+            for application in ["test.honest", "test.0"] {
+                try await callers.call(starter, application, for: try Self.subject(12), on: stage)
+            }
+            // The share does not apply to the host's own system.
+            for _ in 0..<100 { try await callers.call(starter, "test.own", on: stage) }
+            #expect(callers.failures == failures)
+            #expect(sleepers.starts == ApplicationStarter.maxStartsOfSystem + 2)
+            // The places are free again when the starts have ended.
+            try await stage.advance(by: .seconds(7) + ApplicationStarter.pause + .milliseconds(1))
+            #expect(callers.failures == 412)
+            try await callers.call(starter, "test.last", for: hostile, on: stage)
+            #expect(callers.failures == 412)
+            try await stage.advance(by: .seconds(7))
+        }
+    }
+
+    /// Callers that wait for an application, and the number of failures reported to them.
     private final class Callers: Sendable {
         private let failed = Mutex(0)
 
         var failures: Int { self.failed.withLock { $0 } }
 
-        func call(_ starter: ApplicationStarter, on stage: DiscoveryStage) async throws {
+        func call(
+            _ starter: ApplicationStarter,
+            _ application: String = "test.sleeper",
+            for subject: Authorisation.Subject? = nil,
+            on stage: DiscoveryStage
+        ) async throws {
             Task(executorPreference: stage.taskExecutor) {
-                guard case .failed = await starter.bringUp("test.sleeper") else { return }
+                guard case .failed = await starter.bringUp(application, for: subject) else { return }
                 self.failed.withLock { $0 += 1 }
             }
             try await stage.settle()

@@ -46,7 +46,7 @@ import Testing
                 "protocol-broken", "receive-limit", "request-limit", "response-limit", "key-limit", "renewal-refused",
                 "trust-rejected", "closed-by-peer",
                 "response-not-sent", "access.refused", "activity.refused", "handler-failed", "launch-failed",
-                "launch-limit", "application-not-started",
+                "launch-limit", "start-limit", "application-not-started",
             ]
         )
     }
