@@ -239,6 +239,17 @@ import ValueSets
             "\(ApplicationStarter.maxWaiting)",
             "\(ApplicationStarter.maxWaitingOfSystem) of them of one other system"
         ),
+        Statement(
+            security,
+            "| connecting back for a diagnosis",
+            "\(DiagnosisService.maxConnections) at the same time"
+        ),
+        Statement(
+            security,
+            "| searching for announcements for a diagnosis |",
+            "\(DiagnosisService.maxLookups) at once",
+            "\(DiagnosisService.maxLookupsOfSystem) of them for one system"
+        ),
         Statement(security, "| after a failed start |", seconds(ApplicationStarter.pause)),
         Statement(
             "host-daemon.md",

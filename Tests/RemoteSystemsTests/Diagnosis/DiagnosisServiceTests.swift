@@ -15,10 +15,13 @@ import ValueSets
         RemoteSystemConnectionRequest(host: "127.0.0.1", port: port, configuration: configuration)
     }
 
-    /// Two machines of one account. The first runs a host.
-    static func withPeer(_ body: (TwoMachines, Int) async throws -> Void) async throws {
+    /// Machines of one account. The first runs a host.
+    static func withPeer(
+        and others: [String] = ["second"],
+        _ body: (TwoMachines, Int) async throws -> Void
+    ) async throws {
         try await TwoMachines.with { machines in
-            try await machines.join()
+            for other in others { try await machines.join(other) }
             let host = RemoteSystemHost(machines.configuration("first", application: "test.host"), services: [])
             let running = Task { try await host.run() }
             do {
@@ -125,6 +128,53 @@ import ValueSets
                 #expect(again.status == .failure && again.failure?.canRetry == true)
             }
         }
+    }
+
+    /// Sends a request several times at once, and runs a body when one has been refused and others are in progress.
+    private static func flood(
+        _ connection: Connection,
+        _ message: ValueSet,
+        times: Int,
+        _ body: () async throws -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Response.self) { group in
+            for _ in 0..<times {
+                group.addTask { try await connection.send(message, timeout: .seconds(20)) }
+            }
+            let next = try await group.next()
+            let first = try #require(next)
+            #expect(first.status == .failure && first.failure?.canRetry == true)
+            try await body()
+            group.cancelAll()
+        }
+    }
+
+    @Test func `a system that keeps the service busy takes no place of another one`() async throws {
+        let stranger = try await Stranger.start(.silent)
+        try await Self.withPeer(and: ["second", "third"]) { machines, port in
+            try await Self.ask(port, machines.configuration("second")) { hostile in
+                try await Self.ask(port, machines.configuration("third")) { honest in
+                    let silent: ValueSet = ["Type": "connect", "Port": .integer(Int64(stranger.port))]
+                    try await Self.flood(hostile, silent, times: 2) {
+                        let response = try await honest.send(
+                            ["Type": "connect", "Port": .integer(Int64(port))],
+                            timeout: .seconds(20)
+                        )
+                        #expect(response.message == ["Outcome": "other"])
+                    }
+                    let state = try await honest.send(["Type": "state"], timeout: .seconds(20)).message
+                    let advertised = try #require(state["Advertised"]?.array?.first?.string)
+                    try await Self.flood(hostile, ["Type": "look", "Instance": "absent"], times: 4) {
+                        let response = try await honest.send(
+                            ["Type": "look", "Instance": .string(advertised)],
+                            timeout: .seconds(20)
+                        )
+                        #expect(response.message == ["Seen": true])
+                    }
+                }
+            }
+        }
+        await stranger.stop()
     }
 
     @Test(

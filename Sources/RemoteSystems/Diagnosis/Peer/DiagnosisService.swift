@@ -12,19 +12,24 @@ internal import Synchronization
 /// Helps another system of the account to diagnose the connection between the two (`Docs/wire/diagnosis.md`): returns
 /// this system's clock and version, reports whether it sees an advertisement, and connects back.
 ///
-/// To prevent use as a port scanner, it connects only to the caller's own address, one connection at a time, one per
-/// second, and returns few details about the result.
+/// To prevent use as a port scanner, it connects only to the caller's own address, for each system one connection at a
+/// time and one per second, and returns few details about the result. Each system has its own share of the limits, so
+/// that none keeps the service busy for others.
 final class DiagnosisService: Sendable {
     private struct Limits {
-        var looking = 0
-        var isConnecting = false
-        var nextConnection: ContinuousClock.Instant?
+        var looking = KeyedLimiter<SystemID>(total: maxLookups, perKey: maxLookupsOfSystem)
+        var connecting = KeyedLimiter<SystemID>(total: maxConnections, perKey: 1)
+        /// One token for each system, taken when its connection has ended.
+        var pauses = KeyedTokenBuckets<SystemID>(capacity: 1, rate: 1)
     }
 
-    private static let maxConcurrentLookups = 4
+    /// The maximum number of searches for advertisements at the same time, in total and for one system.
+    static let maxLookups = 8
+    static let maxLookupsOfSystem = 2
+    /// The maximum number of connections at the same time, each to another system.
+    static let maxConnections = 8
     private static let lookingTime = Duration.seconds(4)
     private static let connectingTime = TimeAmount.seconds(3)
-    private static let pause = Duration.seconds(1)
 
     private let context: ApplicationContext
     private let advertised: AdvertisedInstances
@@ -71,16 +76,15 @@ final class DiagnosisService: Sendable {
 
     // MARK: Looking for an advertisement
 
-    private func look(_ request: Diagnosis.Look, _: BuiltInCaller) async throws(WireFailure) -> Diagnosis.Looked {
-        let isFree = self.limits.withLock { limits in
-            guard limits.looking < Self.maxConcurrentLookups else { return false }
-            limits.looking += 1
-            return true
-        }
-        guard isFree else {
+    private func look(
+        _ request: Diagnosis.Look,
+        _ caller: BuiltInCaller
+    ) async throws(WireFailure) -> Diagnosis.Looked {
+        let system = caller.connection.peer.systemID
+        guard self.limits.withLock({ $0.looking.enter(system) }) else {
             throw WireFailure("Too many lookups are running. Try again in a moment.", code: .busy, canRetry: true)
         }
-        defer { self.limits.withLock { $0.looking -= 1 } }
+        defer { self.limits.withLock { $0.looking.leave(system) } }
         return Diagnosis.Looked(
             isSeen: await InstanceLookup.sees([request.instance], by: self.context, within: Self.lookingTime)
         )
@@ -95,23 +99,22 @@ final class DiagnosisService: Sendable {
         guard var endpoint = caller.connection.channel.transportPeer.endpoint else {
             throw WireFailure("The caller's address is not known.", code: .hostFailed)
         }
-        let time = self.context.environment.time
+        let (system, time) = (caller.connection.peer.systemID, self.context.environment.time)
         let isFree = self.limits.withLock { limits in
-            guard !limits.isConnecting, limits.nextConnection.map({ $0 <= time.now }) ?? true else { return false }
-            limits.isConnecting = true
-            return true
+            guard limits.pauses.permits(system, at: time.now) else { return false }
+            return limits.connecting.enter(system)
         }
         guard isFree else {
             throw WireFailure("Another connection is being tried. Try again in a second.", code: .busy, canRetry: true)
         }
         defer {
             self.limits.withLock { limits in
-                limits.isConnecting = false
-                limits.nextConnection = time.now + Self.pause
+                limits.connecting.leave(system)
+                limits.pauses.take(of: system, at: time.now)
             }
         }
         endpoint.port = request.port
-        let outcome = await self.outcome(of: endpoint, expecting: caller.connection.peer.systemID)
+        let outcome = await self.outcome(of: endpoint, expecting: system)
         return Diagnosis.Connected(outcome: outcome.rawValue)
     }
 
