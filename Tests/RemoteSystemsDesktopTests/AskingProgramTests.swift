@@ -64,6 +64,22 @@ import Testing
         #expect(asked == ["1", "2", "4", "5", "6"])
     }
 
+    @Test func `a question that the user ignores does not take the time of the next one`() async throws {
+        let asking = AskingProgram(
+            ["/bin/sh", "-c", #"[ "$0" = other ] || exec sleep 600"#],
+            environment: ["PATH": "/usr/bin:/bin"],
+            timeout: .seconds(4),
+            logger: Logger(label: "test")
+        )
+        let deadline = ContinuousClock.now + .seconds(600)
+        let holder = QuotaHolder.system(try #require(SystemID(bytes: [UInt8](repeating: 1, count: 32))))
+        let ignored = Task { await asking.ask("ignored", of: holder, until: deadline) }
+        while await asking.inFlight < 1 { await Task.yield() }
+        // Waits for as long as a question is shown.
+        #expect(await asking.ask("other", of: holder, until: deadline))
+        #expect(await ignored.value == false)
+    }
+
     @Test func `systems take turns, so that one with many questions delays those of another by one each`()
         async throws
     {
