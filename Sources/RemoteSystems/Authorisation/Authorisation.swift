@@ -45,8 +45,9 @@ struct Authorisation: Sendable {
         case diagnosis
         /// A stream, with a ticket. The ticket is checked afterwards.
         case stream
-        /// The service that opens URIs. Each URI is decided by ``launch(scheme:)`` in addition.
-        case launching
+        /// The service that opens URIs: in an application, those of these schemes, in lower case; in the host itself
+        /// (`nil`), possibly all. Each URI is decided by ``launch(scheme:)`` in addition.
+        case launching(schemes: [String]?)
         /// A URI with this scheme, in lower case.
         case launch(scheme: String)
         /// A topic of published state.
@@ -106,7 +107,8 @@ struct Authorisation: Sendable {
         case .presence: grants.isEmpty ? .refused(.notGranted) : .allowed
         case .renewal, .diagnosis, .application: .refused(.otherAccount)
         case .stream: grants.services.isEmpty ? .refused(.notGranted) : .allowed
-        case .launching: grants.uriSchemes.isEmpty ? .refused(.notGranted) : .allowed
+        case .launching(let schemes):
+            grants.uriSchemes.isDisjoint(with: schemes ?? Array(grants.uriSchemes)) ? .refused(.notGranted) : .allowed
         case .launch(let scheme): grants.uriSchemes.contains(scheme) ? .allowed : .refused(.notGranted)
         case .topic(let topic): grants.topics.contains(topic) ? .allowed : .refused(.notGranted)
         case .service(let name, let offer):

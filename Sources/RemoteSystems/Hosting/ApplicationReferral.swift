@@ -131,7 +131,8 @@ extension ApplicationReferral {
     /// that the application registered with this process.
     func target(of hello: Hello, in id: String) -> Authorisation.Target {
         let programs = self.programs(isLocal: false).map(\.application).filter { $0.id == id }
-        if hello.service == Launch.service, programs.contains(where: { !$0.uriSchemes.isEmpty }) { return .launching }
+        let schemes = programs.flatMap(\.uriSchemes)
+        if hello.service == Launch.service, !schemes.isEmpty { return .launching(schemes: schemes) }
         guard programs.contains(where: { $0.services.contains { $0.name == hello.service } }) else {
             return .application(id)
         }
@@ -146,7 +147,7 @@ extension ApplicationReferral {
 extension InstalledApplication {
     /// What a caller wants to use in the application.
     func target(of hello: Hello) -> Authorisation.Target {
-        if hello.service == Launch.service, !self.uriSchemes.isEmpty { return .launching }
+        if hello.service == Launch.service, !self.uriSchemes.isEmpty { return .launching(schemes: self.uriSchemes) }
         return .service(
             hello.service,
             self.services.first { $0.name == hello.service }.map { Authorisation.ServiceOffer($0, of: self.id) }

@@ -50,7 +50,7 @@ extension HostCore {
         if hello.service == Presence.service { return .presence }
         if hello.service == StreamClaim.service { return .stream }
         if let builtIn = self.builtIns[hello.service] {
-            return .builtIn(builtIn, hello.service == Launch.service ? .launching : .diagnosis)
+            return .builtIn(builtIn, hello.service == Launch.service ? .launching(schemes: nil) : .diagnosis)
         }
         if let service = self.services[hello.service] { return .service(service) }
         guard let referral, hello.targetApplication == nil,

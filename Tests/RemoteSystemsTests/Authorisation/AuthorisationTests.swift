@@ -39,8 +39,8 @@ import Testing
 
     /// Every kind of target that is not an app service.
     private static let others: [Target] = [
-        .presence, .renewal, .diagnosis, .stream, .launching, .launch(scheme: "https"), .topic("test.topic"),
-        .application("test.other"),
+        .presence, .renewal, .diagnosis, .stream, .launching(schemes: nil), .launching(schemes: ["https", "odd"]),
+        .launch(scheme: "https"), .topic("test.topic"), .application("test.other"),
     ]
 
     private func allowed(
@@ -80,8 +80,14 @@ import Testing
         let cases: [(Grants, [Target])] = [
             (Grants(), []),
             (Grants(services: ["test.service"]), [.presence, .stream]),
-            (Grants(uriSchemes: ["https"]), [.presence, .launching, .launch(scheme: "https")]),
-            (Grants(uriSchemes: ["http"]), [.presence, .launching]),
+            (
+                Grants(uriSchemes: ["https"]),
+                [
+                    .presence, .launching(schemes: nil), .launching(schemes: ["https", "odd"]),
+                    .launch(scheme: "https"),
+                ]
+            ),
+            (Grants(uriSchemes: ["http"]), [.presence, .launching(schemes: nil)]),
             (Grants(topics: ["test.topic"]), [.presence, .topic("test.topic")]),
         ]
         for (grants, expected) in cases {

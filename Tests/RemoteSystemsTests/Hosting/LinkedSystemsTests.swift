@@ -4,6 +4,7 @@
 import Foundation
 import RemoteSystems
 import RemoteSystemsTransport
+import Synchronization
 import Testing
 
 @testable import RemoteSystemsIdentity
@@ -237,6 +238,33 @@ import Testing
     }
 
     // MARK: Attacks
+
+    private struct NotHere: Error {}
+
+    @Test func `a launch starts only an application that opens a granted scheme, and shows no other one`() async throws
+    {
+        var player = InstalledApplication(id: "test.player", displayName: "Player")
+        player.uriSchemes = ["other", "player"]
+        var secret = InstalledApplication(id: "test.secret", displayName: "Secret")
+        secret.uriSchemes = ["secret"]
+        let installation = InstalledApplicationsTests.Installation([player, secret]) { _ in throw NotHere() }
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost([], installed: installation) { host in
+                let security = try TransportSecurity(
+                    identity: accounts.friendsStore.identity(),
+                    trust: accounts.friendsTrust()
+                )
+                func launch(_ application: String) async -> String {
+                    await accounts.outcome(of: security, at: host, "remote-systems.launch", of: application)
+                }
+                #expect(await launch("test.secret") == "not-authorized")
+                #expect(await launch("test.absent") == "not-authorized")
+                #expect(installation.starts.withLock { $0.isEmpty })
+                #expect(await launch("test.player") == "application-not-started")
+                #expect(installation.starts.withLock { $0 } == ["test.player"])
+            }
+        }
+    }
 
     @Test func `an older list of links, as from a backup, does not restore a withdrawn link`() async throws {
         try await LinkedAccounts.with(granting: Self.grants) { accounts in

@@ -116,6 +116,7 @@ struct LinkedAccounts {
         _ security: TransportSecurity,
         to host: RemoteSystemHost,
         _ service: String,
+        of application: String? = nil,
         publishing publisher: StatePublisher? = nil
     ) async throws -> Connection {
         var connector = self.connector(security)
@@ -129,7 +130,7 @@ struct LinkedAccounts {
             expecting: nil,
             hello: Hello(
                 service: service,
-                targetApplication: nil,
+                targetApplication: application,
                 application: "test.caller",
                 limits: connector.limits.peerLimits
             )
@@ -137,9 +138,14 @@ struct LinkedAccounts {
     }
 
     /// Whether our host accepts a system with this identity: `accepted`, or the code of the failure.
-    func outcome(of security: TransportSecurity, at host: RemoteSystemHost) async -> String {
+    func outcome(
+        of security: TransportSecurity,
+        at host: RemoteSystemHost,
+        _ service: String = "test.granted",
+        of application: String? = nil
+    ) async -> String {
         do {
-            let connection = try await self.connect(security, to: host, "test.granted")
+            let connection = try await self.connect(security, to: host, service, of: application)
             await connection.close()
             return "accepted"
         } catch {

@@ -44,11 +44,13 @@ struct LoopbackSystem {
         application: String = "test.host",
         attributes: [String: String] = [:],
         launchURIProvider: (any LaunchURIProvider)? = nil,
+        installed: (any InstalledApplications)? = nil,
         _ body: (RemoteSystemHost) async throws -> Void
     ) async throws {
         var options = RemoteSystemHost.Options()
         options.attributes = attributes
         options.launchURIProvider = launchURIProvider
+        options.installedApplications = installed
         let host = RemoteSystemHost(self.configuration(application), services: services, options: options)
         let group = ServiceGroup(
             services: [host],
