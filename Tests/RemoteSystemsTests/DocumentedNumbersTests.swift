@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import NIOCore
 import RemoteSystemsDiscovery
 import RemoteSystemsIdentity
 import RemoteSystemsTransport
@@ -159,6 +160,14 @@ import ValueSets
             "| certificates that a process signs for other systems |",
             "\(number(RenewedCertificates.Limits().systems)) in all",
             "\(RenewedCertificates.Limits().time.components.seconds / 60) minutes"
+        ),
+        Statement(
+            security,
+            "| systems that a process asks for its own certificate",
+            "\(CertificateRenewer.timeout.nanoseconds / 1_000_000_000) s each",
+            "\(number(CertificateRenewer.maxWaiting)) in all",
+            "\(Int(CertificateRenewer.attempts)) times at once",
+            "once in \(seconds(CertificateRenewer.pause))"
         ),
         Statement(
             security,

@@ -78,6 +78,6 @@ extension SystemBrowser {
         self.perform(self.machine.described(instance, description, now: self.time.now))
         if let instance = self.instance(of: attempt, name) { self.forgetRecords(of: instance, attempt: attempt) }
         if isFirst { self.remember(self.instance(of: attempt, name) ?? name, over: connection) }
-        if description.isAuthority, connection.isWithinAccount { self.renewIfDue(over: [connection]) }
+        if description.isAuthority { self.renewIfDue(over: [connection]) }
     }
 }

@@ -40,7 +40,7 @@ extension SystemBrowser {
         let authorities = self.attempts.compactMap { instance, attempt in
             self.machine.isAuthority(instance) ? attempt.connection : nil
         }
-        self.renewIfDue(over: authorities.filter(\.isWithinAccount))
+        self.renewIfDue(over: authorities)
     }
 
     func renewIfDue(over connections: [Connection]) {

@@ -9,24 +9,47 @@ internal import RemoteSystemsTransport
 internal import Synchronization
 
 /// Requests new certificates for this system from systems that hold the account's root key, one request at a time.
+///
+/// A system has one place among those that wait, however many connections it has, and is asked a limited number of
+/// times. So a system that does not respond, or fails and connects again, delays the others by one timeout.
 final class CertificateRenewer: Sendable {
     private struct State {
         var isRunning = false
-        /// The connections to ask next.
+        /// The connections to ask next, one of each system.
         var waiting: [Connection] = []
+        var attempts = KeyedTokenBuckets<SystemID>(
+            capacity: CertificateRenewer.attempts,
+            rate: 1 / Double(CertificateRenewer.pause.components.seconds)
+        )
+
+        mutating func add(_ connection: Connection) {
+            let system = connection.peer.systemID
+            if let index = self.waiting.firstIndex(where: { $0.peer.systemID == system }) {
+                // The earlier connection may have ended.
+                self.waiting[index] = connection
+            } else if self.waiting.count < CertificateRenewer.maxWaiting {
+                self.waiting.append(connection)
+            }
+        }
     }
 
-    /// The maximum number of connections that wait to be asked. More are not asked.
-    private static let maxWaiting = 64
+    /// The maximum number of systems that wait to be asked. More are not asked.
+    static let maxWaiting = 1_024
+    /// The number of times that a system is asked at once, and the time after which it is asked once more.
+    static let attempts = 8.0
+    static let pause = Duration.seconds(60)
+    /// The time for a response.
+    static let timeout = TimeAmount.seconds(10)
 
     private let state = Mutex(State())
 
-    /// Asks over one connection after the other, until one of the peers has renewed the certificate. Returns at once if
-    /// the certificate is not due. During another call, that call asks over these connections, too.
+    /// Asks over one connection after the other, until one of the peers has renewed the certificate. Asks no system of
+    /// another account. Returns at once if the certificate is not due. During another call, that call asks over these
+    /// connections, too.
     func renewIfDue(of account: AccountContext, over connections: [Connection], logger: Logger) async {
         guard Self.isDue(account) else { return }
         let isFirst = self.state.withLock { state in
-            state.waiting += connections.prefix(Self.maxWaiting - state.waiting.count)
+            for connection in connections where connection.isWithinAccount { state.add(connection) }
             defer { state.isRunning = true }
             return !state.isRunning
         }
@@ -36,20 +59,22 @@ final class CertificateRenewer: Sendable {
                 try await Self.renew(account, over: connection)
                 logger.info("The system's certificate was renewed")
             } catch {
-                logger.notice("The system's certificate could not be renewed", metadata: ["reason": "\(error)"])
+                account.incidents.report(.renewalFailed, by: connection.peer.systemID, reason: "\(error)")
             }
         }
     }
 
     private func next(_ account: AccountContext) -> Connection? {
         let isDue = Self.isDue(account)
+        let now = account.environment.time.now
         return self.state.withLock { state in
             if !isDue { state.waiting = [] }
-            guard !state.waiting.isEmpty else {
-                state.isRunning = false
-                return nil
+            while !state.waiting.isEmpty {
+                let connection = state.waiting.removeFirst()
+                if state.attempts.tryTake(connection.peer.systemID, at: now) { return connection }
             }
-            return state.waiting.removeFirst()
+            state.isRunning = false
+            return nil
         }
     }
 
@@ -68,7 +93,7 @@ final class CertificateRenewer: Sendable {
         let renewal = try await CertificateRenewal.renew.call(
             CertificateRenewal.Request(request: Data(request)),
             over: connection,
-            timeout: .seconds(10)
+            timeout: Self.timeout
         )
         let store = try account.store()
         let roots = security.trust.own.roots

@@ -25,6 +25,8 @@ package enum Incident: String, CaseIterable, Sendable {
     case keyLimit = "key-limit"
     /// A certificate was not renewed.
     case renewalRefused = "renewal-refused"
+    /// A peer that was asked to renew this system's certificate did not.
+    case renewalFailed = "renewal-failed"
     /// A list of revoked systems or of links, or another statement of an account's root key, was rejected.
     case trustRejected = "trust-rejected"
     /// A peer closed a connection with a reason, or refused this system.
@@ -51,7 +53,7 @@ package enum Incident: String, CaseIterable, Sendable {
     var level: Logger.Level {
         switch self {
         case .handshakeFailed: .info
-        case .closedByPeer, .trustRejected, .accessRefused, .activityRefused: .notice
+        case .closedByPeer, .trustRejected, .accessRefused, .activityRefused, .renewalFailed: .notice
         default: .warning
         }
     }
@@ -77,6 +79,7 @@ package enum Incident: String, CaseIterable, Sendable {
         case .responseLimit: "A response was dropped because those that are not read have too many bytes"
         case .keyLimit: "A request was refused because too many idempotency keys are kept"
         case .renewalRefused: "A certificate was not renewed"
+        case .renewalFailed: "The system's certificate could not be renewed"
         case .trustRejected: "A list of revoked systems or of links was rejected"
         case .closedByPeer: "The other system closes the connection"
         case .responseNotSent: "A response could not be sent"

@@ -44,9 +44,9 @@ import Testing
             Incident.allCases.map(\.rawValue) == [
                 "certificate-refused", "handshake-failed", "unauthenticated-limit", "connection-limit",
                 "protocol-broken", "receive-limit", "request-limit", "response-limit", "key-limit", "renewal-refused",
-                "trust-rejected", "closed-by-peer",
-                "response-not-sent", "access.refused", "activity.refused", "handler-failed", "launch-failed",
-                "launch-limit", "start-limit", "application-not-started",
+                "renewal-failed", "trust-rejected", "closed-by-peer", "response-not-sent", "access.refused",
+                "activity.refused", "handler-failed", "launch-failed", "launch-limit", "start-limit",
+                "application-not-started",
             ]
         )
     }
