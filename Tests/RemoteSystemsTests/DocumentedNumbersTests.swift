@@ -5,11 +5,11 @@ import Foundation
 import NIOCore
 import RemoteSystemsDiscovery
 import RemoteSystemsIdentity
-import RemoteSystemsTransport
 import Testing
 import ValueSets
 
 @testable import RemoteSystems
+@testable import RemoteSystemsTransport
 
 /// The numbers in the documents equal those in the code.
 @Suite struct DocumentedNumbersTests {
@@ -68,6 +68,14 @@ import ValueSets
             "| hello |",
             bytes(ConnectionLimits.helloBytes),
             seconds(configuration.transport.helloTimeout)
+        ),
+        Statement(
+            security,
+            "| connections that have not been authenticated or",
+            "\(UnauthenticatedSlots.maxConnections) places",
+            "\(UnauthenticatedSlots.share) of one peer key",
+            "\(UnauthenticatedSlots.Stage.silent.guaranteedTime / .seconds(1)) s",
+            "\(UnauthenticatedSlots.Stage.speaking.guaranteedTime / .seconds(1)) s"
         ),
         Statement(security, "| open connections of a host |", number(configuration.limits.connections)),
         Statement(

@@ -345,7 +345,12 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         case .caller(_, _, let fail): fail(error)
         case .host(_, _, let place):
             place.fail()
-            let incident: Incident = error.code == .refused ? .closedByPeer : .handshakeFailed
+            let incident: Incident =
+                switch error.code {
+                case .refused: .closedByPeer
+                case .localResources: .unauthenticatedLimit
+                default: .handshakeFailed
+                }
             self.incidents.report(incident, by: self.hostsPeer, reason: "\(error)")
         }
     }
@@ -357,6 +362,25 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.leave()
+    }
+
+    /// Closes a connection because another one has got its place at the admission gate. Does nothing if its hello has
+    /// arrived in the meantime.
+    static func replace(_ channel: any Channel) {
+        channel.eventLoop.execute {
+            guard let context = try? channel.pipeline.syncOperations.context(handlerType: HandshakeHandler.self),
+                let handler = context.handler as? HandshakeHandler, !handler.hasLeft
+            else { return }
+            handler.fail(
+                TransportError(
+                    .localResources,
+                    "Too many at the same time, and another one has got its place.",
+                    side: .local
+                ),
+                context: context
+            )
+            channel.closeBeneathTLS()
+        }
     }
 
     /// Leaves the admission gate: the caller's hello has arrived, or the channel has closed.

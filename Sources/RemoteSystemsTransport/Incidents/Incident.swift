@@ -71,7 +71,7 @@ package enum Incident: String, CaseIterable, Sendable {
         switch self {
         case .certificateRefused: "The certificate of a peer was refused"
         case .handshakeFailed: "A peer did not complete its handshake"
-        case .unauthenticatedLimit: "Too many connections are not authenticated yet; a new one was closed"
+        case .unauthenticatedLimit: "Too many connections are not authenticated yet; one was closed"
         case .connectionLimit: "A connection was refused because there are too many"
         case .protocolBroken: "The peer broke the protocol; closing"
         case .receiveLimit: "A peer's unfinished message was given up; closing"

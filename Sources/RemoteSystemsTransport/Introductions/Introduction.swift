@@ -10,7 +10,7 @@ struct Introduction<Message: IntroductionMessage>: Sendable {
     private let channel: any Channel
     private let handler: NIOLoopBound<IntroductionHandler<Message>>
     private let peerCertificate: EventLoopFuture<[UInt8]>
-    private let advance: @Sendable (IntroductionSlots.Stage) -> Void
+    private let advance: @Sendable (UnauthenticatedSlots.Stage) -> Void
     /// The peer's address, for log messages. Kept, because a closed channel has none.
     let peerAddress: String
     /// The peer's messages, for one reader.
@@ -30,7 +30,7 @@ struct Introduction<Message: IntroductionMessage>: Sendable {
         tls: some ChannelHandler,
         times: IntroductionTimes = IntroductionTimes(),
         limit: Int = Message.maxBytes,
-        advance: @escaping @Sendable (IntroductionSlots.Stage) -> Void = { _ in }
+        advance: @escaping @Sendable (UnauthenticatedSlots.Stage) -> Void = { _ in }
     ) throws {
         let secured = channel.eventLoop.makePromise(of: [UInt8].self)
         let (messages, feed) = AsyncThrowingStream<Message, any Error>.makeStream(

@@ -7,10 +7,11 @@ internal import Synchronization
 /// system may open connections.
 ///
 /// Without the first limit, any machine that can reach the port could hold any number of half-open connections (compare
-/// CVE-2020-26164). Connections beyond the limit are closed at once; earlier ones are not affected. A connection counts
-/// from TCP's accept until it is open, or until the timeout of its hello elapses
-/// (``ConnectionLimits/helloTimeout``). By default, 128 connections are admitted in all and 32 for one peer key. A
-/// single peer therefore cannot exclude others, and the waiting connections use a few hundred KiB at most.
+/// CVE-2020-26164). Each has one of 128 places (``UnauthenticatedSlots``) from TCP's accept until its hello has
+/// arrived, or the timeout of its hello elapses (``ConnectionLimits/helloTimeout``). A new connection replaces one
+/// whose guaranteed time is over, so silent ones exclude no others. A connection whose hello has arrived has no place
+/// any more and is never replaced. A replaced one counts as failed. The waiting connections use a few hundred KiB at
+/// most.
 ///
 /// A handshake occupies the event loop for about a millisecond, which all open connections have to wait. So a peer key
 /// has 32 failures at once and two more in each second, and the /64 of an IPv6 network, which its machines share, 16
@@ -26,14 +27,13 @@ internal import Synchronization
 /// `Docs/wire-protocol.md`, section 3, and `Docs/security-model.md` document the limits.
 final class AdmissionGate: Sendable {
     private struct State {
-        var connections: KeyedLimiter<PeerKey>
         var failures = KeyedTokenBuckets<PeerKey>(capacity: AdmissionGate.failures, rate: AdmissionGate.failureRate)
         var openings = KeyedTokenBuckets<Opener>(capacity: AdmissionGate.openings, rate: AdmissionGate.openingRate)
     }
 
-    /// The result of ``enter(_:)``.
+    /// The result of ``enter(_:close:)``.
     enum Entry: Hashable {
-        case enters
+        case enters(UnauthenticatedSlots.ID)
         /// Too many connections are not authenticated yet.
         case isFull
         /// Too many connections of the peer key have failed.
@@ -53,36 +53,32 @@ final class AdmissionGate: Sendable {
     /// The age from which on a lost connection does not count: a machine may lose many at once.
     static let settledAge = Duration.seconds(5)
 
-    private let state: Mutex<State>
+    private let state = Mutex(State())
+    private let places = UnauthenticatedPlaces()
     private let time: TimeSource
     private let exempt: Set<PeerKey>
 
-    /// Creates a gate without connections.
+    /// Creates a gate without connections. Each listener has one.
     ///
-    /// - Parameters:
-    ///   - total: the maximum number of connections of all peers together. Defaults to 128. Each listener has one gate.
-    ///   - perPeer: the maximum number of connections of peers with the same key. Defaults to 32.
-    ///   - exempt: the keys whose failures do not count. Defaults to this machine's own.
-    init(
-        total: Int = 128,
-        perPeer: Int = 32,
-        time: TimeSource = .system,
-        exempting exempt: Set<PeerKey> = PeerKey.ofThisMachine
-    ) {
-        self.state = Mutex(State(connections: KeyedLimiter(total: total, perKey: perPeer)))
+    /// - Parameter exempt: the keys whose failures do not count. Defaults to this machine's own.
+    init(time: TimeSource = .system, exempting exempt: Set<PeerKey> = PeerKey.ofThisMachine) {
         self.time = time
         self.exempt = exempt
     }
 
-    func enter(_ peer: PeerKey) -> Entry {
+    /// Gives a connection a place.
+    ///
+    /// - Parameter close: closes the connection when another one gets its place.
+    func enter(_ peer: PeerKey, close: @escaping @Sendable () -> Void) -> Entry {
         let now = self.time.now
-        return self.state.withLock { state in
-            guard state.failures.permits(peer, at: now) else { return .hasFailed }
-            return state.connections.enter(peer) ? .enters : .isFull
-        }
+        guard self.state.withLock({ $0.failures.permits(peer, at: now) }) else { return .hasFailed }
+        return self.places.enter(peer, at: now, close: close).map(Entry.enters) ?? .isFull
     }
 
-    func leave(_ peer: PeerKey) { self.state.withLock { $0.connections.leave(peer) } }
+    /// Notes that the first byte of a connection has arrived.
+    func speak(_ place: UnauthenticatedSlots.ID) { self.places.advance(place, to: .speaking) }
+
+    func leave(_ place: UnauthenticatedSlots.ID) { self.places.leave(place) }
 
     /// Counts a failure of a connection that has entered.
     func fail(_ peer: PeerKey) {

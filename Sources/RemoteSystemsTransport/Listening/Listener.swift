@@ -50,8 +50,8 @@ package final class Listener: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     let peer = channel.transportPeer
                     let key = peer.key
-                    let entry = gate.enter(key)
-                    guard entry == .enters else {
+                    let entry = gate.enter(key) { HandshakeHandler.replace(channel) }
+                    guard case .enters(let place) = entry else {
                         let reason = entry == .isFull ? "Too many at the same time." : "Too many of them have failed."
                         incidents.report(.unauthenticatedLimit, by: peer, reason: reason)
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
@@ -63,7 +63,7 @@ package final class Listener: Sendable {
                         role: .host(
                             HostHandshake(),
                             { await limited($0, $1).watched(by: security, { gate.counting(key) }) },
-                            AdmissionPlace(leave: { gate.leave(key) }, fail: { gate.fail(key) })
+                            AdmissionPlace(leave: { gate.leave(place) }, fail: { gate.fail(key) })
                         ),
                         security: security,
                         accepting: accepted,
@@ -73,9 +73,13 @@ package final class Listener: Sendable {
                         observer: observer?.connection()
                     )
                     do {
-                        try channel.pipeline.syncOperations.addHandlers(security.serverHandler(), handler)
+                        try channel.pipeline.syncOperations.addHandlers(
+                            FirstByteHandler { gate.speak(place) },
+                            security.serverHandler(),
+                            handler
+                        )
                     } catch {
-                        gate.leave(key)
+                        gate.leave(place)
                         throw error
                     }
                 }

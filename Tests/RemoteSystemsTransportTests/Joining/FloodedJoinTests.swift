@@ -66,7 +66,7 @@ import Testing
     @Test func `of more connections than there are places, one is closed and the others stay`() async throws {
         try await Inviting.with(times: Self.times) { inviting, _ in
             var strangers: [any Channel] = []
-            for _ in 0...IntroductionSlots.maxConnections {
+            for _ in 0...UnauthenticatedSlots.maxConnections {
                 strangers.append(try await inviting.stranger(from: "127.0.0.2"))
             }
             try await withThrowingTaskGroup(of: Void.self) { group in

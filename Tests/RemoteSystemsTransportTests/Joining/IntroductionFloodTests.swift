@@ -51,11 +51,11 @@ private struct Flood {
     /// The connections in a second.
     let rate: Int
     /// How far each comes.
-    let stage: IntroductionSlots.Stage
+    let stage: UnauthenticatedSlots.Stage
     /// The number of peer keys.
     let peers: Int
 
-    init(_ rate: Int, of stage: IntroductionSlots.Stage, peers: Int) {
+    init(_ rate: Int, of stage: UnauthenticatedSlots.Stage, peers: Int) {
         (self.rate, self.stage, self.peers) = (rate, stage, peers)
     }
 }
@@ -73,10 +73,10 @@ private struct FloodedPort {
     private static var stepsInMillisecond: Int { 1000 / Self.step }
 
     private let floods: [Flood]
-    private let start = IntroductionSlots.Instant.now
-    private var slots = IntroductionSlots()
-    private var open: Set<IntroductionSlots.ID> = []
-    private var stages: [Int: [(IntroductionSlots.ID, IntroductionSlots.Stage)]] = [:]
+    private let start = UnauthenticatedSlots.Instant.now
+    private var slots = UnauthenticatedSlots()
+    private var open: Set<UnauthenticatedSlots.ID> = []
+    private var stages: [Int: [(UnauthenticatedSlots.ID, UnauthenticatedSlots.Stage)]] = [:]
     private var steps = 0
     private var random = SplitMix64(state: 7)
 
@@ -99,11 +99,12 @@ private struct FloodedPort {
         }
     }
 
-    private mutating func advance(_ id: IntroductionSlots.ID, to stage: IntroductionSlots.Stage, after time: Int) {
+    private mutating func advance(_ id: UnauthenticatedSlots.ID, to stage: UnauthenticatedSlots.Stage, after time: Int)
+    {
         self.stages[self.steps + time * Self.stepsInMillisecond, default: []].append((id, stage))
     }
 
-    private mutating func enter(_ peer: PeerKey) -> IntroductionSlots.ID? {
+    private mutating func enter(_ peer: PeerKey) -> UnauthenticatedSlots.ID? {
         switch self.slots.enter(peer, at: self.start + .microseconds(Self.step * self.steps)) {
         case .entered(let id):
             self.open.insert(id)
@@ -126,7 +127,7 @@ private struct FloodedPort {
         for attempt in 0...retries.count {
             if attempt > 0 { self.pass(milliseconds: Int(retries.pause(before: attempt) / .milliseconds(1))) }
             guard let id = self.enter(peer) else { continue }
-            for (time, stage) in [(5, .speaking), (65, .greeted), (30, .proven)] as [(Int, IntroductionSlots.Stage)]
+            for (time, stage) in [(5, .speaking), (65, .greeted), (30, .proven)] as [(Int, UnauthenticatedSlots.Stage)]
             where self.open.contains(id) {
                 self.pass(milliseconds: (stage == .speaking ? 1 : slowness) * time)
                 if self.open.contains(id) { self.slots.advance(id, to: stage) }

@@ -9,50 +9,75 @@ import Testing
 @testable import RemoteSystemsTransport
 
 @Suite struct AdmissionGateTests {
-    private let gate = AdmissionGate(total: 4, perPeer: 2)
-
     private static func key(_ name: String) -> PeerKey { PeerKey(transport: .ip, name.utf8) }
-    private static let (a, b, c) = (key("a"), key("b"), key("c"))
+    private static let (a, b) = (key("a"), key("b"))
 
-    @Test func `peers with one key are limited to their share`() {
-        #expect(self.gate.enter(Self.a) == .enters)
-        #expect(self.gate.enter(Self.a) == .enters)
-        #expect(self.gate.enter(Self.a) == .isFull)
-        #expect(self.gate.enter(Self.b) == .enters)
+    // MARK: Places
+
+    /// A gate by a manual clock, at which silent connections arrive, each with an address of its own.
+    private struct FloodedGate {
+        let clock: ManualClock
+        let gate: AdmissionGate
+        private var strangers = 0
+
+        init() {
+            self.clock = ManualClock()
+            self.gate = AdmissionGate(time: TimeSource(manual: self.clock))
+        }
+
+        /// A thousand connections arrive in each second.
+        mutating func pass(milliseconds: Int) {
+            for _ in 0..<milliseconds {
+                self.clock.advance(by: .milliseconds(1))
+                self.strangers += 1
+                _ = self.gate.enters(AdmissionGateTests.key("stranger \(self.strangers)"))
+            }
+        }
     }
 
-    @Test func `all peers together are limited to the total`() {
-        for peer in [Self.a, Self.a, Self.b, Self.b] { #expect(self.gate.enter(peer) == .enters) }
-        #expect(self.gate.enter(Self.c) == .isFull)
+    @Test func `while silent connections from many addresses flood the gate, every other one completes its handshake`()
+    {
+        var flooded = FloodedGate()
+        flooded.pass(milliseconds: 1_000)
+        for _ in 1...20 {
+            let closed = Counter()
+            guard case .enters(let place) = flooded.gate.enter(Self.a, close: { closed.increase() }) else {
+                Issue.record("It was refused.")
+                continue
+            }
+            flooded.pass(milliseconds: 50)
+            flooded.gate.speak(place)
+            flooded.pass(milliseconds: 400)
+            flooded.gate.leave(place)
+            #expect(closed.value == 0)
+        }
     }
 
-    @Test func `a connection that leaves frees its place`() {
-        for peer in [Self.a, Self.a, Self.b, Self.b] { _ = self.gate.enter(peer) }
-        self.gate.leave(Self.a)
-        #expect(self.gate.enter(Self.c) == .enters)
-        #expect(self.gate.enter(Self.a) == .isFull)
+    @Test func `a silent connection is closed for a new one, and one whose hello has arrived never is`() {
+        var flooded = FloodedGate()
+        let (silent, open) = (Counter(), Counter())
+        guard case .enters = flooded.gate.enter(Self.a, close: { silent.increase() }),
+            case .enters(let place) = flooded.gate.enter(Self.b, close: { open.increase() })
+        else {
+            Issue.record("One was refused.")
+            return
+        }
+        flooded.gate.leave(place)
+        flooded.pass(milliseconds: 2_000)
+        #expect(silent.value == 1)
+        #expect(open.value == 0)
     }
 
-    @Test func `leaving without entering frees no place`() {
-        for peer in [Self.a, Self.a, Self.b, Self.b] { _ = self.gate.enter(peer) }
-        self.gate.leave(Self.c)
-        #expect(self.gate.enter(Self.c) == .isFull)
-    }
-
-    @Test func `a refused connection takes no place`() {
-        _ = self.gate.enter(Self.a)
-        _ = self.gate.enter(Self.a)
-        for _ in 0..<10 { _ = self.gate.enter(Self.a) }
-        self.gate.leave(Self.a)
-        #expect(self.gate.enter(Self.a) == .enters)
-    }
-
-    @Test func `the addresses of one IPv6 network share a limit`() throws {
+    @Test func `the addresses of one IPv6 network share their places, and other peers get theirs at once`() throws {
+        let gate = AdmissionGate(time: TimeSource(manual: ManualClock()))
         func key(_ address: String) throws -> PeerKey { PeerKey(try SocketAddress(ipAddress: address, port: 1)) }
-        #expect(try self.gate.enter(key("2001:db8::1")) == .enters)
-        #expect(try self.gate.enter(key("2001:db8::2")) == .enters)
-        for number in 3...20 { #expect(try self.gate.enter(key("2001:db8::\(number)")) == .isFull) }
-        #expect(try self.gate.enter(key("2001:db8:0:1::1")) == .enters)
+        for number in 1...UnauthenticatedSlots.maxConnections {
+            #expect(try gate.enters(key("2001:db8::\(number)")))
+        }
+        #expect(try !gate.enters(key("2001:db8::1000")))
+        for number in 1...UnauthenticatedSlots.share {
+            #expect(try gate.enters(key("2001:db8:0:\(number)::1")))
+        }
     }
 
     // MARK: Failures
@@ -61,20 +86,18 @@ import Testing
         let clock = ManualClock()
         let gate = AdmissionGate(time: TimeSource(manual: clock), exempting: [])
         for _ in 0..<Int(AdmissionGate.failures) {
-            #expect(gate.enter(Self.a) == .enters)
-            gate.leave(Self.a)
+            #expect(gate.admits(Self.a))
             gate.fail(Self.a)
         }
-        #expect(gate.enter(Self.a) == .hasFailed)
-        #expect(gate.enter(Self.b) == .enters)
+        #expect(gate.refuses(Self.a))
+        #expect(gate.admits(Self.b))
         // Two a second return.
         clock.advance(by: .milliseconds(600))
-        #expect(gate.enter(Self.a) == .enters)
-        gate.leave(Self.a)
+        #expect(gate.admits(Self.a))
         gate.fail(Self.a)
-        #expect(gate.enter(Self.a) == .hasFailed)
+        #expect(gate.refuses(Self.a))
         clock.advance(by: .seconds(20))
-        for _ in 0..<32 { #expect(gate.enter(Self.a) == .enters) }
+        for _ in 0..<32 { #expect(gate.admits(Self.a)) }
     }
 
     @Test func `failures of this machine's own programs do not count`() throws {
@@ -82,11 +105,11 @@ import Testing
         for address in ["127.0.0.1", "::1"] {
             let key = PeerKey(try SocketAddress(ipAddress: address, port: 1))
             for _ in 0..<1000 { gate.fail(key) }
-            #expect(gate.enter(key) == .enters)
+            #expect(gate.admits(key))
         }
         let other = PeerKey(try SocketAddress(ipAddress: "127.0.0.2", port: 1))
         for _ in 0..<1000 { gate.fail(other) }
-        #expect(gate.enter(other) == .hasFailed)
+        #expect(gate.refuses(other))
     }
 
     @Test func `the machines of an IPv6 network have more failures together than one machine`() throws {
@@ -97,9 +120,9 @@ import Testing
             gate.fail(network)
             gate.fail(linkLocal)
         }
-        #expect(gate.enter(network) == .enters && gate.enter(linkLocal) == .hasFailed)
+        #expect(gate.admits(network) && gate.refuses(linkLocal))
         for _ in 0..<1000 { gate.fail(network) }
-        #expect(try gate.enter(key("2001:db8::2")) == .hasFailed)
+        #expect(try gate.refuses(key("2001:db8::2")))
     }
 
     @Test func `only young connections that end without a close count, and many at once for no longer than a few`() {
@@ -112,11 +135,11 @@ import Testing
         let old = (0..<100).map { _ in gate.counting(Self.a) }
         clock.advance(by: AdmissionGate.settledAge)
         for close in old { close(.unknown) }
-        #expect(gate.enter(Self.a) == .enters)
+        #expect(gate.admits(Self.a))
         for _ in 0..<1000 { gate.counting(Self.a)(.unknown) }
-        #expect(gate.enter(Self.a) == .hasFailed)
+        #expect(gate.refuses(Self.a))
         clock.advance(by: .seconds(1))
-        #expect(gate.enter(Self.a) == .enters)
+        #expect(gate.admits(Self.a))
     }
 
     // MARK: Openings
@@ -145,8 +168,7 @@ import Testing
         for _ in 0..<500 {
             clock.advance(by: .milliseconds(20))
             for system in systems {
-                #expect(gate.enter(Self.a) == .enters)
-                gate.leave(Self.a)
+                #expect(gate.admits(Self.a))
                 #expect(gate.open(system, from: Self.a))
             }
         }
@@ -160,13 +182,11 @@ import Testing
         var entered = 0
         for attempt in 1...10_000 {
             clock.advance(by: .milliseconds(1))
-            if gate.enter(Self.a) == .enters {
-                gate.leave(Self.a)
+            if gate.admits(Self.a) {
                 handshakes += 1
                 _ = gate.open(system, from: Self.a)
             }
-            if attempt > 5_000, attempt.isMultiple(of: 100), gate.enter(Self.a) == .enters {
-                gate.leave(Self.a)
+            if attempt > 5_000, attempt.isMultiple(of: 100), gate.admits(Self.a) {
                 entered += 1
                 #expect(gate.open(other, from: Self.a))
             }
@@ -231,4 +251,21 @@ import Testing
         let linked = Standing.linked(account, Grants())
         #expect(try opener(linked, 1, at: Self.a) == opener(linked, 2, at: Self.b))
     }
+}
+
+extension AdmissionGate {
+    /// Whether a connection of the peer gets a place, which it keeps.
+    fileprivate func enters(_ peer: PeerKey) -> Bool {
+        if case .enters = self.enter(peer, close: {}) { true } else { false }
+    }
+
+    /// Whether a connection of the peer gets a place, which it leaves at once.
+    fileprivate func admits(_ peer: PeerKey) -> Bool {
+        guard case .enters(let place) = self.enter(peer, close: {}) else { return false }
+        self.leave(place)
+        return true
+    }
+
+    /// Whether too many connections of the peer have failed.
+    fileprivate func refuses(_ peer: PeerKey) -> Bool { self.enter(peer, close: {}) == .hasFailed }
 }

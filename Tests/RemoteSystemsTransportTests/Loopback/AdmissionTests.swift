@@ -7,7 +7,7 @@ import Testing
 @testable import RemoteSystemsTransport
 
 /// The limits of connections over TLS, from loopback addresses other than 127.0.0.1, which is exempt. The clock of the
-/// limits stands still.
+/// limits stands still, except under a flood.
 @Suite struct AdmissionTests {
     private static let address = "127.0.0.2"
 
@@ -54,6 +54,43 @@ import Testing
             // Another system at the same address is not affected.
             let other = try await host.openRaw(from: Self.address)
             other.close()
+        }
+    }
+
+    /// Opens silent connections, each from an address of its own, until it is cancelled.
+    private static func flood(_ port: Int) -> Task<Void, Never> {
+        Task {
+            var peers: [RawPeer] = []
+            var number = 0
+            while !Task.isCancelled {
+                number += 1
+                let address = "127.1.\(number / 200 % 200).\(number % 200 + 1)"
+                if let peer = try? await RawPeer.connect(port: port, tls: nil, from: address) { peers.append(peer) }
+                peers.removeAll { $0.isClosed }
+                // The rate of the attack, not a wait for something.
+                try? await Task.sleep(for: .milliseconds(2))
+            }
+            for peer in peers { peer.close() }
+        }
+    }
+
+    @Test func `systems connect while silent connections from many addresses keep arriving, and open ones continue`()
+        async throws
+    {
+        try await LoopbackHost.with { host in
+            let open = try await host.connect()
+            let attack = Self.flood(host.listener.port)
+            defer { attack.cancel() }
+            // A connection is replaced only when all places are taken.
+            try await eventually("a replaced connection") {
+                host.log.all.contains { $0.contains("another one has got its place") }
+            }
+            // A busy machine may need more than its guaranteed time, and tries again.
+            for _ in 1...10 { try await eventually("a connection") { try await host.isServing() } }
+            #expect(try await open.send(["a": 1], timeout: .seconds(20)).message == ["a": 1])
+            await open.close()
+            attack.cancel()
+            await attack.value
         }
     }
 

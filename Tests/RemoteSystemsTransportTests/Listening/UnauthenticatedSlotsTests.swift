@@ -7,11 +7,11 @@ import Testing
 @testable import RemoteSystemsTransport
 
 /// Which connections of strangers get a place on the port of an introduction.
-@Suite struct IntroductionSlotsTests {
-    private static let start = IntroductionSlots.Instant.now
+@Suite struct UnauthenticatedSlotsTests {
+    private static let start = UnauthenticatedSlots.Instant.now
 
     /// A time, in milliseconds after the start.
-    private static func at(_ milliseconds: Int) -> IntroductionSlots.Instant {
+    private static func at(_ milliseconds: Int) -> UnauthenticatedSlots.Instant {
         Self.start + .milliseconds(milliseconds)
     }
 
@@ -20,27 +20,27 @@ import Testing
     }
 
     /// Slots that are all taken since the start.
-    private static func filled(by peer: (Int) -> Int) -> (IntroductionSlots, [IntroductionSlots.ID]) {
-        var slots = IntroductionSlots()
-        let ids = (0..<IntroductionSlots.maxConnections).compactMap { number -> IntroductionSlots.ID? in
+    private static func filled(by peer: (Int) -> Int) -> (UnauthenticatedSlots, [UnauthenticatedSlots.ID]) {
+        var slots = UnauthenticatedSlots()
+        let ids = (0..<UnauthenticatedSlots.maxConnections).compactMap { number -> UnauthenticatedSlots.ID? in
             if case .entered(let id) = slots.enter(Self.peer(peer(number)), at: Self.start) { id } else { nil }
         }
         return (slots, ids)
     }
 
-    private static func replaced(_ entry: IntroductionSlots.Entry) -> IntroductionSlots.ID? {
+    private static func replaced(_ entry: UnauthenticatedSlots.Entry) -> UnauthenticatedSlots.ID? {
         if case .replaced(let id, _) = entry { id } else { nil }
     }
 
     @Test func `while there is a place, a connection replaces none`() {
         var (slots, ids) = Self.filled { _ in 1 }
-        #expect(ids.count == IntroductionSlots.maxConnections)
+        #expect(ids.count == UnauthenticatedSlots.maxConnections)
         slots.leave(ids[0])
         guard case .entered = slots.enter(Self.peer(1), at: Self.at(10_000)) else {
             Issue.record("It replaced another one, or was refused.")
             return
         }
-        #expect(slots.count == IntroductionSlots.maxConnections)
+        #expect(slots.count == UnauthenticatedSlots.maxConnections)
     }
 
     @Test func `a silent connection keeps its place for a tenth of a second`() {
@@ -48,12 +48,12 @@ import Testing
         #expect(slots.enter(Self.peer(1000), at: Self.at(99)) == .refused)
         #expect(Self.replaced(slots.enter(Self.peer(1000), at: Self.at(100))) == ids[0])
         #expect(Self.replaced(slots.enter(Self.peer(1001), at: Self.at(100))) == ids[1])
-        #expect(slots.count == IntroductionSlots.maxConnections)
+        #expect(slots.count == UnauthenticatedSlots.maxConnections)
     }
 
-    @Test(arguments: [IntroductionSlots.Stage.speaking, .greeted])
+    @Test(arguments: [UnauthenticatedSlots.Stage.speaking, .greeted])
     func `a connection that has begun keeps its place for half a second, and no longer`(
-        stage: IntroductionSlots.Stage
+        stage: UnauthenticatedSlots.Stage
     ) {
         var (slots, ids) = Self.filled { $0 }
         for id in ids { slots.advance(id, to: stage) }
@@ -91,7 +91,7 @@ import Testing
 
     @Test func `other peers replace the connections of a peer beyond its share at any time, the oldest first`() {
         var (slots, ids) = Self.filled { _ in 1 }
-        let excess = IntroductionSlots.maxConnections - IntroductionSlots.share
+        let excess = UnauthenticatedSlots.maxConnections - UnauthenticatedSlots.share
         for number in 0..<excess {
             #expect(Self.replaced(slots.enter(Self.peer(1000 + number), at: Self.start)) == ids[number])
         }
@@ -100,19 +100,19 @@ import Testing
     }
 
     @Test func `a peer that has its share replaces none of a peer that has less`() {
-        var slots = IntroductionSlots()
+        var slots = UnauthenticatedSlots()
         guard case .entered(let other) = slots.enter(Self.peer(2), at: Self.start) else { return }
-        var ids: [IntroductionSlots.ID] = []
-        for _ in 1..<IntroductionSlots.maxConnections {
+        var ids: [UnauthenticatedSlots.ID] = []
+        for _ in 1..<UnauthenticatedSlots.maxConnections {
             if case .entered(let id) = slots.enter(Self.peer(1), at: Self.start) { ids.append(id) }
         }
         // The other peer's connection is the oldest one.
         for round in 1...10 {
-            for _ in 0..<IntroductionSlots.maxConnections {
+            for _ in 0..<UnauthenticatedSlots.maxConnections {
                 let replaced = Self.replaced(slots.enter(Self.peer(1), at: Self.at(100 * round)))
                 #expect(replaced != other)
             }
         }
-        #expect(ids.count == IntroductionSlots.maxConnections - 1)
+        #expect(ids.count == UnauthenticatedSlots.maxConnections - 1)
     }
 }

@@ -1,7 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The connections of one introduction port, whose peers are not authenticated. A value without I/O or a clock.
+/// The connections of one port whose peers are not authenticated: of an introduction, or of a host until the hello has
+/// arrived. A value without I/O or a clock.
 ///
 /// Any machine can open connections and send a valid first message on each, so neither may keep a place. But a
 /// connection needs a moment to show what it is. So each has its place for a guaranteed time, in which no other
@@ -13,7 +14,7 @@
 /// also within their guaranteed time. A key that has its share replaces none of a key that has less. So an attacker
 /// with a few peer keys affects no connection with another key. No key is refused for what its connections did: others
 /// may share it.
-struct IntroductionSlots {
+struct UnauthenticatedSlots {
     typealias Instant = ContinuousClock.Instant
 
     /// How far a connection has come.
