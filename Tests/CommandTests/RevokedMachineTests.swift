@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import IntegrationSupport
+import RemoteSystemsIdentity
 import Testing
 
 extension CommandTests {
@@ -54,6 +56,39 @@ extension CommandTests {
 
                 #expect(try await sandbox.run("account", "leave", as: "other").status == 0)
                 #expect(try await sandbox.account("other")["refusedBy"] == nil)
+            }
+        }
+
+        @Test func `a revoked machine that still holds the root key says so, and warns before it invites`() async throws
+        {
+            try await Sandbox.with { sandbox in
+                let identity = try AccountStore(directory: sandbox.state()).identity()
+                // As a program stores it that another machine with the root key has refused.
+                let text = """
+                    {"version": 1, "salt": "\(Data(count: 16).base64EncodedString())", "systems": {}, "refusal":
+                    {"system": "\(String(repeating: "a", count: 52))", "time": 1800000000,
+                    "certificateEnd": \(Int(identity.certificateValidity.upperBound.timeIntervalSince1970))}}
+                    """
+                let file = sandbox.state() + "/account/known-endpoints.json"
+                try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+                try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+                #expect(try await sandbox.account()["refusedBy"] is String)
+                let shown = try await sandbox.run("account", "show")
+                #expect(shown.lines.contains { $0.hasPrefix("state        System ") })
+                #expect(!shown.lines.contains { $0.contains("can invite others") })
+                let inviting = try sandbox.start(["account", "invite", "--loopback"])
+                do {
+                    _ = try await eventually("the invitation", within: .seconds(30)) {
+                        inviting.process.lines.contains { $0.hasPrefix("remote-systems:") } ? true : nil
+                    }
+                } catch {
+                    await inviting.process.stop()
+                    throw error
+                }
+                inviting.process.send(SIGINT)
+                let finished = try await inviting.finish()
+                let notes = finished.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+                #expect(notes.contains("was revoked") && notes.contains("account leave --force"), "\(notes)")
             }
         }
 

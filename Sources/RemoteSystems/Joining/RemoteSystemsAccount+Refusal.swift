@@ -10,6 +10,8 @@ package struct RevokedRefusal: Sendable, Hashable {
     package let system: SystemID
     /// The time of the refusal, by this machine's clock.
     package let date: Date
+    /// Whether this system holds the account's root key.
+    package let isAuthority: Bool
 }
 
 extension RemoteSystemsAccount {
@@ -47,21 +49,25 @@ extension RemoteSystemsAccount {
     /// there was none since this system got its certificate, or if the system that refused was revoked or has accepted
     /// this one since. Of several refusals by day, returns the first.
     ///
-    /// A revoked system does not receive the revocation list, so only a refusal shows that it was revoked. The machine
-    /// with the root key has the list, so nothing is returned there. Creates no account.
+    /// A revoked system does not receive the revocation list, so only a refusal shows that it was revoked. The same
+    /// applies to a machine with the root key: after a recovery, two machines hold the key. Creates no account.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
     ///   read.
     package func refusalAsRevoked() throws(RemoteSystemError) -> RevokedRefusal? {
         try self.withStore { store throws(IdentityError) -> RevokedRefusal? in
-            guard let own = try store.storedIdentity(now: Date()), !own.isAuthority else { return nil }
+            guard let own = try store.storedIdentity(now: Date()) else { return nil }
             let file = try? store.contents(of: .knownEndpoints)
             let known = file.flatMap { try? KnownEndpoints(file: $0) }
             guard let refusal = known?.refusal, let system = SystemID(refusal.system),
                 refusal.certificateEnd == Int(own.certificateValidity.upperBound.timeIntervalSince1970),
                 try store.revocations()?.allSystems.contains(system) != true
             else { return nil }
-            return RevokedRefusal(system: system, date: Date(timeIntervalSince1970: TimeInterval(refusal.time)))
+            return RevokedRefusal(
+                system: system,
+                date: Date(timeIntervalSince1970: TimeInterval(refusal.time)),
+                isAuthority: own.isAuthority
+            )
         }
     }
 }

@@ -62,6 +62,12 @@ struct AccountInviteCommand: Subcommand {
                 logger: self.common.logger(quietly: .warning)
             )
         )
+        // The other systems of the account may refuse this one, and what it does next.
+        if let refusal = try account.refusalAsRevoked(), refusal.isAuthority,
+            let loss = LostMembership(replaced: nil, refusal: refusal)
+        {
+            output.note((loss.text + "\n").wrapped())
+        }
         let joined: SystemID?
         do {
             joined = try await untilInterrupted {

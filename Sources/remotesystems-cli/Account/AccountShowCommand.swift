@@ -55,7 +55,7 @@ struct AccountShowCommand: Subcommand {
         try output.line("system       \(identity.systemID)")
         let role =
             identity.isAuthority
-            ? "authority: holds the account's root key, can invite others"
+            ? "authority: holds the account's root key" + (refusal == nil ? ", can invite others" : "")
             : lacksKey
                 ? "member: the account's key was here and is missing (see 'doctor')"
                 : "member: the account's root key is on another machine"
@@ -66,7 +66,7 @@ struct AccountShowCommand: Subcommand {
         }
         let certificate =
             replaced.map { "invalid since \($0.formatted(.iso8601))" }
-            ?? Self.certificate(of: identity, canRenew: !lacksKey && refusal == nil, at: .now)
+            ?? Self.certificate(of: identity, canRenew: identity.isAuthority || !lacksKey && refusal == nil, at: .now)
         try output.line("certificate  \(certificate)")
         if identity.isAuthority {
             try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count), by id:")")

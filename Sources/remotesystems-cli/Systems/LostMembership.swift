@@ -50,17 +50,24 @@ struct LostMembership {
 extension RevokedRefusal {
     /// The refusal as a finding, for lists of systems and for `doctor`.
     fileprivate var finding: DiagnosisFinding {
-        DiagnosisFinding(
+        let another = self.isAuthority ? "the other machine" : "the machine"
+        let leave = self.isAuthority ? "account leave --force" : "account leave"
+        let theft =
+            self.isAuthority
+            ? " If you did not revoke it, another person may have the root key: run 'remotesystems account "
+                + "rotate-root-key --stolen' here instead."
+            : ""
+        return DiagnosisFinding(
             .systems,
             .problem,
             "System \(self.system.short) of this account refused this one at \(self.date.formatted(.iso8601)), and "
                 + "stated that it was revoked from the account.",
             why: "Other systems accept no connection of a revoked system, and it no longer recognises their "
                 + "announcements.",
-            advice: "'remotesystems account systems' on the machine with the account's root key shows whether that is "
-                + "so. To return, run 'remotesystems account leave' here, 'remotesystems account invite' on the "
-                + "machine with the account's root key, and 'remotesystems account join' here. This machine then gets "
-                + "a new id."
+            advice: "'remotesystems account systems' on \(another) with the account's root key shows whether that is "
+                + "so. To return, run 'remotesystems \(leave)' here, 'remotesystems account invite' on \(another) with "
+                + "the account's root key, and 'remotesystems account join' here. This machine then gets a new id."
+                + theft
         )
     }
 }
