@@ -15,8 +15,9 @@ enum IdentityFacts: Sendable {
             let store = try context.account.store()
             guard try store.holdsAccount() else { return .none(directory: store.directory) }
             let identity = try store.identity()
-            // No program uses the account while its revocation list is lost.
+            // No program uses the account while its revocation list is lost, or while its links are damaged.
             _ = try store.revocations()
+            _ = try store.links()
             return .usable(
                 identity,
                 directory: store.directory,

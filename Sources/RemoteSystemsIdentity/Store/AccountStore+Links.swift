@@ -246,7 +246,19 @@ extension AccountStore {
         in account: borrowing SecretDirectory,
         now: Date
     ) throws(IdentityError) {
-        let list = try StoredAccount.linkList(of: identity, in: account)
+        // All links end then, whatever the files contain.
+        let toleratesDamage = isStolen && kept.isEmpty
+        let list =
+            toleratesDamage
+            ? try? StoredAccount.linkList(of: identity, in: account)
+            : try StoredAccount.linkList(of: identity, in: account)
+        var learned = LearnedLinks()
+        if list != nil {
+            learned =
+                toleratesDamage
+                ? (try? StoredAccount.learnedLinks(of: identity, in: account)) ?? learned
+                : try StoredAccount.learnedLinks(of: identity, in: account)
+        }
         let held: HeldLinks
         do throws(IdentityError) {
             held = try StoredAccount.heldLinks(of: identity, beside: list, in: account)
@@ -256,7 +268,7 @@ extension AccountStore {
         }
         let new = try authority.renewedLinks(
             list,
-            learned: list == nil ? LearnedLinks() : StoredAccount.learnedLinks(of: identity, in: account),
+            learned: learned,
             held: held,
             keeping: kept,
             isStolen: isStolen,

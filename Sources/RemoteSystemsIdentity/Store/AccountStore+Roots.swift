@@ -61,9 +61,12 @@ extension AccountStore {
             // Not after the replacement: a list that is lost could not be signed again.
             _ = try StoredAccount.revocations(from: stored.identity, in: account)
             let retirement = isStolen ? now : now.addingTimeInterval(CertificateLife.system)
-            let links = try StoredAccount.links(of: stored.identity, in: account, now: now)
-            if let unknown = kept.first(where: { links[$0]?.withdrawal != nil || links[$0] == nil }) {
-                throw .unknownLink(unknown)
+            // If no link of a stolen key stays, damaged files must not keep the key from being replaced.
+            if !isStolen || !kept.isEmpty {
+                let links = try StoredAccount.links(of: stored.identity, in: account, now: now)
+                if let unknown = kept.first(where: { links[$0]?.withdrawal != nil || links[$0] == nil }) {
+                    throw .unknownLink(unknown)
+                }
             }
             let next = try authority.successor(retiring: retirement, now: now)
             try Self.completeRename(of: authority, in: account)

@@ -92,11 +92,17 @@ extension StoredAccount {
         _ parse: ([UInt8]) throws(TrustError) -> Contents
     ) throws(IdentityError) -> Contents? {
         guard try directory.contains(name) else { return nil }
-        let bytes = try Self.readPEM(name, type, in: directory)
+        let bytes: [UInt8]
+        do throws(IdentityError) {
+            bytes = try Self.readPEM(name, type, in: directory)
+        } catch {
+            guard error.code == .damaged else { throw error }
+            throw .damagedLinks(name, "does not hold one whole PEM block '\(type)'", in: directory, error)
+        }
         do throws(TrustError) {
             return try parse(bytes)
         } catch {
-            throw .damagedLinks(name, damage, in: directory, error)
+            throw .damagedLinks(name, "\(damage) (\(error.code))", in: directory, error)
         }
     }
 
@@ -121,14 +127,14 @@ extension IdentityError {
         _ name: String,
         _ what: String,
         in directory: borrowing SecretDirectory,
-        _ cause: TrustError
+        _ cause: any Error
     ) -> IdentityError {
         let path = directory.path(of: name)
         return IdentityError(
             .damaged,
             """
-            \(path) \(what) (\(cause.code)). Nothing was overwritten and trying again will not help. Restore the file \
-            from a backup, or move it away: the account's other systems then send it again.
+            \(path) \(what). Nothing was overwritten and trying again will not help. Restore the file from a backup, \
+            or move it away: the account's other systems then send it again.
             """,
             path: path,
             cause: cause

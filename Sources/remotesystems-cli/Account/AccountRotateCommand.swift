@@ -48,7 +48,8 @@ struct AccountRotateCommand: Subcommand {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         let identity = try account.identity()
         let kept = try self.keptLinks.map { try account.link(named: $0) }
-        let links = try account.links().filter { $0.state != .withdrawn }
+        // A damaged list must not keep a stolen key from being replaced.
+        let links: [AccountLink]? = self.stolen && kept.isEmpty ? try? account.links() : try account.links()
         let revoked = self.stolen ? try account.revokedSystems() : []
         let retirement = try account.rotateRootKey(isStolen: self.stolen, keepingLinks: Set(kept.map(\.account)))
         try output.json(
@@ -80,7 +81,10 @@ struct AccountRotateCommand: Subcommand {
                     + "account systems' marks them.").wrapped()
             )
         }
-        for link in links where self.stolen && !kept.contains(link) {
+        if links == nil {
+            try output.line("The list of links could not be read. All links have ended.")
+        }
+        for link in links ?? [] where self.stolen && link.state != .withdrawn && !kept.contains(link) {
             try output.line("The link with \(link.name.printable) (\(link.account.short)) has ended.".wrapped())
         }
         try output.line(

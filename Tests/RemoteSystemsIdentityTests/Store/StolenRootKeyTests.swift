@@ -197,6 +197,29 @@ import Testing
         #expect(try self.store.unlink(self.them.accountID, now: Self.later).linkedAccounts.isEmpty)
     }
 
+    @Test(arguments: ["links.pem", "learned-links.pem"])
+    func `a damaged file of links does not keep a stolen key from being replaced, unless a link is to stay`(
+        name: String
+    ) throws {
+        try self.link(granting: Grants())
+        let file = self.store.directory + "/account/" + name
+        try write("-----BEGIN REMOTE", to: file)
+        let before = try self.ours.snapshot()
+        for (isStolen, kept) in [(false, []), (true, [self.them.accountID])] as [(Bool, Set<AccountID>)] {
+            let error = #expect(throws: IdentityError.self) {
+                try self.store.rotateRootKey(isStolen: isStolen, keepingLinks: kept, now: Self.later)
+            }
+            #expect(error?.code == .damaged && error?.message.contains("move it away") == true)
+            #expect(error?.message.contains("new identity") == false)
+        }
+        #expect(try self.ours.snapshot() == before)
+        #expect(try self.store.rotateRootKey(isStolen: true, now: Self.later).identity.root == 2)
+        // The other account gets its notice all the same.
+        if name == "learned-links.pem" { try remove(file) }
+        let list = try #require(try self.store.links(now: Self.later).list)
+        #expect(list[self.them.accountID]?.withdrawal?.root == 2)
+    }
+
     @Test func `members get a list of the new key even if this machine never had one`() throws {
         let machine = try self.member()
         defer { withExtendedLifetime(machine) {} }

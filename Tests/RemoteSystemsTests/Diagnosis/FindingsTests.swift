@@ -198,6 +198,21 @@ import Testing
         #expect(account.advice == error.message)
     }
 
+    @Test func `a damaged list of links is a problem with advice`() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "findings-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var configuration = RemoteSystemsConfiguration(applicationID: "test", network: .loopback, discovery: [])
+        configuration.stateDirectory = directory
+        _ = try RemoteSystemsAccount(configuration).identity()
+        let path = directory + "/account/links.pem"
+        try Data("-----BEGIN".utf8).write(to: URL(filePath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        let facts = IdentityFacts.read(ApplicationContext(configuration))
+        let findings = IdentityFindings(now: Date(), facts: facts).all
+        let account = try #require(findings.first { $0.code == .account })
+        #expect(account.status == .problem && account.advice?.contains("links.pem") == true)
+    }
+
     @Test(arguments: [true, false])
     func `a lost or restored revocation list is a problem with advice`(isDeleted: Bool) throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "findings-\(UUID())").path
