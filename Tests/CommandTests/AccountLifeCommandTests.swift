@@ -185,8 +185,12 @@ extension CommandTests {
 
         @Test func `a lost list of revoked systems is an error that states the way back`() async throws {
             try await Sandbox.with { sandbox in
-                let second = try await self.join("second", sandbox)
-                #expect(try await sandbox.run("account", "revoke", second, "--loopback").status == 0)
+                #expect(try await sandbox.run("account", "rename", "Attic", as: "second").status == 0)
+                let (second, third) = (try await self.join("second", sandbox), try await self.join("third", sandbox))
+                for system in [second, third] {
+                    let revoked = try await sandbox.run("account", "revoke", system, "--loopback")
+                    #expect(revoked.status == 0)
+                }
                 try FileManager.default.removeItem(atPath: sandbox.state() + "/account/revoked-systems.pem")
                 for command in [["account", "show"], ["serve", "--loopback", "--port", "0"]] {
                     let failed = try await sandbox.start(command + ["--json"]).finish()
@@ -195,9 +199,18 @@ extension CommandTests {
                     #expect(failure["reason"] as? String == "revocationsLost")
                     #expect((failure["message"] as? String)?.contains("--lost-list") == true)
                 }
-                let again = try await sandbox.run("account", "revoke", second, "--lost-list", "--loopback")
+                // No program can search while the list is lost. Names and ids are those of systems that were met.
+                let unknown = try await sandbox.run("account", "revoke", "missing", "--lost-list", "--json")
+                let message = try #require(unknown.event("failed")?["message"] as? String)
+                #expect(unknown.status == 2 && message.contains("Attic") && message.contains(third.prefix(8)))
+                let again = try await sandbox.run("account", "revoke", "Attic", "--lost-list", "--loopback")
                 #expect(again.status == 0)
+                let said = again.lines.joined(separator: " ")
+                #expect(said.contains("only this system") && said.contains("is trusted again"), "\(said)")
                 #expect(try await sandbox.account()["revoked"] as? [String] == [second])
+                let other = try await sandbox.run("account", "revoke", String(third.prefix(8)), "--lost-list")
+                #expect(other.status == 0 && other.lines.joined(separator: " ").contains("names 2 systems"))
+                #expect(Set(try await sandbox.account()["revoked"] as? [String] ?? []) == [second, third])
             }
         }
     }

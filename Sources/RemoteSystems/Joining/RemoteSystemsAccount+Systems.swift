@@ -14,9 +14,17 @@ extension RemoteSystemsAccount {
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
     ///   read. Its cause is an ``IdentityError``.
     public func systems() throws(RemoteSystemError) -> [AccountSystem] {
+        try self.systems(evenIfListIsLost: false)
+    }
+
+    /// Returns the systems of the account that this machine knows of.
+    ///
+    /// - Parameter evenIfListIsLost: whether to return them without the revoked ones if the revocation list is lost.
+    package func systems(evenIfListIsLost: Bool) throws(RemoteSystemError) -> [AccountSystem] {
         try self.withStore { store throws(IdentityError) in
             let (own, now) = (try store.identity(), Date())
-            let revoked = Set(try store.revocations()?.allSystems ?? [])
+            let list = evenIfListIsLost ? try? store.revocations() : try store.revocations()
+            let revoked = Set(list?.allSystems ?? [])
             let file = try? store.contents(of: .knownEndpoints)
             let met = file.flatMap { try? KnownEndpoints(file: $0) }?.met ?? [:]
             let others = Set(try store.joinedSystems()).union(revoked).union(met.keys).subtracting([own.systemID])

@@ -52,7 +52,9 @@ struct AccountRevokeCommand: Subcommand {
             throw IdentityError.notAuthority
         }
         // Without the list, no program of this machine runs under the account, so nothing can be searched either.
-        if self.listIsLost, let id = SystemID(self.system) { return try self.revoke(id, with: account, output) }
+        if self.listIsLost {
+            return try self.revoke(try self.choose(fromKnownTo: account, identity), with: account, output)
+        }
         let watcher = self.search.watcher(configuration)
         let events = watcher.events
         try await watcher.start()
@@ -95,9 +97,38 @@ struct AccountRevokeCommand: Subcommand {
 
     private func revoke(_ system: SystemID, with account: RemoteSystemsAccount, _ output: Output) throws -> Bool {
         try account.revoke(system, evenIfListIsLost: true)
+        let count = try account.revokedSystems().count
         try output.json(RevokedOutput(systemID: system, notified: 0))
-        try output.line("System \(system) was revoked from this account, in a new revocation list.")
+        try output.line("System \(system) was revoked from this account.")
+        let text =
+            "The revocation list now names \(count == 1 ? "only this system" : "\(count) systems"). Any other system "
+            + "that was revoked before is trusted again until you revoke it again."
+        try output.line(text.wrapped())
         return true
+    }
+
+    /// Returns the one system that the argument identifies among those that were met or joined, without a search.
+    ///
+    /// - Throws: ``Failure`` if no system or more than one fits.
+    private func choose(fromKnownTo account: RemoteSystemsAccount, _ identity: SystemIdentity) throws -> SystemID {
+        if let id = SystemID(self.system) { return id }
+        let systems = try account.systems(evenIfListIsLost: true)
+        let remembered = self.names.acceptsName ? nil : try account.system(named: self.system)
+        let ids: Set<SystemID> = Set(systems.filter(self.fits).map(\.id) + [remembered].compactMap(\.self))
+        if ids == [identity.systemID] { throw Failure.ownSystem(self.system, identity) }
+        let others = ids.subtracting([identity.systemID]).sorted()
+        guard let only = others.first else {
+            let known = systems.filter { !$0.isLocal }.map { [$0.id.short, $0.name].compactMap(\.self) }
+            throw Failure(
+                "misuse",
+                "No system of this account is known as \(self.system). Known here: "
+                    + "\(NameList.text(known.map { $0.joined(separator: " ") })). A full id is always accepted."
+            )
+        }
+        guard others.count == 1 else {
+            throw Failure.ambiguous(self.system, others, among: NameSearch(self.system, remembered: nil))
+        }
+        return only
     }
 
     private static func whoKnows(_ others: Int) -> String {
