@@ -12,8 +12,8 @@
 extension AccountStore {
     /// Deletes this system's identity: all files of the account, including its keys.
     ///
-    /// - Parameter evenWithRootKey: Whether to delete the account's root key, too, if it is here.
-    /// - Throws: ``IdentityError/Code/rootKeyWouldBeLost`` if the root key is here and may not be deleted;
+    /// - Parameter evenWithRootKey: Whether to delete the account's newest root key, too, if it is here.
+    /// - Throws: ``IdentityError/Code/rootKeyWouldBeLost`` if that key is here and may not be deleted;
     ///   ``IdentityError/Code/fileMissing`` if there is no account. Nothing is changed in these two cases. After any
     ///   other error, the account has been left unless it still exists, and the file that the error names may remain.
     ///   Calling it again then deletes what remains.
@@ -27,7 +27,8 @@ extension AccountStore {
             throw .noAccount(in: self.directory)
         }
         return try self.withAccount { (account, stored) throws(IdentityError) in
-            let hasRootKey = try account.contains(StoredAccount.File.rootKey)
+            // A root key that was replaced on another machine is of no use, and does not keep this system.
+            let hasRootKey = stored.identity.isAuthority
             guard !hasRootKey || evenWithRootKey else {
                 // A revoked system does not work already. The list may be lost, which is no reason to stay.
                 let revoked = (try? StoredAccount.revocations(from: stored.identity, in: account))?.allSystems ?? []

@@ -81,6 +81,15 @@ import Testing
         #expect(try self.store.identity(now: noon).accountID != founded.accountID)
     }
 
+    @Test func `a system whose root key was replaced on another machine leaves like any other (X-37)`() throws {
+        _ = try self.store.identity(now: noon)
+        let newest = try self.store.authority().successor(retiring: noon, now: noon)
+        try self.store.install(roots: newest.roots)
+        #expect(try !self.store.identity(now: noon).isAuthority)
+        #expect(try !self.store.leave(evenWithRootKey: false).heldRootKey)
+        #expect(try self.secrets.isEmpty)
+    }
+
     @Test func `keys are deleted even if the departure cannot be recorded, and a repeated call completes it`() throws {
         let joined = try self.join()
         // In the place of the file, as a full disk would, a directory keeps it from being written.
