@@ -23,7 +23,7 @@ extension AccountStore {
     ///
     /// - Throws: ``IdentityError``, with ``IdentityError/Code/notAuthority`` or ``IdentityError/Code/fileExists``.
     package func checkExport(to path: String) throws(IdentityError) {
-        try self.withAccount { (account, _) throws(IdentityError) in
+        try self.withAccount(evenIfReadOnly: true) { (account, _) throws(IdentityError) in
             guard try StoredAccount.authority(in: account) != nil else { throw .notAuthority }
         }
         try OpenFile.checkCreation(of: path)
@@ -41,8 +41,10 @@ extension AccountStore {
                 path: self.directory
             )
         }
-        // Under the lock, so that all parts are of one state. The slow encryption is not.
-        let (account, content) = try self.withAccount { (account, stored) throws(IdentityError) in
+        // Under the lock, so that all parts are of one state. The slow encryption is not. A failing disk, which is
+        // mounted read-only, is when the file is needed.
+        let (account, content) = try self.withAccount(evenIfReadOnly: true) {
+            (account, stored) throws(IdentityError) in
             guard let authority = try StoredAccount.authority(in: account) else { throw .notAuthority }
             let revocations = try StoredAccount.revocations(from: stored.identity, in: account)
             let content = RecoveryFile.Content(

@@ -347,11 +347,14 @@ extension AccountStore {
     }
 
     /// Runs `body` with the present account while no other process can change it.
+    ///
+    /// - Parameter evenIfReadOnly: whether to run `body` on a read-only file system, too. Only for a `body` that reads.
     func withAccount<Result>(
+        evenIfReadOnly: Bool = false,
         _ body: (borrowing SecretDirectory, StoredAccount) throws(IdentityError) -> Result
     ) throws(IdentityError) -> Result {
         let state = try SecretDirectory.make(path: self.directory)
-        return try state.withLock { () throws(IdentityError) in
+        return try state.withLock(evenIfReadOnly: evenIfReadOnly) { () throws(IdentityError) in
             try Self.settle(state)
             guard let account = try state.subdirectory(Self.accountName) else {
                 throw IdentityError(

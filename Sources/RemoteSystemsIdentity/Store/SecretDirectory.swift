@@ -284,15 +284,20 @@ struct SecretDirectory: ~Copyable {
 extension SecretDirectory {
     /// Runs `body` while holding this directory's lock, which excludes other threads and processes.
     ///
+    /// - Parameter evenIfReadOnly: whether to run `body` without the lock on a read-only file system, where no process
+    ///   can change the files. Only for a `body` that reads.
     /// - Throws: ``IdentityError/Code/busy`` if the lock is not free within `limit`, which defaults to ten seconds.
     func withLock<Result: ~Copyable>(
         waiting limit: Duration = .seconds(10),
+        evenIfReadOnly: Bool = false,
         _ body: () throws(IdentityError) -> Result
     ) throws(IdentityError) -> Result {
         let path = self.path(of: "lock")
         let file = unsafe openat(self.descriptor, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file >= 0 else {
-            throw .failed(SystemCallError("open"), to: "be opened", path: path)
+            let cause = SystemCallError("open")
+            if evenIfReadOnly, cause.number == EROFS { return try body() }
+            throw .failed(cause, to: "be opened", path: path)
         }
         // Closing releases the lock, also when the process dies.
         defer { close(file) }

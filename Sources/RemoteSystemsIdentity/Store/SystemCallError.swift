@@ -36,7 +36,14 @@ extension IdentityError {
                 path: path,
                 cause: cause
             )
-        case EACCES, EPERM, EROFS:
+        case EROFS:
+            IdentityError(
+                .notAllowed,
+                "\(start) If its disk is failing, 'dmesg' shows the reason. Make it writable and try again.",
+                path: path,
+                cause: cause
+            )
+        case EACCES, EPERM:
             IdentityError(
                 .notAllowed,
                 "\(start) Give this user access, or set REMOTE_SYSTEMS_STATE to a directory of its own.",

@@ -110,6 +110,23 @@ import Testing
         #expect(code { () throws(IdentityError) in try other.identity(now: noon) } == .notAllowed)
     }
 
+    @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
+    func `a recovery file is made of an account on a read-only disk, and a change names the disk`() throws {
+        let (temporary, elsewhere) = (try TemporaryDirectory(), try TemporaryDirectory())
+        try mountMemory(at: temporary.path, pages: 256)
+        defer { unmount(temporary.path) }
+        let identity = try temporary.store.identity(now: noon)
+        try mountMemory(at: temporary.path, readOnlyAgain: true)
+        let (path, passphrase) = (elsewhere.path + "/recovery.txt", Array("correct horse".utf8))
+        let factors = RecoveryFile.WorkFactors(logN: 10, r: 8, p: 1)
+        try temporary.store.checkExport(to: path)
+        try temporary.store.exportRecovery(to: path, passphrase: passphrase, factors: factors)
+        let change = try elsewhere.store.importRecovery(from: path, passphrase: passphrase, now: noon)
+        #expect(change.identity.accountID == identity.accountID)
+        let error = #expect(throws: IdentityError.self) { try temporary.store.recordJoined(identity.systemID) }
+        #expect(error?.code == .notAllowed && error?.message.contains("REMOTE_SYSTEMS_STATE") == false)
+    }
+
     @Test func `a directory without write permission is an error that says so`() throws {
         // Under this path even root cannot create a directory.
         let store = AccountStore(directory: "/sys/remote-systems")
