@@ -27,8 +27,9 @@ extension RemoteSystemsAccount {
     /// - Returns: the id of the system that joined.
     /// - Throws: ``RemoteSystemError``:
     ///   - ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause:
-    ///     ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, or, when a system is revoked
-    ///     or the root key is replaced meanwhile, ``IdentityError/Code/invitationUsed``,
+    ///     ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, when the account's files
+    ///     cannot be written, such as ``IdentityError/Code/diskFull``, or, when a system is revoked or the root key is
+    ///     replaced meanwhile, ``IdentityError/Code/invitationUsed``,
     ///   - ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened,
     ///   - ``RemoteSystemError/Code/localResources`` when the permitted interfaces have no address, or the process
     ///     cannot open enough files,
@@ -44,7 +45,9 @@ extension RemoteSystemsAccount {
         try ArgumentCheck.check("invite(hosts:port:_:) port", port, in: .listeningPorts)
         try ArgumentCheck.check("invite(hosts:port:_:) number of hosts", hosts?.count, in: 1...8)
         let (store, identity, authority, list) = try await self.withStoreInBackground { store in
-            (store, try store.identity(), try store.authority(), try store.revocations())
+            let account = (store, try store.identity(), try store.authority(), try store.revocations())
+            try store.checkAdmission()
+            return account
         }
         let listener = try await self.listen(port: port, as: identity)
         do {

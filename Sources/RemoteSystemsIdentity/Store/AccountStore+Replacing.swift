@@ -25,8 +25,9 @@ extension AccountStore {
     ) throws(IdentityError) -> SystemIdentity? {
         let state = try SecretDirectory.make(path: self.directory)
         return try state.withLock { () throws(IdentityError) in
-            try Self.checkFreeSpace(in: state)
-            guard let present = try Self.loadSettled(from: state) else { return nil }
+            let present = try Self.loadSettled(from: state)
+            try Self.checkFreeSpace(in: state, isSameAccount: present?.identity.accountID == account)
+            guard let present else { return nil }
             guard present.identity.accountID == account else {
                 if !evenIfShared { try Self.checkUnshared(present, in: state) }
                 return nil
@@ -97,12 +98,20 @@ extension AccountStore {
 
     /// Checks that the files of a joined account can be written. After joining it is too late: the invitation is used
     /// by then.
-    private static func checkFreeSpace(in state: borrowing SecretDirectory) throws(IdentityError) {
-        let page = [UInt8](repeating: 0, count: 4096)
-        let trial = SecretDirectory.temporaryPrefix + SecretDirectory.uniqueSuffix()
-        // As many files as an account has, each at least as large.
-        try state.makeSubdirectory(trial, files: (0..<6).map { ("\($0)", page) })
-        state.removeSubdirectory(trial)
+    private static func checkFreeSpace(
+        in state: borrowing SecretDirectory,
+        isSameAccount: Bool
+    ) throws(IdentityError) {
+        // As many files as a new account has, each at least as large.
+        var sizes = [Int](repeating: 4096, count: 6)
+        if isSameAccount, let account = try state.subdirectory(Self.accountName) {
+            // Most of the present files are carried over, such as the links. The inviter may send a revocation list.
+            sizes = [4096]
+            for name in try account.names() {
+                if let bytes = try? account.read(name) { sizes.append(bytes.count) }
+            }
+        }
+        try state.checkSpace(for: sizes)
     }
 
     /// Makes the account that this system joined the store's account.

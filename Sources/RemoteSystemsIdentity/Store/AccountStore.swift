@@ -187,6 +187,17 @@ public struct AccountStore: Sendable {
 
     // MARK: Members
 
+    /// Checks that the record of a system that joins can be written, before an invitation is shown. After joining it is
+    /// too late.
+    package func checkAdmission() throws(IdentityError) {
+        let systems = try self.joinedSystems()
+        let state = try SecretDirectory.make(path: self.directory)
+        try state.withLock { () throws(IdentityError) in
+            // One system more, rounded up to a page.
+            try state.checkSpace(for: [StoredAccount.systemsFile(systems).count + 4096])
+        }
+    }
+
     /// Records that a system received a certificate of this account. The account then counts as shared.
     ///
     /// - Parameters:

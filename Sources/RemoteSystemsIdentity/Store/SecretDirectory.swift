@@ -213,6 +213,17 @@ struct SecretDirectory: ~Copyable {
         try? FileManager.default.removeItem(atPath: self.path(of: name))
     }
 
+    /// Checks that files of these sizes, in bytes, can be written. Nothing remains, except after a crash. Call it only
+    /// on the store's directory, which removes that, and while holding its lock.
+    func checkSpace(for sizes: [Int]) throws(IdentityError) {
+        let trial = Self.temporaryPrefix + Self.uniqueSuffix()
+        try self.makeSubdirectory(
+            trial,
+            files: sizes.enumerated().map { (name: "\($0.offset)", bytes: [UInt8](repeating: 0, count: $0.element)) }
+        )
+        self.removeSubdirectory(trial)
+    }
+
     /// Deletes the plain files in this directory: the files in `first`, then the others.
     ///
     /// - Returns: The error for the first file that could not be deleted, after all other files were deleted.

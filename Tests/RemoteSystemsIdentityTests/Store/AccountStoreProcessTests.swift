@@ -95,6 +95,56 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
+    func `an account is joined again only if what is carried over fits on the disk, too`() throws {
+        let elsewhere = try TemporaryDirectory()
+        _ = try elsewhere.store.identity(now: noon)
+        let joined = try SystemIdentity.member(of: elsewhere.store.authority())
+        let temporary = try TemporaryDirectory()
+        let store = temporary.store
+        var failures = 0
+        for pages in 1...64 {
+            try mountMemory(at: temporary.path, pages: pages)
+            defer { unmount(temporary.path) }
+            let cause = code { () throws(IdentityError) in
+                _ = try store.adopt(joined, now: noon)
+                for file in [StateFile.namedSystems, .knownEndpoints] {
+                    try store.update(file) { _ in [UInt8](repeating: 0, count: 5000) }
+                }
+            }
+            if cause != nil { continue }
+            let refusal = code { () throws(IdentityError) in
+                try store.checkAdoption(of: joined.accountID, evenIfShared: false, evenIfMember: true, now: noon)
+            }
+            if let refusal {
+                failures += 1
+                #expect(refusal == .diskFull)
+                continue
+            }
+            let change = try store.adopt(joined, now: noon)
+            #expect(change.identity.systemID == joined.systemID, "\(pages) pages")
+        }
+        #expect((1..<64).contains(failures))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
+    func `on a full or read-only disk no system is invited`() throws {
+        let temporary = try TemporaryDirectory()
+        try mountMemory(at: temporary.path, pages: 64)
+        defer { unmount(temporary.path) }
+        let store = temporary.store
+        _ = try store.identity(now: noon)
+        let before = try temporary.contents()
+        try store.checkAdmission()
+        #expect(try temporary.contents() == before)
+        let filler = temporary.path + "/filler"
+        try? write(String(repeating: "x", count: 64 * 4096), to: filler)
+        #expect(code { () throws(IdentityError) in try store.checkAdmission() } == .diskFull)
+        try remove(filler)
+        try mountMemory(at: temporary.path, readOnlyAgain: true)
+        #expect(code { () throws(IdentityError) in try store.checkAdmission() } == .notAllowed)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
     func `a read-only disk is an error only without a valid certificate`() throws {
         let temporary = try TemporaryDirectory()
         try mountMemory(at: temporary.path, pages: 256)

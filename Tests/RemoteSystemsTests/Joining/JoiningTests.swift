@@ -198,6 +198,19 @@ import Testing
         }
     }
 
+    @Test func `no invitation is shown if the system that joins could not be recorded`() async throws {
+        try await TwoMachines.with { machines in
+            let account = machines.account("first")
+            _ = try account.identity()
+            // As on a read-only disk, the account's lock cannot be opened.
+            let lock = "\(machines.directory)/first/lock"
+            try FileManager.default.removeItem(atPath: lock)
+            try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
+            let code = await identityCode { _ = try await account.invite { _ in throw CancellationError() } }
+            #expect(code == .notAPlainFile)
+        }
+    }
+
     @Test func `an address without a listener is skipped`() async throws {
         try await TwoMachines.with { machines in
             let outcome = try await machines.whileInviting { invitation, _ in
