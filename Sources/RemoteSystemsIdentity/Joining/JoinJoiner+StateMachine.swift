@@ -173,11 +173,7 @@ extension IdentityError {
 
     fileprivate static func wrongAccount(_ cause: TrustError?) -> IdentityError {
         if let cause, cause.code == .expired || cause.code == .notYetValid {
-            return IdentityError(
-                .wrongClock,
-                "The inviting machine's certificate is \(cause.code) here. \(cause.message)",
-                cause: cause
-            )
+            return IdentityError(.wrongClock, cause.message, cause: cause)
         }
         let detail = cause.map { " (\($0.code))" } ?? ""
         return IdentityError(
