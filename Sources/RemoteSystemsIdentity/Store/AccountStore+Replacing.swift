@@ -111,7 +111,7 @@ extension AccountStore {
                 if let bytes = try? account.read(name) { sizes.append(bytes.count) }
             }
         }
-        try state.checkSpace(for: sizes)
+        try state.checkSpace(for: Self.accountName, sizes)
     }
 
     /// Makes the account that this system joined the store's account.

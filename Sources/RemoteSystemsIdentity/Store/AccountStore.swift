@@ -194,7 +194,7 @@ public struct AccountStore: Sendable {
         let state = try SecretDirectory.make(path: self.directory)
         try state.withLock { () throws(IdentityError) in
             // One system more, rounded up to a page.
-            try state.checkSpace(for: [StoredAccount.systemsFile(systems).count + 4096])
+            try state.checkSpace(for: Self.accountName, [StoredAccount.systemsFile(systems).count + 4096])
         }
     }
 
@@ -320,7 +320,7 @@ extension AccountStore {
         settingAsideAt now: Date? = nil
     ) throws(IdentityError) -> String? {
         let temporary = SecretDirectory.temporaryPrefix + SecretDirectory.uniqueSuffix()
-        try state.makeSubdirectory(temporary, files: files)
+        try state.makeSubdirectory(temporary, for: Self.accountName, files: files)
         guard let now, try state.names().contains(Self.accountName) else {
             try state.rename(temporary, to: Self.accountName)
             return nil

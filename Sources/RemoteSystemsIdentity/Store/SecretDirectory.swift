@@ -148,21 +148,24 @@ struct SecretDirectory: ~Copyable {
     }
 
     /// Creates the file `name`, which must not exist, and syncs it to disk.
-    func create(_ name: String, _ bytes: [UInt8]) throws(IdentityError) {
+    ///
+    /// - Parameter target: The name that the file gets next, for errors; `nil` if it keeps `name`.
+    func create(_ name: String, for target: String? = nil, _ bytes: [UInt8]) throws(IdentityError) {
+        let path = self.path(of: target ?? name)
         guard bytes.count <= Self.largestFile else {
             throw IdentityError(
                 .inputOutput,
-                "\(self.path(of: name)) would have \(bytes.count) bytes, which is too much. It was not written.",
-                path: self.path(of: name)
+                "\(path) would have \(bytes.count) bytes, which is too much. It was not written.",
+                path: path
             )
         }
-        try OpenFile.create(name, in: self.descriptor, path: self.path(of: name), bytes)
+        try OpenFile.create(name, in: self.descriptor, path: path, bytes)
     }
 
     /// Replaces the file `name` as a whole: a concurrent reader gets either the old bytes or the new ones.
     func replace(_ name: String, _ bytes: [UInt8]) throws(IdentityError) {
         let temporary = Self.temporaryPrefix + Self.uniqueSuffix()
-        try self.create(temporary, bytes)
+        try self.create(temporary, for: name, bytes)
         do throws(IdentityError) {
             try self.rename(temporary, to: name)
         } catch {
@@ -182,19 +185,26 @@ struct SecretDirectory: ~Copyable {
     }
 
     /// Creates the directory `name` with these files in it, or nothing.
-    func makeSubdirectory(_ name: String, files: [(name: String, bytes: [UInt8])]) throws(IdentityError) {
+    ///
+    /// - Parameter target: The name that the directory gets next, for errors.
+    func makeSubdirectory(
+        _ name: String,
+        for target: String,
+        files: [(name: String, bytes: [UInt8])]
+    ) throws(IdentityError) {
+        let path = self.path(of: target)
         guard unsafe mkdirat(self.descriptor, name, 0o700) == 0 else {
-            throw .failed(SystemCallError("mkdir"), to: "be made", path: self.path(of: name))
+            throw .failed(SystemCallError("mkdir"), to: "be made", path: path)
         }
         do throws(IdentityError) {
             guard unsafe fchmodat(self.descriptor, name, 0o700, 0) == 0 else {
-                throw .failed(SystemCallError("fchmod"), to: "be made", path: self.path(of: name))
+                throw .failed(SystemCallError("fchmod"), to: "be made", path: path)
             }
-            guard let directory = try self.subdirectory(name) else {
+            guard let directory = try Self.open(path: path, at: self.descriptor, name: name, flags: O_NOFOLLOW) else {
                 throw IdentityError(
                     .inputOutput,
-                    "\(self.path(of: name)) was removed while it was being written. Try again.",
-                    path: self.path(of: name)
+                    "\(path) was removed while it was being written. Try again.",
+                    path: path
                 )
             }
             for file in files {
@@ -215,10 +225,13 @@ struct SecretDirectory: ~Copyable {
 
     /// Checks that files of these sizes, in bytes, can be written. Nothing remains, except after a crash. Call it only
     /// on the store's directory, which removes that, and while holding its lock.
-    func checkSpace(for sizes: [Int]) throws(IdentityError) {
+    ///
+    /// - Parameter target: what an error names.
+    func checkSpace(for target: String, _ sizes: [Int]) throws(IdentityError) {
         let trial = Self.temporaryPrefix + Self.uniqueSuffix()
         try self.makeSubdirectory(
             trial,
+            for: target,
             files: sizes.enumerated().map { (name: "\($0.offset)", bytes: [UInt8](repeating: 0, count: $0.element)) }
         )
         self.removeSubdirectory(trial)
