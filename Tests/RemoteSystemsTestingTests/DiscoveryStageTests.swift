@@ -136,6 +136,8 @@ import Testing
             let error = try await recorder.error()
             #expect(error.code == .authenticationError)
             #expect(error.code.rawValue == 2)
+            // It names the system: a person has several.
+            #expect(error.message.hasPrefix("The system at "), "\(error.message)")
             #expect(watcher.systems.isEmpty)
         }
     }

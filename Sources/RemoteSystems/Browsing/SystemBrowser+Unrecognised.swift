@@ -97,7 +97,9 @@ extension SystemBrowser {
             self.ended(attempt.number, nil)
             // A system of this account has refused this one, perhaps because it was revoked. Otherwise it is a system
             // of another account, or none.
-            if (error as? TransportError)?.openStatus == .notAuthorized { self.report(error, from: .sameAccount) }
+            if (error as? TransportError)?.openStatus == .notAuthorized {
+                self.report(error, at: attempt.endpoints, from: .sameAccount)
+            }
         }
     }
 }

@@ -357,7 +357,7 @@ actor SystemBrowser {
         }
         if let notice = (error as? TransportError)?.withdrawal { self.account.learnWithdrawal(notice) }
         for user in self.users { user.run.metrics.connectionFailed(error) }
-        self.report(error, from: self.machine.standing(of: instance))
+        self.report(error, at: endpoints, from: self.machine.standing(of: instance))
     }
 
     private func noteConnected(_ connection: Connection, instance: String) {
@@ -377,12 +377,16 @@ actor SystemBrowser {
         )
     }
 
-    func report(_ error: any Error, from standing: Standing.Kind) {
+    func report(_ error: any Error, at endpoints: [Endpoint], from standing: Standing.Kind) {
         guard let error = error as? TransportError, standing.isAccountProved,
             error.code == .peerNotTrusted || error.openStatus == .notAuthorized
         else { return }
         self.rememberRefusal(error)
-        var reported = RemoteSystemWatcherError(.authenticationError, error.message, recoversByItself: false)
+        // Without the port: several programs of a machine may cause the same error.
+        let place = endpoints.first.map { " at \($0.host)" } ?? ""
+        let what = error.code == .peerNotTrusted ? "is not trusted" : "refuses this one"
+        let text = "The system\(place) \(what): \(error.message)"
+        var reported = RemoteSystemWatcherError(.authenticationError, text, recoversByItself: false)
         reported.failureCode = error.failureCode
         self.errors["authentication"] = reported
         self.report(reported)

@@ -75,8 +75,7 @@ struct DiscoveryFindings: Sendable {
         return DiagnosisFinding(
             .systems,
             .problem,
-            "A program that is announced as one of \(isOfLink ? "a linked" : "this") account is not trusted, or does "
-                + "not trust this system: \(error.message)",
+            "A program is announced as one of \(isOfLink ? "a linked" : "this") account. \(error.message)",
             why: isOfLink
                 ? "Systems of another account are listed only while the accounts are linked."
                 : "Only systems that prove that they belong to the account are listed.",

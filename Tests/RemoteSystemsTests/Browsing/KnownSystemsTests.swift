@@ -347,6 +347,8 @@ import Testing
             for _ in 0..<100 where refusal == nil { refusal = try await Self.firstError(machines) }
             #expect(refusal?.code == .authenticationError)
             #expect(refusal?.message.contains("Your system was revoked") == true)
+            #expect(refusal?.message.hasPrefix("The system at ") == true)
+            #expect(refusal?.message.contains(" refuses this one: ") == true)
         }
     }
 
