@@ -103,7 +103,7 @@ extension RemoteSystemsAccount {
         } catch let stop as PairingStop where stop.isRefusedByPeer {
             // The other machine has not stored the link.
             _ = try await self.withStoreInBackground { store in try store.unlink(theirs.account, now: Date()) }
-            throw stop
+            throw IdentityError.withdrawnLink(stop)
         } catch {
             throw RemoteSystemError.halfLinked(link, error)
         }
@@ -120,6 +120,19 @@ extension PairingPrompt {
             case .link: .links
             }
         self.init(digits: comparison.digits, name: comparison.name, effect: effect)
+    }
+}
+
+extension IdentityError {
+    fileprivate static func withdrawnLink(_ cause: PairingStop) -> IdentityError {
+        IdentityError(
+            .pairingFailed,
+            """
+            The other machine failed to store the link; it shows the reason. This machine has withdrawn the link, and \
+            'remotesystems account links' lists it as withdrawn. Remove the reason there, then pair again.
+            """,
+            cause: cause
+        )
     }
 }
 

@@ -152,9 +152,12 @@ import Testing
         }
     }
 
-    @Test func `a link that the other machine cannot store is not kept here`() async throws {
+    @Test(arguments: [false, true])
+    func `a link that the other machine cannot store is not kept here`(isStoredHere: Bool) async throws {
         try await TwoMachines.with { machines in
             let second = try machines.account("second").directory
+            // The first file is read when that machine stores the link, the second one before it sends its offer.
+            let file = isStoredHere ? "held-links.pem" : "learned-links.pem"
             let (waiting, connecting) = try await Self.pair(
                 machines,
                 waiting: .link(grants: Grants(services: ["test.volume"])),
@@ -163,14 +166,18 @@ import Testing
             ) {
                 // Read only after both persons have confirmed.
                 try FileManager.default.createDirectory(
-                    atPath: "\(second)/account/learned-links.pem",
+                    atPath: "\(second)/account/\(file)",
                     withIntermediateDirectories: false
                 )
             }
             #expect((try? connecting.get()) == nil)
             #expect(Self.code(waiting) == .pairingFailed, "\(waiting)")
             let links = try machines.account("first").links()
-            #expect(links.allSatisfy { $0.state != .active }, "\(links)")
+            let states: [AccountLink.State] = isStoredHere ? [.withdrawn] : []
+            #expect(links.map(\.state) == states, "\(links)")
+            guard case .failure(let error as RemoteSystemError) = waiting else { return }
+            #expect(error.side == .remote && error.message.contains("has withdrawn the link") == isStoredHere)
+            #expect(error.message.contains("Nothing was changed here") == !isStoredHere, "\(error.message)")
         }
     }
 
