@@ -57,6 +57,32 @@ extension CommandTests {
             }
         }
 
+        @Test func `a damaged record of systems is a warning, and the account works`() async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await sandbox.account()
+                let isWritten = FileManager.default.createFile(
+                    atPath: sandbox.state() + "/account/joined-systems",
+                    contents: Data("damaged\n".utf8),
+                    attributes: [.posixPermissions: 0o600]
+                )
+                #expect(isWritten)
+                for command in ["show", "systems"] {
+                    let text = try await sandbox.run("account", command)
+                    #expect(text.status == 0 && text.errors.contains("account/joined-systems"), "\(text)")
+                    let json = try await sandbox.run("account", command, "--json")
+                    #expect(json.event("finding")?["status"] as? String == "warning", "\(json)")
+                }
+                let doctor = try await sandbox.run("doctor", "--loopback", "--json")
+                let statuses = doctor.json.filter { $0["code"] as? String == "account" }.map { $0["status"] as? String }
+                #expect(statuses == ["ok", "warning"])
+                let inviting = try await Self.whileInviting(sandbox) { _, uri in
+                    let joined = try await sandbox.join(uri, as: "other")
+                    #expect(joined.status == 0)
+                }
+                #expect(inviting.status == 0)
+            }
+        }
+
         @Test func `joining reports an old account only if there was one`() async throws {
             try await Sandbox.with { sandbox in
                 var lines: [String] = []

@@ -38,6 +38,25 @@ extension ApplicationContext {
             return false
         }
     }
+
+    /// The finding about damaged records of the account's systems; `nil` if there are none. Creates no account.
+    var damagedRecords: DiagnosisFinding? {
+        guard let paths = try? self.account.store().damagedRecords(), !paths.isEmpty else { return nil }
+        return DiagnosisFinding(
+            .account,
+            .warning,
+            "Some lines of \(paths.joined(separator: " and of ")) are damaged, so they are not used.",
+            why:
+                "Systems that joined may be missing in the lists of this machine. One that was revoked before the root "
+                + "key was stolen may be listed as if it was not.",
+            advice: "Restore the file from a backup, or delete the lines that are not system ids."
+        )
+    }
+}
+
+extension RemoteSystemsAccount {
+    /// The finding about damaged records of the account's systems; `nil` if there are none.
+    package var damagedRecords: DiagnosisFinding? { self.context.damagedRecords }
 }
 
 /// Findings about the clock, the account and the certificate.

@@ -108,7 +108,8 @@ extension AccountStore {
         let identity = try self.identity(now: now)
         guard !evenIfShared else { return .ownAccount(admits: false, joins: true) }
         guard identity.isAuthority else { throw .cannotPair(identity.accountID) }
-        let isPersonal = try self.joinedSystems().isEmpty
+        let isPersonal =
+            try self.reading { (account, _) throws(IdentityError) in try Self.isPersonal(account) } ?? true
         return .ownAccount(admits: true, joins: isPersonal)
     }
 }

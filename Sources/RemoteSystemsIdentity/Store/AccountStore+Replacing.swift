@@ -281,7 +281,7 @@ extension AccountStore {
     ) throws(IdentityError) {
         let isPersonal =
             if present.identity.isAuthority, let account = try state.subdirectory(Self.accountName) {
-                try Self.joinedSystems(in: account).isEmpty
+                try Self.isPersonal(account)
             } else {
                 false
             }

@@ -228,7 +228,7 @@ public struct AccountStore: Sendable {
     }
 
     private static func add(_ system: SystemID, to account: borrowing SecretDirectory) throws(IdentityError) {
-        var systems = try Self.joinedSystems(in: account)
+        let systems = try Self.joinedSystems(in: account)
         guard !systems.contains(system) else { return }
         guard systems.count < Self.maxJoinedSystems else {
             throw IdentityError(
@@ -236,8 +236,9 @@ public struct AccountStore: Sendable {
                 "This account has \(systems.count) systems, which is the maximum. Create another account."
             )
         }
-        systems.append(system)
-        try account.replace(StoredAccount.File.joinedSystems, StoredAccount.systemsFile(systems))
+        // Damaged lines stay, and with them the warning about them.
+        let lines = try Self.lines(of: StoredAccount.File.joinedSystems, in: account) + ["\(system)"]
+        try account.replace(StoredAccount.File.joinedSystems, Array(lines.map { "\($0)\n" }.joined().utf8))
     }
 
     /// The systems that received a certificate from this machine, oldest first.
@@ -255,19 +256,38 @@ public struct AccountStore: Sendable {
     }
 
     /// The ids in a file with one id on each line. None if there is no such file.
+    ///
+    /// Damaged lines are left out. Nothing is trusted because of such a record, so it must not stop the account.
     static func systems(
         listedIn name: String,
         of account: borrowing SecretDirectory
     ) throws(IdentityError) -> [SystemID] {
-        guard let bytes = try account.read(name) else { return [] }
-        var systems: [SystemID] = []
-        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
-            guard let system = SystemID(String(line)) else {
-                throw .damaged(name, "has a line that is not a system id", in: account)
+        try Self.lines(of: name, in: account).compactMap { SystemID($0) }
+    }
+
+    private static func lines(
+        of name: String,
+        in account: borrowing SecretDirectory
+    ) throws(IdentityError) -> [String] {
+        let bytes = try account.read(name) ?? []
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map { String($0) }
+    }
+
+    /// The paths of the records of systems that have damaged lines.
+    package func damagedRecords() throws(IdentityError) -> [String] {
+        try self.reading { (account, _) throws(IdentityError) -> [String] in
+            var paths: [String] = []
+            for name in [StoredAccount.File.joinedSystems, StoredAccount.File.formerlyRevoked] {
+                let lines = try Self.lines(of: name, in: account)
+                if !lines.allSatisfy({ SystemID($0) != nil }) { paths.append(account.path(of: name)) }
             }
-            systems.append(system)
-        }
-        return systems
+            return paths
+        } ?? []
+    }
+
+    /// Whether no system has joined here. With a damaged record, one may have.
+    static func isPersonal(_ account: borrowing SecretDirectory) throws(IdentityError) -> Bool {
+        try Self.lines(of: StoredAccount.File.joinedSystems, in: account).isEmpty
     }
 }
 

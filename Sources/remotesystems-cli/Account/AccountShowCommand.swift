@@ -81,6 +81,7 @@ struct AccountShowCommand: Subcommand {
             for system in formerlyRevoked { try output.line("             \(system)") }
         }
         try output.line("kept in      \(directory.printable)")
+        try FindingOutput.warn(of: account.damagedRecords, output)
         return true
     }
 

@@ -38,11 +38,18 @@ struct FindingOutput: Encodable {
         try output.line(finding.why.printable.wrapped(indent: indent))
         if let advice = finding.advice { try output.line("→ \(advice.printable)".wrapped(indent: indent)) }
     }
+
+    /// Reports a finding beside what a command prints.
+    static func warn(of finding: DiagnosisFinding?, _ output: Output) throws {
+        guard let finding else { return }
+        try output.json(FindingOutput(finding))
+        output.note(finding.text)
+    }
 }
 
 extension DiagnosisFinding {
-    /// The finding as text, for an empty list of systems.
-    var whyEmpty: String {
+    /// The finding as text beside the output of another command.
+    var text: String {
         let advice = self.advice.map { "→ \($0)" } ?? ""
         return [self.what, self.why, advice].filter { !$0.isEmpty }.map { $0.printable.wrapped(indent: "  ") }
             .joined(separator: "\n")

@@ -67,11 +67,11 @@ struct ListCommand: Subcommand {
         if let reason { try output.json(FindingOutput(reason)) }
         try output.json(MarkOutput.enumerationCompleted(systems: systems.count, excluded: excluded))
         guard !systems.isEmpty else {
-            return output.note(["No system was found. Most likely:", reason?.whyEmpty ?? ""].joined(separator: "\n"))
+            return output.note(["No system was found. Most likely:", reason?.text ?? ""].joined(separator: "\n"))
         }
         try output.line(output.style(.grey, RemoteSystem.heading))
         for system in systems { try output.line(system.line(width: output.width)) }
-        if let reason { output.note(reason.whyEmpty) }
+        if let reason { output.note(reason.text) }
         if excluded > 0 { output.note("\(excluded) more \(excluded == 1 ? "does" : "do") not fit the filters.") }
     }
 }

@@ -63,7 +63,7 @@ struct WatchCommand: Subcommand {
             let others = excluded == 0 ? "" : ", \(excluded) excluded by the filters"
             let text = "\(count) \(count == 1 ? "system" : "systems") found\(others); watching (Ctrl-C to stop)"
             try output.line("\(LocalTime.now) \(output.style(.grey, text))")
-            if let reason { output.note("No system was found. Most likely:\n\(reason.whyEmpty)") }
+            if let reason { output.note("No system was found. Most likely:\n\(reason.text)") }
         case .error(let error):
             try output.json(MarkOutput.error(error))
             try output.line("\(LocalTime.now) \(output.style(.red, "!")) \(error.message.printable)")

@@ -298,11 +298,31 @@ import Testing
         #expect(try self.store.joinedSystems() == systems)
     }
 
-    @Test func `a damaged list of joined systems is an error`() throws {
+    @Test func `a damaged line of the list of joined systems is reported, kept and not used`() throws {
         _ = try self.store.identity(now: noon)
-        try self.store.recordJoined(SystemID(of: P256.Signing.PrivateKey().publicKey))
+        let systems = (0..<2).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }
+        try self.store.recordJoined(systems[0])
+        #expect(try self.store.damagedRecords().isEmpty)
+        try write("\(systems[0])\nnonsense", to: self.file("joined-systems"))
+        #expect(try self.store.joinedSystems() == [systems[0]])
+        try self.store.recordJoined(systems[1])
+        #expect(try self.store.joinedSystems() == systems)
+        #expect(try self.store.damagedRecords() == [self.file("joined-systems")])
+    }
+
+    @Test func `an account whose list of joined systems is damaged counts as shared`() throws {
+        _ = try self.store.identity(now: noon)
+        let elsewhere = try TemporaryDirectory()
+        let other = try elsewhere.store.identity(now: noon)
+        _ = try self.store.checkAdoption(of: other.accountID, evenIfShared: false, now: noon)
         try write("nonsense\n", to: self.file("joined-systems"))
-        #expect(code { () throws(IdentityError) in try self.store.joinedSystems() } == .damaged)
+        #expect(
+            code { () throws(IdentityError) in
+                try self.store.checkAdoption(of: other.accountID, evenIfShared: false, now: noon)
+            } == .accountInUse
+        )
+        let purpose = try self.store.pairingPurpose(evenIfShared: false, now: noon)
+        #expect(purpose == .ownAccount(admits: true, joins: false))
     }
 
     // MARK: Readers beside a change
