@@ -26,7 +26,7 @@ import ValueSets
         let log: ContinuationTests.Log
 
         /// Continues the activity on the desktop, as a program does that knows its id.
-        func `continue`() async throws {
+        func `continue`(isWebpageOnly: Bool = false) async throws {
             let system = try #require(self.watcher.systems.first)
             let descriptor = ActivityDescriptor(
                 self.activity,
@@ -34,7 +34,12 @@ import ValueSets
                 lifetime: .seconds(60)
             )
             let offer = UserActivityOffer(descriptor, application: LinkedAccountTests.application, on: system)
-            try await self.desktop.activityHost().continue(offer)
+            let host = try await self.desktop.activityHost()
+            if isWebpageOnly {
+                try await host.continueWebpage(of: offer)
+            } else {
+                try await host.continue(offer)
+            }
         }
     }
 
@@ -63,6 +68,7 @@ import ValueSets
             for system in [laptop, desktop] { try await stage.appears(system) }
             let activity = UserActivity(type: ContinuationTests.editing, title: "A letter")
             activity.userInfo = ["left": "secret"]
+            activity.webpageURL = URL(string: "https://example.com/letters/17")
             try await activity.becomeCurrent(at: laptop.activityHost())
             let watcher = UserActivityWatcher(stage.configuration, filters: [.authorizationKind(.linked)])
             try await watcher.start()
@@ -130,6 +136,21 @@ import ValueSets
         try await self.with(Grants(services: Self.topic, topics: Self.topic), isSigned: false) { desk in
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue() }
             #expect(error?.code == .publisherMismatch)
+            #expect(desk.activity.isCurrent && desk.log.activity == nil)
+        }
+    }
+
+    /// Browsers have no publisher. Within one account they need none (`PublisherComparisonTests`).
+    @Test func `a browser of a linked account gets no address, and ends no offer (H-05)`() async throws {
+        try await self.with(Grants(services: Self.topic, topics: Self.topic), isSigned: false) { desk in
+            try await desk.stage.eventually("the offer is listed") {
+                desk.watcher.offers.map(\.id) == [desk.activity.id]
+            }
+            let offer = try #require(desk.watcher.offers.first)
+            #expect(!offer.hasWebpage && desk.watcher.choice(for: offer) == .none)
+            let error = await #expect(throws: ContinuationError.self) { try await desk.continue(isWebpageOnly: true) }
+            // The origin refuses. This system would refuse the content, too.
+            #expect(error?.code == .publisherMismatch && error?.side == .remote)
             #expect(desk.activity.isCurrent && desk.log.activity == nil)
         }
     }

@@ -269,7 +269,8 @@ import ValueSets
     private func handOver(
         from laptop: Vouching,
         to desktop: Vouching,
-        application: String = "com.example.editor"
+        application: String = "com.example.editor",
+        isWebpageOnly: Bool = false
     ) async throws -> (failure: ContinuationError?, received: ValueSet?) {
         let received = Mutex<ValueSet?>(nil)
         let failure = Mutex<ContinuationError?>(nil)
@@ -290,11 +291,17 @@ import ValueSets
             try await watcher.start()
             let activity = UserActivity(type: ContinuationTests.editing)
             activity.userInfo = ["Text": "secret"]
+            activity.webpageURL = URL(string: "https://example.com/minutes")
             try await activity.becomeCurrent(at: laptop.activityHost())
             try await stage.eventually("the offer is listed") { !watcher.offers.isEmpty }
             let offer = try #require(watcher.offers.first)
             do {
-                try await desktop.activityHost().continue(offer)
+                let host = try await desktop.activityHost()
+                if isWebpageOnly {
+                    try await host.continueWebpage(of: offer)
+                } else {
+                    try await host.continue(offer)
+                }
                 #expect(!activity.isCurrent)
             } catch let error as ContinuationError {
                 failure.withLock { $0 = error }
@@ -353,6 +360,15 @@ import ValueSets
             let result = try await self.handOver(from: self.laptop, to: stolen)
             #expect(result.failure?.code == .publisherMismatch && result.failure?.side == .remote)
             #expect(result.received == nil)
+        }
+    }
+
+    @Test func `a browser of the same account gets the address whatever its publisher`() async throws {
+        var desktop = self.desktop
+        for publisher in [ApplicationPublisher.proven(Self.other), .unsigned] {
+            desktop.publisher = publisher
+            let result = try await self.handOver(from: self.laptop, to: desktop, isWebpageOnly: true)
+            #expect(result.failure == nil && result.received == [:])
         }
     }
 

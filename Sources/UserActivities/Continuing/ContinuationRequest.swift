@@ -11,7 +11,8 @@ enum ContinuationRequest: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - voucher: the statement of the receiver's host daemon about the receiver's publisher, if there is one.
-    ///   - isWebpageOnly: whether only the web address is wanted, for a browser. Publishers are not compared then.
+    ///   - isWebpageOnly: whether only the web address is wanted, for a browser. Within one account,
+    ///     publishers are not compared then.
     case fetch(activity: UUID, voucher: [UInt8]?, isWebpageOnly: Bool = false)
     /// Confirms that the content arrived and can be used. The first confirmation continues the activity.
     case confirm(continuation: UUID)

@@ -149,14 +149,15 @@ struct IncomingContinuation: Sendable {
             .fetch(activity: offer.activity, voucher: own?.bytes, isWebpageOnly: offer.isWebpageOnly),
             over: connection
         )
-        if !offer.isWebpageOnly {
+        let isSameAccount = peer.authorizationKind == .sameUser
+        if !offer.isWebpageOnly || !isSameAccount {
             try self.proofs.compare(
                 own,
                 with: response[ContinuationResponse.voucher]?.data.map { Array($0) },
                 of: PublisherProofs.Peer(
                     system: offer.system,
                     application: offer.application,
-                    isSameAccount: peer.authorizationKind == .sameUser
+                    isSameAccount: isSameAccount
                 ),
                 about: offer.activity,
                 isOrigin: false

@@ -171,12 +171,19 @@ final class ActivityOrigin: Sendable {
 
     /// Returns the content of an activity to an application of another system that wants to continue it, if both have
     /// the same publisher.
+    ///
+    /// - Parameter isWebpageOnly: whether only the web address is wanted, for a browser. It has no publisher, so only
+    ///   one of the same account receives the address without a comparison.
     func fetch(
         _ id: UUID,
         over link: ObjectIdentifier,
         for caller: AppServiceCaller,
-        _ voucher: [UInt8]?
+        _ voucher: [UInt8]?,
+        isWebpageOnly: Bool
     ) async throws -> ValueSet {
+        if isWebpageOnly, caller.authorizationKind == .sameUser {
+            return try await self.fetch(id, over: link, isWebpageOnly: true)
+        }
         let own = await self.proofs.own(for: caller.systemID, about: id)
         let peer = PublisherProofs.Peer(
             system: caller.systemID,
@@ -184,14 +191,9 @@ final class ActivityOrigin: Sendable {
             isSameAccount: caller.authorizationKind == .sameUser
         )
         try self.proofs.compare(own, with: voucher, of: peer, about: id, isOrigin: true)
-        var response = try await self.fetch(id, over: link)
+        var response = try await self.fetch(id, over: link, isWebpageOnly: isWebpageOnly)
         response[ContinuationResponse.voucher] = own.map { .data(Data($0.bytes)) }
         return response
-    }
-
-    /// Returns only the web address of an activity, for a browser. It has no publisher that could be compared.
-    func fetchWebpage(of id: UUID, over link: ObjectIdentifier) async throws -> ValueSet {
-        try await self.fetch(id, over: link, isWebpageOnly: true)
     }
 
     /// Returns the content of an activity, after publishers were compared.

@@ -43,8 +43,13 @@ struct ActivityService: AppServiceProvider {
         let link = ObjectIdentifier(request.connection)
         switch known {
         case .fetch(let activity, let voucher, let isWebpageOnly):
-            guard !isWebpageOnly else { return try await self.origin.fetchWebpage(of: activity, over: link) }
-            return try await self.origin.fetch(activity, over: link, for: request.caller, voucher)
+            return try await self.origin.fetch(
+                activity,
+                over: link,
+                for: request.caller,
+                voucher,
+                isWebpageOnly: isWebpageOnly
+            )
         case .confirm(let continuation):
             let receiver = UserActivityReceiver(request.caller)
             try self.origin.confirm(continuation, over: link, by: receiver)

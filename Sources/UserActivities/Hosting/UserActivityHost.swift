@@ -159,8 +159,8 @@ public final class UserActivityHost: Service {
         try await self.receiver.receive(OfferReference(offer))
     }
 
-    /// Continues only the web address of an activity, as a browser does. The publishers are not compared, and the
-    /// handler receives an activity without other content.
+    /// Continues only the web address of an activity, as a browser does. Within one account the publishers are not
+    /// compared. The handler receives an activity without other content.
     package func continueWebpage(of offer: UserActivityOffer) async throws(ContinuationError) {
         var reference = try OfferReference(offer)
         reference.isWebpageOnly = true

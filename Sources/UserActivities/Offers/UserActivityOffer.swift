@@ -23,7 +23,7 @@ public struct UserActivityOffer: Sendable, Identifiable {
     public let publisher: ApplicationPublisher
     /// Whether the application that continues the activity may open streams to the one that offers it.
     public let supportsContinuationStreams: Bool
-    /// Whether a browser can continue the activity.
+    /// Whether a browser can continue the activity: it has a web address, and its system is of the same account.
     public let hasWebpage: Bool
     /// The version of the content, as the offering application counts it; `nil` if it states none.
     public let payloadVersion: Int?
@@ -46,7 +46,7 @@ public struct UserActivityOffer: Sendable, Identifiable {
         self.applicationID = application
         self.publisher = system.application(application)?.publisher ?? .unproven(nil)
         self.supportsContinuationStreams = descriptor.supportsContinuationStreams
-        self.hasWebpage = descriptor.hasWebpage
+        self.hasWebpage = descriptor.hasWebpage && system.authorizationKind == .sameUser
         self.payloadVersion = descriptor.payloadVersion
         self.targetContentIdentifier = descriptor.targetContentIdentifier
         self.expirationDate = descriptor.expirationDate
