@@ -1,8 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import NIOCore
 import NIOSSL
 import Testing
+import ValueSets
 
 @testable import RemoteSystemsTransport
 

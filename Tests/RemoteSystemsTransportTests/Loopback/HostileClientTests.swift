@@ -187,7 +187,8 @@ import ValueSets
                 let hello: ValueSet = ["version": .array(version.map { .unsigned($0) })]
                 try buffer.writeTestFrame([0, .dictionary(hello)])
                 peer.send(Array(buffer.readableBytesView))
-                return try await peer.refusal()?.failure.code
+                guard case .refuse(_, let failure)? = try await peer.nextFrame() else { return nil }
+                return failure.code
             }
             // A host remembers no version of a peer: the first connection and a later one are decided alike.
             let first = try await refusal()
