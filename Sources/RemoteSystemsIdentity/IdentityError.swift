@@ -35,7 +35,7 @@ extension IdentityError {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case noStateDirectory, permissions, wrongOwner, notAPlainFile, damaged, unsupportedFormat
-            case notAllowed, diskFull, inputOutput, busy, wrongClock, cryptography
+            case notAllowed, diskFull, inputOutput, busy, cancelled, wrongClock, cryptography
             case notAuthority, accountInUse, rejectedCertificate, tooManySystems, rootKeyWouldBeLost, accountLeft
             case rootKeysUsedUp, conflictingRoots, revocationsLost, systemRevoked
             case invalidLink, tooManyLinks, unknownLink
@@ -72,6 +72,8 @@ extension IdentityError {
         public static let inputOutput = Code(kind: .inputOutput)
         /// Another process kept the store locked for too long. Trying again can help.
         public static let busy = Code(kind: .busy)
+        /// The calling task was cancelled. Nothing was changed.
+        public static let cancelled = Code(kind: .cancelled)
         /// This machine's clock cannot be right, so certificates created with it would be unusable.
         public static let wrongClock = Code(kind: .wrongClock)
         /// The cryptographic library failed.

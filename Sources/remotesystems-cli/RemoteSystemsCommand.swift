@@ -37,7 +37,9 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
             Self.exit(withError: ExitCode.validationFailure)
         }
         // These subcommands trap signals as soon as they have parsed their arguments, and until they end.
-        if ["serve", "doctor"].contains(words.first) || words.starts(with: ["host", "run"]) {
+        if ["serve", "doctor"].contains(words.first) || words.starts(with: ["host", "run"])
+            || words.starts(with: ["account", "revoke"])
+        {
             SignalMask.blockTermination()
         }
         do {

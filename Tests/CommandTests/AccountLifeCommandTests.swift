@@ -183,6 +183,65 @@ extension CommandTests {
             }
         }
 
+        /// A signal may come when the work is done, so there are several attempts.
+        ///
+        /// - Parameter start: starts the command for an attempt.
+        /// - Returns: the end of the first command that a signal has ended, after `start` was called for it.
+        private func interrupted(
+            whenIn mask: String,
+            _ start: (Int) async throws -> RunningCommand
+        ) async throws -> FinishedCommand {
+            for attempt in 1...20 {
+                let running = try await start(attempt)
+                _ = try await eventually("a command that handles signals", within: .seconds(30)) {
+                    running.hasTermination(in: mask) || running.process.exitCode != nil ? true : nil
+                }
+                running.process.send(SIGTERM)
+                let ended = try await running.finish()
+                if ended.event("failed")?["error"] as? String == "cancelled" { return ended }
+            }
+            throw IntegrationError("no signal has ended the command")
+        }
+
+        @Test(arguments: ["export", "import"])
+        func `a signal during the work with a passphrase ends the command before it has written anything`(
+            command: String
+        ) async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await sandbox.account()
+                let passphrase = sandbox.directory + "/passphrase"
+                try Data("correct horse battery\n".utf8).write(to: URL(fileURLWithPath: passphrase))
+                let options = ["--json", "--passphrase-file", passphrase]
+                let recovery = sandbox.directory + "/recovery"
+                let exported = try await sandbox.start(["account", "export", recovery] + options).finish()
+                #expect(exported.status == 0)
+                var written = ""
+                let ended = try await self.interrupted(whenIn: "SigCgt") { attempt in
+                    let isExport = command == "export"
+                    written = isExport ? "\(recovery)-\(attempt)" : sandbox.state("other\(attempt)") + "/account"
+                    return try sandbox.start(
+                        ["account", command, isExport ? written : recovery] + options,
+                        as: isExport ? "own" : "other\(attempt)"
+                    )
+                }
+                #expect(ended.status == 2, "\(ended)")
+                #expect(!FileManager.default.fileExists(atPath: written))
+            }
+        }
+
+        @Test func `a signal ends revoke, and what was not reported is not revoked`() async throws {
+            try await Sandbox.with { sandbox in
+                var id = ""
+                let ended = try await self.interrupted(whenIn: "SigBlk") { attempt in
+                    id = try #require(try await sandbox.account("other\(attempt)")["systemID"] as? String)
+                    return try sandbox.start(["account", "revoke", id, "--loopback", "--wait", "30", "--json"])
+                }
+                #expect(ended.status == 2, "\(ended)")
+                let revoked = try await sandbox.account()["revoked"] as? [String]
+                #expect(revoked?.contains(id) == (ended.event("revoked") != nil), "\(ended)")
+            }
+        }
+
         @Test func `a lost list of revoked systems is an error that states the way back`() async throws {
             try await Sandbox.with { sandbox in
                 #expect(try await sandbox.run("account", "rename", "Attic", as: "second").status == 0)

@@ -140,7 +140,7 @@ extension CommandTests {
                 // Searching for advertisements takes two seconds, and this system's checks do not throw.
                 let doctor = try sandbox.start(["doctor", "127.0.0.1:9", "--loopback", "--port", "0", "--json"])
                 let isReady = try await eventually("a doctor that handles signals", within: .seconds(30)) {
-                    Self.blocksTermination(doctor.process.id) ? true : nil
+                    doctor.hasTermination(in: "SigBlk") ? true : nil
                 }
                 #expect(isReady)
                 doctor.process.send(SIGTERM)
@@ -149,15 +149,6 @@ extension CommandTests {
                 #expect(finished.event("failed")?["error"] as? String == "cancelled")
                 #expect(finished.event("summary") == nil)
             }
-        }
-
-        /// Whether the main thread of a process blocks SIGTERM.
-        private static func blocksTermination(_ process: Int32) -> Bool {
-            let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
-            guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigBlk:") }),
-                let blocked = line.split(whereSeparator: \.isWhitespace).last.flatMap({ UInt64($0, radix: 16) })
-            else { return false }
-            return blocked & (1 << UInt64(SIGTERM - 1)) != 0
         }
 
         @Test func `a missing interface is a problem`() async throws {

@@ -13,7 +13,8 @@ extension RemoteSystemsAccount {
     ///   - passphrase: at least 8 bytes. Read it from a terminal or a file, never from the command line.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``. Its cause is an ``IdentityError`` such
     ///   as ``IdentityError/Code/notAuthority`` when the account's root key is not on this machine,
-    ///   ``IdentityError/Code/fileExists`` or ``IdentityError/Code/weakPassphrase``.
+    ///   ``IdentityError/Code/fileExists``, ``IdentityError/Code/weakPassphrase``, or ``IdentityError/Code/cancelled``
+    ///   when the calling task was cancelled meanwhile.
     public func exportRecovery(to path: String, passphrase: [UInt8]) throws(RemoteSystemError) {
         try self.withStore { store throws(IdentityError) in
             try store.exportRecovery(to: path, passphrase: passphrase)
@@ -38,7 +39,8 @@ extension RemoteSystemsAccount {
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``. Its cause is an ``IdentityError`` such
     ///   as ``IdentityError/Code/wrongPassphrase``, ``IdentityError/Code/recoveryDamaged``,
     ///   ``IdentityError/Code/notAuthority`` when the root key in the file was replaced later or, for a shared account
-    ///   while `evenIfShared` is `false`, ``IdentityError/Code/accountInUse``.
+    ///   while `evenIfShared` is `false`, ``IdentityError/Code/accountInUse``; ``IdentityError/Code/cancelled`` when
+    ///   the calling task was cancelled meanwhile.
     public func importRecovery(
         from path: String,
         passphrase: [UInt8],

@@ -14,7 +14,8 @@ extension AccountStore {
     ///   - path: The path of a file that does not exist yet. Only this user will be able to read it.
     ///   - passphrase: At least 8 bytes. Read it from a terminal or a file descriptor, never from the command line.
     /// - Throws: ``IdentityError``, with ``IdentityError/Code/notAuthority`` if the account's root key is not on this
-    ///   machine, ``IdentityError/Code/fileExists`` or ``IdentityError/Code/weakPassphrase``.
+    ///   machine, ``IdentityError/Code/fileExists``, ``IdentityError/Code/weakPassphrase``, or
+    ///   ``IdentityError/Code/cancelled`` if the calling task was cancelled meanwhile.
     public func exportRecovery(to path: String, passphrase: [UInt8]) throws(IdentityError) {
         try self.exportRecovery(to: path, passphrase: passphrase, factors: .standard)
     }
@@ -60,6 +61,7 @@ extension AccountStore {
             return (authority.accountID, content)
         }
         let text = try RecoveryFile.seal(content, passphrase: passphrase, account: account, factors: factors)
+        try Self.checkCancellation()
         try OpenFile.create(path, path: path, Array(text.utf8))
     }
 
@@ -80,8 +82,9 @@ extension AccountStore {
     ///     personal or damaged account is moved aside in any case.
     /// - Returns: This system's new identity, and the directory of its previous account.
     /// - Throws: ``IdentityError``, with ``IdentityError/Code/wrongPassphrase``,
-    ///   ``IdentityError/Code/recoveryDamaged``, ``IdentityError/Code/accountInUse``, or
-    ///   ``IdentityError/Code/notAuthority`` if this machine knows a newer root key than the file has.
+    ///   ``IdentityError/Code/recoveryDamaged``, ``IdentityError/Code/accountInUse``,
+    ///   ``IdentityError/Code/notAuthority`` if this machine knows a newer root key than the file has, or
+    ///   ``IdentityError/Code/cancelled`` if the calling task was cancelled meanwhile.
     public func importRecovery(
         from path: String,
         passphrase: [UInt8],
@@ -101,6 +104,7 @@ extension AccountStore {
         }
         let bytes = try file.read(limit: RecoveryFile.largestFile)
         let content = try RecoveryFile.open(String(decoding: bytes, as: UTF8.self), passphrase: passphrase, path: path)
+        try Self.checkCancellation()
         guard let rootKey = try? P256.Signing.PrivateKey(derRepresentation: content.rootKey),
             let authority = AccountAuthority(rootCertificate: Array(content.rootCertificate), key: rootKey),
             let discoveryKey = try? DiscoveryKey(stored: Array(content.discoveryKey), of: authority.roots),
@@ -124,5 +128,11 @@ extension AccountStore {
             evenIfShared: evenIfShared,
             now: now
         )
+    }
+
+    /// Ends a call whose task was cancelled during the slow work with the passphrase, before anything is written.
+    private static func checkCancellation() throws(IdentityError) {
+        guard Task.isCancelled else { return }
+        throw IdentityError(.cancelled, "The call was cancelled. Nothing was changed.")
     }
 }

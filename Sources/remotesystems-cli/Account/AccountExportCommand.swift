@@ -29,7 +29,8 @@ struct AccountExportCommand: Subcommand {
         let identity = try account.identity()
         try account.checkExport(to: self.file)
         let passphrase = try self.passphrase.read(asNew: true)
-        try account.exportRecovery(to: self.file, passphrase: passphrase)
+        // Not while the passphrase is read: reading a terminal does not end when its task is cancelled.
+        try await blockingUntilInterrupted { try account.exportRecovery(to: self.file, passphrase: passphrase) }
         try output.json(ExportOutput(accountID: identity.accountID, file: self.file))
         try output.line(
             "Account \(identity.accountID.short) was written to \(self.file.printable). Store it on another machine."

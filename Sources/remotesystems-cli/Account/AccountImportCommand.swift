@@ -29,11 +29,11 @@ struct AccountImportCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         let links = account.activeLinks
-        let change = try account.importRecovery(
-            from: self.file,
-            passphrase: try self.passphrase.read(asNew: false),
-            evenIfShared: self.leavesAccount
-        )
+        let passphrase = try self.passphrase.read(asNew: false)
+        // Not while the passphrase is read: reading a terminal does not end when its task is cancelled.
+        let change = try await blockingUntilInterrupted {
+            try account.importRecovery(from: self.file, passphrase: passphrase, evenIfShared: self.leavesAccount)
+        }
         try AccountChangeOutput.report(change, event: "imported", endedLinks: account.ended(of: links), output)
         let advice =
             "It holds the account's root key now. If the machine that held it before is lost or in other hands: "

@@ -42,6 +42,13 @@ struct AccountRevokeCommand: Subcommand {
     func validate() throws { try self.names.validate(system: self.system) }
 
     func perform(_ output: Output) async throws -> Bool {
+        guard let isDone = try await untilInterrupted({ try await self.revoke(output) }) else {
+            throw CancellationError()
+        }
+        return isDone
+    }
+
+    private func revoke(_ output: Output) async throws -> Bool {
         let configuration = self.search.configuration(for: "revoke", self.common)
         let account = RemoteSystemsAccount(configuration)
         let identity = try account.identity()

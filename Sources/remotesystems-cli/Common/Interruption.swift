@@ -30,3 +30,21 @@ func untilInterrupted<Result: Sendable>(
         return try await group.next() ?? nil
     }
 }
+
+/// Runs `body`, which blocks and stops by itself when its task is cancelled, and cancels it on SIGINT or SIGTERM.
+///
+/// - Throws: `CancellationError` if a signal came and `body` threw an error of any kind.
+func blockingUntilInterrupted<Result: Sendable>(
+    _ body: @escaping @Sendable () throws -> Result
+) async throws -> Result {
+    let result: Result? = try await untilInterrupted { () async throws -> Result in
+        do {
+            return try body()
+        } catch {
+            try Task.checkCancellation()
+            throw error
+        }
+    }
+    guard let result else { throw CancellationError() }
+    return result
+}

@@ -135,6 +135,15 @@ struct RunningCommand {
         }
     }
 
+    /// Whether a mask of the main thread contains SIGTERM: `SigBlk` for blocked signals, `SigCgt` for caught ones.
+    func hasTermination(in mask: String) -> Bool {
+        let status = (try? String(contentsOfFile: "/proc/\(self.process.id)/status", encoding: .utf8)) ?? ""
+        guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("\(mask):") }),
+            let signals = line.split(whereSeparator: \.isWhitespace).last.flatMap({ UInt64($0, radix: 16) })
+        else { return false }
+        return signals & (1 << UInt64(SIGTERM - 1)) != 0
+    }
+
     static func json(_ line: String) -> JSONLine? {
         (try? JSONSerialization.jsonObject(with: Data(line.utf8))) as? JSONLine
     }

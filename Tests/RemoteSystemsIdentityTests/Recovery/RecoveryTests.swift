@@ -75,6 +75,27 @@ import Testing
         #expect(try self.store.joinedSystems() == joined + [later])
     }
 
+    @Test func `a cancelled task exports and imports nothing`() async throws {
+        _ = try self.export()
+        let fresh = try TemporaryDirectory()
+        let (store, freshStore, path, other) = (self.store, fresh.store, self.path, self.path + "-other")
+        let task = Task { () async -> [IdentityError.Code?] in
+            while !Task.isCancelled { await Task.yield() }
+            return [
+                code { () throws(IdentityError) in
+                    try store.exportRecovery(to: other, passphrase: Self.passphrase, factors: Self.factors)
+                },
+                code { () throws(IdentityError) in
+                    try freshStore.importRecovery(from: path, passphrase: Self.passphrase, now: noon)
+                },
+            ]
+        }
+        task.cancel()
+        #expect(await task.value == [.cancelled, .cancelled])
+        #expect(!FileManager.default.fileExists(atPath: other))
+        #expect(try fresh.contents().isEmpty)
+    }
+
     @Test func `what names meant stays when the account is recovered on its machine`() throws {
         _ = try self.export()
         let text = Array(#"{"version":1}"#.utf8)
