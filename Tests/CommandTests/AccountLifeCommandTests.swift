@@ -203,6 +203,22 @@ extension CommandTests {
             throw IntegrationError("no signal has ended the command")
         }
 
+        @Test func `a revoked system that is named again by its id or the start of it is an error`() async throws {
+            try await Sandbox.with { sandbox in
+                let second = try await self.join("second", sandbox)
+                let options = ["--loopback", "--wait", "0.5", "--json"]
+                let revoked = try await sandbox.start(["account", "revoke", second] + options).finish()
+                #expect(revoked.status == 0)
+                for text in [second, String(second.prefix(6))] {
+                    let again = try await sandbox.start(["account", "revoke", text] + options).finish()
+                    #expect(again.status == 2 && again.event("revoked") == nil, "\(again)")
+                    let failure = try #require(again.event("failed"))
+                    #expect(failure["systemIDs"] as? [String] == [second])
+                    #expect((failure["message"] as? String)?.contains(" was already revoked. ") == true)
+                }
+            }
+        }
+
         @Test(arguments: ["export", "import"])
         func `a signal during the work with a passphrase ends the command before it has written anything`(
             command: String

@@ -73,7 +73,10 @@ struct AccountRevokeCommand: Subcommand {
             try Task.checkCancellation()
             let there = watcher.systems
             let revoked = try self.choose(from: there, account)
+            let wasRevoked = try account.revokedSystems().contains(revoked)
+            // In any case: it also completes a revocation during which a program has crashed.
             try account.revoke(revoked)
+            if wasRevoked { throw Failure.revokedAlready(self.system, revoked) }
             let others = there.filter { $0.id != revoked && !$0.isLocal }.count
             try output.json(RevokedOutput(systemID: revoked, notified: others))
             try output.line("System \(revoked) was revoked from this account.")
@@ -212,11 +215,12 @@ extension Failure {
         return failure
     }
 
-    /// The error when a name means a system that was revoked before.
+    /// The error when a name or an id means a system that was revoked before.
     fileprivate static func revokedAlready(_ text: String, _ system: SystemID) -> Failure {
+        let name = system.description.hasPrefix(text) ? "" : ", known as \(text),"
         var failure = Failure(
             "misuse",
-            "The system \(system.short), known as \(text), was already revoked. Nothing was changed. To revoke another "
+            "The system \(system.short)\(name) was already revoked. Nothing was changed. To revoke another "
                 + "system, name it by its id: 'remotesystems account systems' lists the ids."
         )
         failure.systemIDs = [system]
