@@ -98,7 +98,9 @@ let package = Package(
         // Hand-off: activities that are offered to other systems and continued there.
         .target(
             name: "UserActivities",
-            dependencies: ["RemoteSystems", "RemoteSystemsIdentity", "ValueSets", logging, lifecycle],
+            dependencies: [
+                "RemoteSystems", "RemoteSystemsIdentity", "RemoteSystemsTransport", "ValueSets", logging, lifecycle,
+            ],
             swiftSettings: settings
         ),
         // The custom views of notifications, as values, and what the program that shows them reads and writes.

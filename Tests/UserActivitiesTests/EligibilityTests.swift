@@ -78,7 +78,7 @@ import Testing
                 activity.webpageURL = URL(string: address)
                 #expect(origin.topic.records.isEmpty && activity.isCurrent, "\(address)")
                 let error = await #expect(throws: ContinuationError.self) {
-                    try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+                    try await origin.fetch(activity.id, over: ObjectIdentifier(activity), for: .staged(), nil)
                 }
                 #expect(error?.code == .activityUnknown)
                 let warnings = log.entries.filter { "\($0.message)".contains("could not be published") }
@@ -86,7 +86,7 @@ import Testing
                 activity.webpageURL = URL(string: "https://example.com/")
                 #expect(origin.topic.records.count == 1)
             }
-            _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+            _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity), for: .staged(), nil)
             origin.end()
         }
     }
@@ -125,7 +125,7 @@ import Testing
             activity.needsSave = true
             try await activity.becomeCurrent(publishedBy: origin)
             let error = await #expect(throws: ContinuationError.self) {
-                try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+                try await origin.fetch(activity.id, over: ObjectIdentifier(activity), for: .staged(), nil)
             }
             #expect(error?.code == .activityUnknown)
             origin.end()
@@ -150,10 +150,10 @@ import Testing
         }
         activity.delegate = delegate
         try await activity.becomeCurrent(publishedBy: origin)
-        _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+        _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity), for: .staged(), nil)
         activity.needsSave = true
         let error = await #expect(throws: ContinuationError.self) {
-            try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+            try await origin.fetch(activity.id, over: ObjectIdentifier(activity), for: .staged(), nil)
         }
         #expect(error?.code == .disabled)
         origin.end()

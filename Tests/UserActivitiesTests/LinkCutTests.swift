@@ -3,6 +3,7 @@
 
 import Foundation
 import RemoteSystems
+import RemoteSystemsIdentity
 import RemoteSystemsTesting
 import Synchronization
 import Testing
@@ -67,7 +68,7 @@ import ValueSets
         let (first, second) = (ObjectIdentifier(links[0]), ObjectIdentifier(links[1]))
         let (receiver, other) = try (Self.system(1), Self.system(2))
         continuations.offer(activity)
-        try continuations.begin(activity, id: id, over: first)
+        try continuations.begin(activity, id: id, over: first, for: .system(receiver), now: .now)
         // Not confirmed yet, so it belongs to its connection.
         #expect(throws: OutgoingContinuations.Refusal.unknown) {
             try continuations.confirm(id, over: second, by: receiver)
@@ -81,7 +82,7 @@ import ValueSets
         #expect(try continuations.confirm(id, over: second, by: receiver) == nil)
         #expect(try continuations.activity(of: id, over: second) == activity)
         #expect(throws: OutgoingContinuations.Refusal.alreadyContinued) {
-            try continuations.begin(activity, id: UUID(), over: second)
+            try continuations.begin(activity, id: UUID(), over: second, for: .system(receiver), now: .now)
         }
         withExtendedLifetime(links) {}
     }

@@ -79,7 +79,7 @@ import ValueSets
     }
 
     /// What the host daemon of a staged system states about the application.
-    private static func voucher(
+    static func voucher(
         by account: StagedAccount,
         _ number: Int
     ) -> @Sendable (SystemID, UUID) async -> OwnVoucher? {

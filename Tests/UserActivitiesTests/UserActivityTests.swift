@@ -289,7 +289,7 @@ import ValueSets
                 let activity = UserActivity(type: ContinuationTests.editing)
                 activity.userInfo = ["Text": .string(String(repeating: "x", count: bytes))]
                 try await origin.makeCurrent(activity)
-                _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity))
+                _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity), for: .staged(), nil)
                 #expect(log.entries.contains { "\($0.message)".contains("is large") } == isLogged)
                 origin.end()
             }

@@ -23,6 +23,8 @@ package enum Incident: String, CaseIterable, Sendable {
     case responseLimit = "response-limit"
     /// A request was refused because too many idempotency keys are kept.
     case keyLimit = "key-limit"
+    /// A continuation of an activity, or a stream of one, was refused because the peer has begun too many.
+    case continuationLimit = "continuation-limit"
     /// A certificate was not renewed.
     case renewalRefused = "renewal-refused"
     /// A peer that was asked to renew this system's certificate did not.
@@ -78,6 +80,7 @@ package enum Incident: String, CaseIterable, Sendable {
         case .requestLimit: "A request was refused because those in flight have too many bytes"
         case .responseLimit: "A response was dropped because those that are not read have too many bytes"
         case .keyLimit: "A request was refused because too many idempotency keys are kept"
+        case .continuationLimit: "A continuation of an activity was refused because there are too many"
         case .renewalRefused: "A certificate was not renewed"
         case .renewalFailed: "The system's certificate could not be renewed"
         case .trustRejected: "A list of revoked systems or of links was rejected"

@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
 
 /// The continuations of this application's activities that other systems have begun.
 ///
@@ -11,6 +12,7 @@ internal import RemoteSystemsIdentity
 struct OutgoingContinuations {
     /// Identifies the connection over which a continuation runs.
     typealias Link = ObjectIdentifier
+    typealias Instant = ContinuousClock.Instant
 
     enum Refusal: Error, Hashable {
         /// The application does not offer the activity any more.
@@ -24,13 +26,23 @@ struct OutgoingContinuations {
     private struct Continuation {
         let activity: UUID
         let link: Link
-        var isConfirmed = false
+        let holder: QuotaHolder
+        /// When its place may be given to another one; `nil` if it is confirmed.
+        var deadline: Instant?
     }
 
     /// The maximum number of continuations that one connection can have begun.
     static let maxOnLink = 4
+    /// The maximum number of continuations of one system, or of all systems of a linked account.
+    static let maxEach = 8
     /// The maximum number of continuations of all connections.
     static let maxInAll = 256
+    /// The time for which a continuation that is not confirmed keeps its place when there is no other one.
+    static let unconfirmedTime = Duration.seconds(60)
+    /// The continuations that one system, or all of a linked account, can begin at once, and in a second after these.
+    /// Each makes the host daemon sign a voucher, and the application save.
+    static let burst = 64.0
+    static let rate = 4.0
     /// The number of continued activities that are remembered, to say so to receivers that are late.
     static let maxContinued = 64
 
@@ -39,12 +51,14 @@ struct OutgoingContinuations {
         let activity: UUID
         let continuation: UUID
         let receiver: SystemID
+        let holder: QuotaHolder
     }
 
     private var offered: Set<UUID> = []
     /// Newest last.
     private var continued: [Continued] = []
     private var continuations: [UUID: Continuation] = [:]
+    private var rates = KeyedTokenBuckets<QuotaHolder>(capacity: Self.burst, rate: Self.rate)
 
     /// Offers an activity, even one that was continued before.
     mutating func offer(_ activity: UUID) {
@@ -59,13 +73,34 @@ struct OutgoingContinuations {
     var activities: Set<UUID> { Set(self.continuations.values.map(\.activity)) }
 
     /// Begins a continuation.
-    mutating func begin(_ activity: UUID, id: UUID, over link: Link) throws(Refusal) {
+    mutating func begin(
+        _ activity: UUID,
+        id: UUID,
+        over link: Link,
+        for holder: QuotaHolder,
+        now: Instant
+    ) throws(Refusal) {
         try self.checkOffer(of: activity)
-        guard self.continuations.count < Self.maxInAll,
-            self.continuations.values.count(where: { $0.link == link }) < Self.maxOnLink
-        else { throw .tooMany }
-        self.continuations[id] = Continuation(activity: activity, link: link)
+        if !self.hasPlace(over: link, for: holder) {
+            self.continuations = self.continuations.filter { $0.value.deadline.map { $0 > now } ?? true }
+        }
+        guard self.hasPlace(over: link, for: holder), self.rates.tryTake(holder, at: now) else { throw .tooMany }
+        self.continuations[id] = Continuation(
+            activity: activity,
+            link: link,
+            holder: holder,
+            deadline: now + Self.unconfirmedTime
+        )
     }
+
+    private func hasPlace(over link: Link, for holder: QuotaHolder) -> Bool {
+        let all = self.continuations.values
+        return all.count < Self.maxInAll && all.count(where: { $0.link == link }) < Self.maxOnLink
+            && all.count(where: { $0.holder == holder }) < Self.maxEach
+    }
+
+    /// Forgets a continuation whose content was not sent.
+    mutating func fail(_ id: UUID) { self.continuations[id] = nil }
 
     /// Throws unless an activity is offered.
     func checkOffer(of activity: UUID) throws(Refusal) {
@@ -83,7 +118,7 @@ struct OutgoingContinuations {
     /// - Returns: the activity, which was continued now; `nil` if this was confirmed before.
     mutating func confirm(_ id: UUID, over link: Link, by receiver: SystemID) throws(Refusal) -> UUID? {
         if let before = self.continued.last(where: { $0.continuation == id && $0.receiver == receiver }) {
-            self.continuations[id] = Continuation(activity: before.activity, link: link, isConfirmed: true)
+            self.continuations[id] = Continuation(activity: before.activity, link: link, holder: before.holder)
             return nil
         }
         guard let continuation = self.continuations[id], continuation.link == link else { throw .unknown }
@@ -95,17 +130,23 @@ struct OutgoingContinuations {
             self.continuations[id] = nil
             throw .unknown
         }
-        self.continuations[id]?.isConfirmed = true
-        self.continued.append(Continued(activity: continuation.activity, continuation: id, receiver: receiver))
+        self.continuations[id]?.deadline = nil
+        self.continued.append(
+            Continued(
+                activity: continuation.activity,
+                continuation: id,
+                receiver: receiver,
+                holder: continuation.holder
+            )
+        )
         if self.continued.count > Self.maxContinued { self.continued.removeFirst() }
         return continuation.activity
     }
 
     /// Returns the activity to which a confirmed continuation may open streams.
     func activity(of id: UUID, over link: Link) throws(Refusal) -> UUID {
-        guard let continuation = self.continuations[id], continuation.link == link, continuation.isConfirmed else {
-            throw .unknown
-        }
+        guard let continuation = self.continuations[id], continuation.link == link, continuation.deadline == nil
+        else { throw .unknown }
         return continuation.activity
     }
 

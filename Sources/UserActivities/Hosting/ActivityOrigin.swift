@@ -5,6 +5,7 @@ internal import FoundationEssentials
 internal import Logging
 internal import RemoteSystems
 internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
@@ -37,6 +38,7 @@ final class ActivityOrigin: Sendable {
     let proofs: PublisherProofs
     private let clock: FeatureClock
     private let logger: Logger
+    private let incidents: IncidentLog
     private let state = Mutex(State())
     /// Held while a record is put or removed. Each change of the current activity is followed by that, so that the last
     /// one leaves what is true.
@@ -52,6 +54,7 @@ final class ActivityOrigin: Sendable {
         self.permissions = HandOffPermissions(configuration, options)
         self.clock = FeatureClock(configuration)
         self.logger = configuration.logger
+        self.incidents = IncidentLog(configuration.logger)
     }
 
     func begin() { self.state.withLock { $0.isRunning = true } }
@@ -179,40 +182,61 @@ final class ActivityOrigin: Sendable {
         over link: ObjectIdentifier,
         for caller: AppServiceCaller,
         _ voucher: [UInt8]?,
-        isWebpageOnly: Bool
-    ) async throws -> ValueSet {
-        if isWebpageOnly, caller.authorizationKind == .sameUser {
-            return try await self.fetch(id, over: link, isWebpageOnly: true)
-        }
-        let own = await self.proofs.own(for: caller.systemID, about: id)
-        let peer = PublisherProofs.Peer(
-            system: caller.systemID,
-            application: caller.claimedApplicationID,
-            isSameAccount: caller.authorizationKind == .sameUser
-        )
-        try self.proofs.compare(own, with: voucher, of: peer, about: id, isOrigin: true)
-        var response = try await self.fetch(id, over: link, isWebpageOnly: isWebpageOnly)
-        response[ContinuationResponse.voucher] = own.map { .data(Data($0.bytes)) }
-        return response
-    }
-
-    /// Returns the content of an activity, after publishers were compared.
-    func fetch(
-        _ id: UUID,
-        over link: ObjectIdentifier,
         isWebpageOnly: Bool = false
     ) async throws -> ValueSet {
-        guard self.permissions.now.sending else { throw Self.disabled }
         let continuation = UUID()
-        let activity = try self.state.withLock { state throws(ContinuationError) in
-            do throws(OutgoingContinuations.Refusal) {
-                try state.continuations.begin(id, id: continuation, over: link)
-            } catch {
-                throw ContinuationError(error)
+        // Before anything that costs time: the settings, the voucher, and what the application saves.
+        let activity = try self.begin(continuation, of: id, over: link, for: caller)
+        do {
+            guard self.permissions.now.sending else { throw Self.disabled }
+            var own: OwnVoucher?
+            if !isWebpageOnly || caller.authorizationKind != .sameUser {
+                own = await self.proofs.own(for: caller.systemID, about: id)
+                let peer = PublisherProofs.Peer(
+                    system: caller.systemID,
+                    application: caller.claimedApplicationID,
+                    isSameAccount: caller.authorizationKind == .sameUser
+                )
+                try self.proofs.compare(own, with: voucher, of: peer, about: id, isOrigin: true)
             }
-            guard let activity = state.activities[id] else { throw ContinuationError(.unknown) }
-            return activity
+            let payload = try await self.content(of: activity, isWebpageOnly: isWebpageOnly)
+            var response: ValueSet = [
+                ContinuationResponse.continuation: .uuid(continuation),
+                ContinuationResponse.payload: .dictionary(payload.message),
+            ]
+            response[ContinuationResponse.voucher] = own.map { .data(Data($0.bytes)) }
+            return response
+        } catch {
+            self.state.withLock { $0.continuations.fail(continuation) }
+            throw error
         }
+    }
+
+    /// Begins a continuation, unless the activity is not offered or the caller has begun too many.
+    private func begin(
+        _ continuation: UUID,
+        of id: UUID,
+        over link: ObjectIdentifier,
+        for caller: AppServiceCaller
+    ) throws(ContinuationError) -> UserActivity {
+        let (holder, now) = (caller.standing.quotaHolder(of: caller.systemID), self.clock.now)
+        do throws(OutgoingContinuations.Refusal) {
+            return try self.state.withLock { state throws(OutgoingContinuations.Refusal) in
+                try state.continuations.begin(id, id: continuation, over: link, for: holder, now: now)
+                guard let activity = state.activities[id] else { throw OutgoingContinuations.Refusal.unknown }
+                return activity
+            }
+        } catch {
+            let failure = ContinuationError(error)
+            if error == .tooMany {
+                self.incidents.report(.continuationLimit, by: caller.systemID, reason: failure.message)
+            }
+            throw failure
+        }
+    }
+
+    /// Lets the application save an activity, and returns its content.
+    private func content(of activity: UserActivity, isWebpageOnly: Bool) async throws -> ActivityPayload {
         let isSaved = await activity.save(within: self.options.saveTimeout, clock: self.clock)
         let content: Result<ActivityPayload, ContinuationError>
         do throws(ContinuationError) {
@@ -231,7 +255,7 @@ final class ActivityOrigin: Sendable {
         guard self.permissions.now.sending else { throw Self.disabled }
         try self.state.withLock { state throws(ContinuationError) in
             do throws(OutgoingContinuations.Refusal) {
-                try state.continuations.checkOffer(of: id)
+                try state.continuations.checkOffer(of: activity.id)
             } catch {
                 throw ContinuationError(error)
             }
@@ -250,10 +274,7 @@ final class ActivityOrigin: Sendable {
                 metadata: ["type": "\(activity.type)", "bytes": "\(payload.bytes)"]
             )
         }
-        return [
-            ContinuationResponse.continuation: .uuid(continuation),
-            ContinuationResponse.payload: .dictionary(payload.message),
-        ]
+        return payload
     }
 
     /// Decides a continuation: the receiver has the content.

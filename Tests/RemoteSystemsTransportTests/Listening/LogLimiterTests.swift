@@ -43,10 +43,9 @@ import Testing
         #expect(
             Incident.allCases.map(\.rawValue) == [
                 "certificate-refused", "handshake-failed", "unauthenticated-limit", "connection-limit",
-                "protocol-broken", "receive-limit", "request-limit", "response-limit", "key-limit", "renewal-refused",
                 "renewal-failed", "trust-rejected", "closed-by-peer", "response-not-sent", "access.refused",
-                "activity.refused", "handler-failed", "launch-failed", "launch-limit", "start-limit",
-                "application-not-started",
+                "activity.refused", "continuation-limit", "handler-failed", "launch-failed", "launch-limit",
+                "start-limit", "application-not-started",
             ]
         )
     }

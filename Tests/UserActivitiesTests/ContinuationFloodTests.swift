@@ -1,0 +1,156 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RemoteSystems
+import RemoteSystemsIdentity
+import RemoteSystemsTesting
+import Synchronization
+import Testing
+import ValueSets
+
+@testable import UserActivities
+
+/// One system of the account that takes as much of another one's hand-off as it can. The others continue activities.
+@Suite(.timeLimit(.minutes(2))) struct ContinuationFloodTests {
+    typealias Desk = ContinuationTests.Desk
+
+    /// Connects the stage's own system, the attacker, to the application that offers an activity.
+    private static func connect(to offer: UserActivityOffer) async throws -> AppServiceConnection {
+        let application = try #require(offer.system.application(offer.applicationID))
+        let connection = AppServiceConnection(to: AppServiceDescription(name: ActivityDescriptor.topic))
+        let status = try await connection.open(.application(application))
+        #expect(status == .success)
+        return connection
+    }
+
+    /// Sends a request, and returns why it was refused.
+    private static func failure(
+        of request: ContinuationRequest,
+        over connection: AppServiceConnection
+    ) async throws -> ContinuationError.Code? {
+        do {
+            _ = try await request.send(over: connection, timeout: .seconds(10))
+            return nil
+        } catch let error as ContinuationError {
+            return error.code
+        }
+    }
+
+    @Test func `a system that begins continuations over many connections keeps no other one from continuing`()
+        async throws
+    {
+        let log = ContinuationTests.Log()
+        try await Desk.with(log) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let offer = try await desk.offer(activity)
+            let fetch = ContinuationRequest.fetch(activity: activity.id, voucher: nil)
+            var connections: [AppServiceConnection] = []
+            var begun = 0
+            // As many as would take the places of all systems.
+            for _ in 0..<(OutgoingContinuations.maxInAll / OutgoingContinuations.maxOnLink) {
+                let connection = try await Self.connect(to: offer)
+                connections.append(connection)
+                for _ in 0..<OutgoingContinuations.maxOnLink {
+                    let failure = try await Self.failure(of: fetch, over: connection)
+                    #expect(failure == nil || failure == .originGone)
+                    if failure == nil { begun += 1 }
+                }
+            }
+            #expect(begun == OutgoingContinuations.maxEach)
+            try await desk.continue(offer)
+            #expect(log.events.last == "continued" && !activity.isCurrent)
+            for connection in connections { await connection.close() }
+        }
+    }
+
+    @Test func `requests of a system that are refused cost vouchers at a limited rate, and another one continues`()
+        async throws
+    {
+        let vouchers = Mutex(0)
+        try await DiscoveryStage.with { stage in
+            let log = ContinuationTests.Log()
+            // The stage numbers its systems from 1, in the order of their creation.
+            func editor(_ number: Int) -> StagedApplication {
+                var editor = StagedApplication("com.example.editor")
+                editor.activities = .init(types: [ContinuationTests.editing], handler: log)
+                let voucher = LinkedAccountTests.voucher(by: .own, number)
+                editor.activities?.options.voucher = { audience, activity in
+                    if number == 1 { vouchers.withLock { $0 += 1 } }
+                    return await voucher(audience, activity)
+                }
+                return editor
+            }
+            let laptop = try stage.system("Laptop", applications: [editor(1)])
+            let desktop = try stage.system("Desktop", applications: [editor(2)])
+            for system in [laptop, desktop] { try await stage.appears(system) }
+            let watcher = UserActivityWatcher(stage.configuration)
+            try await watcher.start()
+            let activity = UserActivity(type: ContinuationTests.editing)
+            try await activity.becomeCurrent(at: laptop.activityHost())
+            try await stage.eventually("the offer is listed") { !watcher.offers.isEmpty }
+            let offer = try #require(watcher.offers.first)
+            let connection = try await Self.connect(to: offer)
+            let fetch = ContinuationRequest.fetch(activity: activity.id, voucher: nil)
+            let burst = Int(OutgoingContinuations.burst)
+            for number in 0..<(2 * burst) {
+                let failure = try await Self.failure(of: fetch, over: connection)
+                let expected: ContinuationError.Code = number < burst ? .publisherMismatch : .originGone
+                #expect(failure == expected)
+            }
+            #expect(vouchers.withLock { $0 } == burst)
+            try await desktop.activityHost().continue(offer)
+            #expect(log.events.last == "continued" && !activity.isCurrent)
+            await connection.close()
+            await watcher.stop()
+        }
+    }
+
+    @Test func `continuations without a confirmation give their places away after a minute, and confirmed ones do not`()
+        throws
+    {
+        var continuations = OutgoingContinuations()
+        let (activity, confirmed, now) = (UUID(), UUID(), ContinuousClock.now)
+        let objects = (0..<3).map { _ in UserActivity(type: "a.b") }
+        let links = objects.map { ObjectIdentifier($0) }
+        let system = try #require(SystemID(bytes: Array(repeating: 1, count: 32)))
+        let account = try #require(AccountID(bytes: Array(repeating: 2, count: 32)))
+        let (holder, other) = (QuotaHolder.system(system), QuotaHolder.account(account))
+        continuations.offer(activity)
+        try continuations.begin(activity, id: confirmed, over: links[0], for: holder, now: now)
+        #expect(try continuations.confirm(confirmed, over: links[0], by: system) == activity)
+        continuations.offer(activity)
+        for number in 1..<OutgoingContinuations.maxEach {
+            let link = links[number / OutgoingContinuations.maxOnLink]
+            try continuations.begin(activity, id: UUID(), over: link, for: holder, now: now)
+        }
+        #expect(throws: OutgoingContinuations.Refusal.tooMany) {
+            try continuations.begin(activity, id: UUID(), over: links[2], for: holder, now: now + .seconds(59))
+        }
+        try continuations.begin(activity, id: UUID(), over: links[2], for: other, now: now + .seconds(59))
+        let later = now + OutgoingContinuations.unconfirmedTime
+        try continuations.begin(activity, id: UUID(), over: links[2], for: holder, now: later)
+        #expect(try continuations.activity(of: confirmed, over: links[0]) == activity)
+        // One that could not send its content keeps no place.
+        let failed = UUID()
+        try continuations.begin(activity, id: failed, over: links[1], for: holder, now: later)
+        continuations.fail(failed)
+        #expect(throws: OutgoingContinuations.Refusal.unknown) {
+            try continuations.confirm(failed, over: links[1], by: system)
+        }
+        withExtendedLifetime(objects) {}
+    }
+
+    @Test func `the page on security states the limits of continuations`() throws {
+        typealias Limits = OutgoingContinuations
+        let root = (1...3).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        let page = try String(contentsOf: root.appending(path: "Docs/security-model.md"), encoding: .utf8)
+        let places =
+            "\(Limits.maxOnLink) on a connection, \(Limits.maxEach) of one system or linked account, "
+            + "\(Limits.maxInAll) of an application"
+        let time = "after \(Limits.unconfirmedTime.components.seconds) s"
+        #expect(page.contains("| continuations that have begun | \(places); unconfirmed ones give way \(time) |"))
+        let rate = "\(Int(Limits.burst)) at once, then \(Int(Limits.rate)) a second"
+        #expect(page.contains("| continuations that one system or linked account begins | \(rate) |"))
+    }
+}
