@@ -162,6 +162,13 @@ import ValueSets
                 + "\(bytes(MemoryBudget.responseAllowanceOfFurther / 2)) on all but \(MemoryBudget.connectionsEach)",
             "and \(number(MemoryBudget.connections)) in all)"
         ),
+        Statement(
+            security,
+            "| unread bytes of a stream |",
+            "\(bytes(StreamLimits().bufferedBytes)), plus one pass",
+            "beyond \(MemoryBudget.streamsEach) of one system",
+            "and \(MemoryBudget.streams) in all: \(bytes(MemoryBudget.streamBytesOfFurther)), plus as much"
+        ),
         Statement(security, "| time for a message to arrive whole |", "30 s"),
         Statement(
             security,

@@ -141,6 +141,65 @@ import ValueSets
         withExtendedLifetime(objects) {}
     }
 
+    /// Reads each pair of streams to its end, then ends it, too.
+    private final class Reader: UserActivityDelegate {
+        func userActivity(
+            _ activity: UserActivity,
+            didReceive input: ContinuationInputStream,
+            _ output: ContinuationOutputStream
+        ) async {
+            while (try? await input.read()) != nil {}
+            try? await output.finish()
+        }
+    }
+
+    @Test func `a system that opens streams without end leaves some to others, and gets more when its own have closed`()
+        async throws
+    {
+        let handler = ClosureContinuationHandler { activity in
+            let (input, output) = try await activity.continuationStreams()
+            try await output.write([1])
+            try await output.finish()
+            while try await input.read() != nil {}
+        }
+        try await Desk.with(handler) { desk in
+            let delegate = Reader()
+            let activity = UserActivity(type: ContinuationTests.editing, supportsContinuationStreams: true)
+            activity.delegate = delegate
+            let connection = try await Self.connect(to: desk.offer(activity))
+            func send(_ request: ContinuationRequest) async throws -> ValueSet {
+                try await request.send(over: connection, timeout: .seconds(10))
+            }
+            let content = try await send(.fetch(activity: activity.id, voucher: nil))
+            let continuation = try #require(content[ContinuationResponse.continuation]?.uuid)
+            _ = try await send(.confirm(continuation: continuation))
+            var streams: [RemoteSystemStream] = []
+            func openStream() async throws -> RemoteSystemStream {
+                let response = try await send(.stream(continuation: continuation))
+                return try await connection.openStream(response[ContinuationResponse.ticket])
+            }
+            for _ in 0..<ActivityOrigin.maxStreamsEach { streams.append(try await openStream()) }
+            let refused = try await Self.failure(of: .stream(continuation: continuation), over: connection)
+            #expect(refused == .streamFailed)
+
+            // The handler fails without a stream.
+            try await desk.continue(desk.offer(activity))
+
+            streams.removeLast().abort("No longer needed.")
+            try await desk.stage.eventually("there is a place again") {
+                do {
+                    streams.append(try await openStream())
+                    return true
+                } catch is ContinuationError {
+                    return false
+                }
+            }
+            for stream in streams { stream.abort("The test ends.") }
+            await connection.close()
+            withExtendedLifetime(delegate) {}
+        }
+    }
+
     @Test func `the page on security states the limits of continuations`() throws {
         typealias Limits = OutgoingContinuations
         let root = (1...3).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
@@ -152,5 +211,9 @@ import ValueSets
         #expect(page.contains("| continuations that have begun | \(places); unconfirmed ones give way \(time) |"))
         let rate = "\(Int(Limits.burst)) at once, then \(Int(Limits.rate)) a second"
         #expect(page.contains("| continuations that one system or linked account begins | \(rate) |"))
+        let streams =
+            "\(ActivityOrigin.maxStreamsEach) of one system or linked account, "
+            + "\(ActivityOrigin.maxStreams) of an application"
+        #expect(page.contains("| open streams of continuations | \(streams) |"))
     }
 }

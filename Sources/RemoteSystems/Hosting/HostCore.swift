@@ -78,7 +78,7 @@ actor HostCore {
             messageBytes: context.limits.messageBytes,
             windowBytes: context.limits.windowBytes
         )
-        self.streamTickets = StreamTickets(network: context.account.network)
+        self.streamTickets = StreamTickets(network: context.account.network, memoryBudget: self.memoryBudget)
         self.responses = IdempotencyCache(
             context.environment,
             messageBytes: context.limits.messageBytes,

@@ -34,6 +34,9 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
         self.systemID = stream.peer.systemID
     }
 
+    /// Calls a closure once the stream's connection has closed. It does not keep the stream open.
+    package func onClose(_ listener: @escaping @Sendable () -> Void) { self.stream.onClose(listener) }
+
     // MARK: Reading
 
     /// An iterator that reads the stream.

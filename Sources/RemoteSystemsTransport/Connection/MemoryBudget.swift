@@ -15,7 +15,8 @@ internal import Synchronization
 ///
 /// Each connection has an allowance, which is not counted: for its unfinished frame, and as much for its requests, and
 /// one for its responses. The budget is therefore not used for messages that are small and for which nothing waits. A
-/// peer that has very many connections has smaller allowances on most of them.
+/// peer that has very many connections has smaller allowances on most of them. In the same way, a peer to which very
+/// many streams were offered has smaller buffers for most of them.
 package final class MemoryBudget: Sendable {
     /// The allowance of a connection, in bytes.
     package static var allowance: Int { 16 << 10 }
@@ -36,6 +37,13 @@ package final class MemoryBudget: Sendable {
     package static var waitingBytes: Int { 32 << 20 }
     package static var waitingBytesEach: Int { 8 << 20 }
 
+    /// The number of streams whose unread bytes have the buffer of their limits, and that of one peer.
+    package static var streams: Int { 256 }
+    package static var streamsEach: Int { 64 }
+    /// The buffer of a stream beyond the first ones of its peer, or of all peers, in bytes, and the maximum of one read
+    /// of the network that is added to it.
+    package static var streamBytesOfFurther: Int { 16 << 10 }
+
     private struct Use {
         var frames: KeyedLimiter<QuotaHolder>
         var requests: KeyedLimiter<QuotaHolder>
@@ -43,6 +51,8 @@ package final class MemoryBudget: Sendable {
         var waiting: KeyedLimiter<QuotaHolder>
         /// The connections that have the full allowance.
         var connections: KeyedLimiter<QuotaHolder>
+        /// The streams that have the full buffer.
+        var streams: KeyedLimiter<QuotaHolder>
     }
 
     private let use: Mutex<Use>
@@ -58,6 +68,8 @@ package final class MemoryBudget: Sendable {
     ///   - requestBytes: the same of the requests.
     ///   - responseBytes: the same of the responses. By default, one peer's part has space for the longest response.
     ///   - connectionsEach: the number of connections of one peer that have the full allowance.
+    ///   - streams: the number of streams that have the full buffer.
+    ///   - streamsEach: the number of those of one peer.
     package init(
         messageBytes: Int,
         windowBytes: Int? = nil,
@@ -66,7 +78,9 @@ package final class MemoryBudget: Sendable {
         responseBytes: Int = responseBytes,
         waitingBytes: Int = waitingBytes,
         waitingBytesEach: Int = waitingBytesEach,
-        connectionsEach: Int = connectionsEach
+        connectionsEach: Int = connectionsEach,
+        streams: Int = MemoryBudget.streams,
+        streamsEach: Int = streamsEach
     ) {
         let total = max(frameBytes, 8 * messageBytes)
         let requests = max(requestBytes, 4 * HeldMemory.step + 4 * max(windowBytes ?? 0, messageBytes))
@@ -76,7 +90,8 @@ package final class MemoryBudget: Sendable {
                 requests: KeyedLimiter(total: requests, perKey: requests / 4, sharesOfFree: 2),
                 responses: KeyedLimiter(total: responseBytes, perKey: responseBytes / 4, sharesOfFree: 2),
                 waiting: KeyedLimiter(total: waitingBytes, perKey: waitingBytesEach, sharesOfFree: 2),
-                connections: KeyedLimiter(total: Self.connections, perKey: connectionsEach, sharesOfFree: 2)
+                connections: KeyedLimiter(total: Self.connections, perKey: connectionsEach, sharesOfFree: 2),
+                streams: KeyedLimiter(total: streams, perKey: streamsEach, sharesOfFree: 2)
             )
         )
     }
@@ -92,6 +107,18 @@ package final class MemoryBudget: Sendable {
 
     /// The number of connections that have the full allowance.
     package var connections: Int { self.use.withLock { $0.connections.count } }
+
+    /// The number of streams that have the full buffer.
+    package var streams: Int { self.use.withLock { $0.streams.count } }
+
+    // MARK: Streams
+
+    /// Limits the unread bytes of a stream that has opened, for as long as it is open. Called on its event loop.
+    func enter(_ stream: StreamConnection) {
+        let holder = stream.peer.quotaHolder
+        guard self.use.withLock({ $0.streams.enter(holder) }) else { return stream.holdLittle() }
+        stream.onClose { [weak self] _ in self?.use.withLock { $0.streams.leave(holder) } }
+    }
 
     // MARK: Connections
 

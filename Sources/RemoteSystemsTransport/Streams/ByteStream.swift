@@ -34,6 +34,9 @@ package final class ByteStream: Sendable, AsyncSequence {
     var streamConnection: StreamConnection { self.connection }
     var eventLoop: any EventLoop { self.connection.eventLoop }
 
+    /// Calls a closure once the connection has closed. It does not keep the stream open.
+    package func onClose(_ listener: @escaping @Sendable () -> Void) { self.connection.onClose { _ in listener() } }
+
     // MARK: Reading
 
     /// An iterator that reads the stream.

@@ -54,6 +54,17 @@ package final class StreamConnection: AuthenticatedConnection {
         driver.connection = self
     }
 
+    /// Holds few unread bytes: of a peer that has many streams. Called on the channel's event loop, when the stream
+    /// opens.
+    func holdLittle() {
+        let bytes = MemoryBudget.streamBytesOfFurther
+        self.inbox.limit(to: bytes)
+        // One read of the network, which is added to them, is otherwise four reads of at most 64 KiB.
+        let options = self.channel.syncOptions
+        try? options?.setOption(.maxMessagesPerRead, value: 1)
+        try? options?.setOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: bytes))
+    }
+
     func nextOperation() -> StreamOperation {
         StreamOperation(id: self.lastOperation.add(1, ordering: .relaxed).newValue)
     }

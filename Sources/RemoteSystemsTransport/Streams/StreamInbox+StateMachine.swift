@@ -16,7 +16,7 @@ struct StreamInboxStateMachine {
     }
 
     /// The number of unread bytes at which the network is no longer read.
-    private let limit: Int
+    var limit: Int
     private var chunks = CircularBuffer<ByteBuffer>()
     private var end = End.open
     private(set) var bufferedBytes = 0

@@ -27,6 +27,11 @@ final class StreamInbox: Sendable {
     var isEmpty: Bool { self.state.withLock { $0.machine.isEmpty } }
     var hasReader: Bool { self.state.withLock { $0.machine.waitingReader != nil } }
 
+    /// Lowers the number of unread bytes at which the network is no longer read.
+    func limit(to bytes: Int) {
+        self.state.withLock { $0.machine.limit = min($0.machine.limit, bytes) }
+    }
+
     // MARK: The event loop
 
     /// Adds received bytes. ``resumeReader()`` follows when all bytes of one read of the network were added.

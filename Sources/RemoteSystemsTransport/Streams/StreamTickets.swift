@@ -17,10 +17,13 @@ package final class StreamTickets: Sendable {
     }
 
     private let network: TransportNetwork
+    private let memoryBudget: MemoryBudget?
     private let state = Mutex(State())
 
-    package init(network: TransportNetwork) {
+    /// - Parameter memoryBudget: limits the unread bytes of the streams. Defaults to `nil`: each has its own limit.
+    package init(network: TransportNetwork, memoryBudget: MemoryBudget? = nil) {
         self.network = network
+        self.memoryBudget = memoryBudget
     }
 
     /// The number of pending offers.
@@ -90,7 +93,10 @@ package final class StreamTickets: Sendable {
             EstablishedStream(
                 acceptance: Acceptance(application: application, limits: StreamLimits.peerLimits),
                 limits: limits,
-                opened: { offer.succeed(ByteStream($0)) }
+                opened: { [memoryBudget] stream in
+                    memoryBudget?.enter(stream)
+                    offer.succeed(ByteStream(stream))
+                }
             )
         )
     }

@@ -16,6 +16,8 @@ final class ActivityOrigin: Sendable {
         /// The activities whose content was requested or which are current, by id.
         var activities: [UUID: UserActivity] = [:]
         var continuations = OutgoingContinuations()
+        /// The streams that are offered or open.
+        var streams = KeyedLimiter<QuotaHolder>(total: ActivityOrigin.maxStreams, perKey: ActivityOrigin.maxStreamsEach)
         var isRunning = false
         /// Withdraws or refreshes the current offer at its time.
         var timer: Task<Void, Never>?
@@ -31,6 +33,10 @@ final class ActivityOrigin: Sendable {
             return Array(released.values)
         }
     }
+
+    /// The maximum number of streams of one system, or of all systems of a linked account, and of all.
+    static let maxStreamsEach = 32
+    static let maxStreams = 256
 
     let topic = ApplicationTopic(ActivityDescriptor.topic)
     private let options: UserActivityHost.Options
@@ -301,9 +307,12 @@ final class ActivityOrigin: Sendable {
     }
 
     /// Offers a stream to the receiver of a confirmed continuation, and hands its other end to the application.
-    func stream(_ continuation: UUID, over link: ObjectIdentifier, _ connection: AppServiceConnection) throws
-        -> ValueSet
-    {
+    func stream(
+        _ continuation: UUID,
+        over link: ObjectIdentifier,
+        for caller: AppServiceCaller,
+        _ connection: AppServiceConnection
+    ) throws -> ValueSet {
         let activity = try self.state.withLock { state throws(ContinuationError) -> UserActivity? in
             do throws(OutgoingContinuations.Refusal) {
                 return state.activities[try state.continuations.activity(of: continuation, over: link)]
@@ -318,11 +327,33 @@ final class ActivityOrigin: Sendable {
                 side: .remote
             )
         }
-        let offer = try connection.offerStream()
+        let holder = caller.standing.quotaHolder(of: caller.systemID)
+        guard self.state.withLock({ $0.streams.enter(holder) }) else {
+            let failure = ContinuationError(
+                .streamFailed,
+                "Too many streams of the application's activities are open.",
+                side: .remote,
+                canRetry: true
+            )
+            self.incidents.report(.continuationLimit, by: caller.systemID, reason: failure.message)
+            throw failure
+        }
+        let closed: @Sendable () -> Void = { [weak self] in self?.state.withLock { $0.streams.leave(holder) } }
+        let offer: RemoteSystemStreamOffer
+        do {
+            offer = try connection.offerStream()
+        } catch {
+            closed()
+            throw error
+        }
         _ = self.clock.task { [logger] in
             do {
-                await activity.received(try await offer.opened())
+                let stream = try await offer.opened()
+                // The application may keep it after its delegate has returned.
+                stream.onClose(closed)
+                await activity.received(stream)
             } catch {
+                closed()
                 logger.debug("A continuation stream was not opened", metadata: ["reason": "\(error)"])
             }
         }

@@ -55,7 +55,7 @@ struct ActivityService: AppServiceProvider {
             try self.origin.confirm(continuation, over: link, by: receiver)
             return [:]
         case .stream(let continuation):
-            return try self.origin.stream(continuation, over: link, request.connection)
+            return try self.origin.stream(continuation, over: link, for: request.caller, request.connection)
         case .receive(let offer):
             try Self.checkIsLocal(request.caller)
             try await self.receiver.receive(offer)

@@ -227,6 +227,38 @@ import ValueSets
 
     // MARK: Back-pressure
 
+    @Test func `streams of one system that are not read hold little memory, and those of another one as usual`()
+        async throws
+    {
+        let budget = MemoryBudget(messageBytes: 64 << 10, streams: 8, streamsEach: 2)
+        try await LoopbackHost.with(memoryBudget: budget) { host in
+            let (attacker, honest) = (try host.account.system(), try host.account.system())
+            var pairs: [StreamPair] = []
+            for _ in 0..<6 { pairs.append(try await host.streams(as: attacker)) }
+            let (first, further) = (Array(pairs.prefix(2)), Array(pairs.dropFirst(2)))
+            let other = try await host.streams(as: honest)
+            #expect(budget.streams == 3)
+            let writers = (pairs + [other]).map { pair in
+                Task { try await pair.caller.write(ByteBuffer(repeating: 7, count: 2 << 20)) }
+            }
+            let (full, little) = (StreamLimits().bufferedBytes, MemoryBudget.streamBytesOfFurther)
+            try await eventually("the buffers are full") {
+                (first + [other]).allSatisfy { $0.host.bufferedBytes >= full }
+                    && further.allSatisfy { $0.host.bufferedBytes >= little }
+            }
+            // One read of the network, and what TLS held of the one before.
+            for pair in further { #expect(pair.host.bufferedBytes <= 4 * little) }
+            for pair in further + [other] {
+                var count = 0
+                while count < 2 << 20, let bytes = try await pair.host.read() { count += bytes.readableBytes }
+                #expect(count == 2 << 20)
+            }
+            for pair in pairs + [other] { pair.host.abort() }
+            for writer in writers { _ = await writer.result }
+            try await eventually("the places are free again") { budget.streams == 0 }
+        }
+    }
+
     /// Also H-76: continuation streams are these streams.
     @Test func `a reader that does not read blocks its peer, in bounded memory`() async throws {
         let limits = StreamLimits()

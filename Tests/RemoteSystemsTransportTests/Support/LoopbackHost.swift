@@ -50,7 +50,7 @@ struct LoopbackHost: Sendable {
         let connections = OpenConnections()
         let log = TestLog()
         let hellos = Counter()
-        let tickets = StreamTickets(network: .sockets)
+        let tickets = StreamTickets(network: .sockets, memoryBudget: memoryBudget)
         let listener = try await Listener.start(
             host: "127.0.0.1",
             port: 0,
