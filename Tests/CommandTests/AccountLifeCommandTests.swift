@@ -188,13 +188,12 @@ extension CommandTests {
         /// - Parameter start: starts the command for an attempt.
         /// - Returns: the end of the first command that a signal has ended, after `start` was called for it.
         private func interrupted(
-            whenIn mask: String,
             _ start: (Int) async throws -> RunningCommand
         ) async throws -> FinishedCommand {
             for attempt in 1...20 {
                 let running = try await start(attempt)
                 _ = try await eventually("a command that handles signals", within: .seconds(30)) {
-                    running.hasTermination(in: mask) || running.process.exitCode != nil ? true : nil
+                    running.trapsTermination || running.process.exitCode != nil ? true : nil
                 }
                 running.process.send(SIGTERM)
                 let ended = try await running.finish()
@@ -232,7 +231,7 @@ extension CommandTests {
                 let exported = try await sandbox.start(["account", "export", recovery] + options).finish()
                 #expect(exported.status == 0)
                 var written = ""
-                let ended = try await self.interrupted(whenIn: "SigCgt") { attempt in
+                let ended = try await self.interrupted { attempt in
                     let isExport = command == "export"
                     written = isExport ? "\(recovery)-\(attempt)" : sandbox.state("other\(attempt)") + "/account"
                     return try sandbox.start(
@@ -248,7 +247,7 @@ extension CommandTests {
         @Test func `a signal ends revoke, and what was not reported is not revoked`() async throws {
             try await Sandbox.with { sandbox in
                 var id = ""
-                let ended = try await self.interrupted(whenIn: "SigBlk") { attempt in
+                let ended = try await self.interrupted { attempt in
                     id = try #require(try await sandbox.account("other\(attempt)")["systemID"] as? String)
                     return try sandbox.start(["account", "revoke", id, "--loopback", "--wait", "30", "--json"])
                 }

@@ -140,7 +140,7 @@ extension CommandTests {
                 // Searching for advertisements takes two seconds, and this system's checks do not throw.
                 let doctor = try sandbox.start(["doctor", "127.0.0.1:9", "--loopback", "--port", "0", "--json"])
                 let isReady = try await eventually("a doctor that handles signals", within: .seconds(30)) {
-                    doctor.hasTermination(in: "SigBlk") ? true : nil
+                    doctor.trapsTermination ? true : nil
                 }
                 #expect(isReady)
                 doctor.process.send(SIGTERM)

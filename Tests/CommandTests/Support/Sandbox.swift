@@ -135,10 +135,13 @@ struct RunningCommand {
         }
     }
 
-    /// Whether a mask of the main thread contains SIGTERM: `SigBlk` for blocked signals, `SigCgt` for caught ones.
-    func hasTermination(in mask: String) -> Bool {
+    /// Whether the command traps SIGTERM by now.
+    var trapsTermination: Bool {
+        // Between fork and exec, the process still has the handlers of the test.
+        let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(self.process.id)/exe")
+        guard let program, program.hasSuffix("/remotesystems") else { return false }
         let status = (try? String(contentsOfFile: "/proc/\(self.process.id)/status", encoding: .utf8)) ?? ""
-        guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("\(mask):") }),
+        guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigCgt:") }),
             let signals = line.split(whereSeparator: \.isWhitespace).last.flatMap({ UInt64($0, radix: 16) })
         else { return false }
         return signals & (1 << UInt64(SIGTERM - 1)) != 0

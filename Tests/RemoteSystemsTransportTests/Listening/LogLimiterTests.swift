@@ -43,9 +43,10 @@ import Testing
         #expect(
             Incident.allCases.map(\.rawValue) == [
                 "certificate-refused", "handshake-failed", "unauthenticated-limit", "connection-limit",
-                "renewal-failed", "trust-rejected", "closed-by-peer", "response-not-sent", "access.refused",
-                "activity.refused", "continuation-limit", "handler-failed", "launch-failed", "launch-limit",
-                "start-limit", "application-not-started",
+                "protocol-broken", "receive-limit", "request-limit", "response-limit", "key-limit",
+                "continuation-limit", "renewal-refused", "renewal-failed", "trust-rejected", "closed-by-peer",
+                "response-not-sent", "access.refused", "activity.refused", "handler-failed", "launch-failed",
+                "launch-limit", "start-limit", "application-not-started",
             ]
         )
     }
