@@ -104,7 +104,9 @@ extension DesktopTests {
         {
             try await OneDesktop.with(server: "bare") { desktop in
                 let asking = try desktop.ask(Self.question)
-                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                let status = try await asking.exit(within: .seconds(60))
+                let said = try await asking.allLines()
+                #expect(status == 0, "\(said)")
                 let shown = try await desktop.notified()
                 #expect(shown.contains(#""notify": "Deploy? \u2013 from this system""#))
                 #expect(shown.contains(#""actions": ["default", "Open"]"#))
