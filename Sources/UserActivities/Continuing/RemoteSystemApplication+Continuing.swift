@@ -37,7 +37,8 @@ extension RemoteSystemApplication {
                 _ = try await request.send(over: connection, timeout: timeout)
             }
         } catch let error as ContinuationError {
-            throw error
+            // Of a response. The connection may have been lost before it.
+            throw (error.cause as? RemoteSystemError).map { ContinuationError($0, receivedBy: self.id) } ?? error
         } catch let error as RemoteSystemError {
             throw ContinuationError(error, receivedBy: self.id)
         } catch {
@@ -47,11 +48,12 @@ extension RemoteSystemApplication {
 }
 
 extension ContinuationError {
-    /// The failure of a connection to an application of this system, which continues the activity. The offering
-    /// application's own failures arrive in responses.
+    /// The failure of a connection to an application of this system, which continues the activity. A failure that the
+    /// application itself states, such as that the offering one has ended, keeps its code.
     fileprivate init(_ error: RemoteSystemError, receivedBy application: String) {
         self.init(error)
-        guard self.code == .originGone else { return }
+        let isStated = error.failureCode?.hasPrefix("\(ActivityDescriptor.topic).") == true
+        guard self.code == .originGone, !isStated else { return }
         self.code = .handlerFailed
         self.message = "The application \(application) of this system did not continue the activity. \(error.message)"
         self.side = .local
