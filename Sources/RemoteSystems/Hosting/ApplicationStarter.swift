@@ -23,7 +23,7 @@ actor ApplicationStarter {
     private var timeout: Duration
     private let logger: Logger
     private let incidents: IncidentLog
-    private var starts: [String: Task<Outcome, Never>] = [:]
+    private var starts: [String: (task: Task<Outcome, Never>, holder: QuotaHolder?)] = [:]
     private var failures: [String: (text: String, until: ContinuousClock.Instant)] = [:]
     /// The starts by the holder that caused them, and the callers that wait. `nil` stands for this system.
     private var startLimits = KeyedLimiter<QuotaHolder?>(total: maxStarts, perKey: maxStartsOfSystem, sharesOfFree: 2)
@@ -31,7 +31,7 @@ actor ApplicationStarter {
     private var isStopped = false
 
     /// The maximum number of applications that are started at the same time, in total and for one other system. Further
-    /// starts are refused, and the caller may retry.
+    /// ones of a system wait until one of its own has started, or are refused if it has none; then it may retry.
     static let maxStarts = 16
     static let maxStartsOfSystem = 4
     /// The maximum number of callers that wait for starts at the same time, in total and of one other system.
@@ -70,29 +70,41 @@ actor ApplicationStarter {
     ///
     /// - Parameter subject: the peer that wants to use the application; `nil` for this process itself.
     func bringUp(_ id: String, for subject: Authorisation.Subject? = nil) async -> Outcome {
-        guard !self.isStopped else { return .failed(Self.stopped) }
-        if let port = self.running.port(of: id) { return .running(port: port) }
-        if let failure = self.failures[id] {
-            guard failure.until < self.time.now else { return .failed(failure.text) }
-            self.failures[id] = nil
-        }
+        if let outcome = self.outcome(of: id) { return outcome }
         let holder = subject.flatMap { $0.isLocal ? nil : $0.standing.quotaHolder(of: $0.system) }
-        guard Self.permits(holder, self.waiting),
-            self.starts[id] != nil || Self.permits(holder, self.startLimits)
-        else {
-            if let subject {
-                self.incidents.report(
-                    .startLimit,
-                    by: subject.system,
-                    ["application": "\(id)", "system": "\(subject.system)"]
-                )
-            }
-            return .failed("Too many applications are being started on that system; try again in a moment.")
-        }
-        let start = self.starts[id] ?? self.begin(id, for: holder)
+        guard Self.permits(holder, self.waiting) else { return self.refuse(id, for: subject) }
         self.waiting.add(1, for: holder)
         defer { self.waiting.leave(holder) }
-        return await start.value
+        // A system that needs more applications than its share, as after a login, gets one after the other.
+        while self.starts[id] == nil, !Self.permits(holder, self.startLimits) {
+            guard let own = self.starts.values.first(where: { $0.holder == holder }) else {
+                return self.refuse(id, for: subject)
+            }
+            _ = await own.task.value
+            if let outcome = self.outcome(of: id) { return outcome }
+        }
+        return await (self.starts[id]?.task ?? self.begin(id, for: holder)).value
+    }
+
+    /// The outcome that is known without a start.
+    private func outcome(of id: String) -> Outcome? {
+        guard !self.isStopped else { return .failed(Self.stopped) }
+        if let port = self.running.port(of: id) { return .running(port: port) }
+        guard let failure = self.failures[id] else { return nil }
+        guard failure.until < self.time.now else { return .failed(failure.text) }
+        self.failures[id] = nil
+        return nil
+    }
+
+    private func refuse(_ id: String, for subject: Authorisation.Subject?) -> Outcome {
+        if let subject {
+            self.incidents.report(
+                .startLimit,
+                by: subject.system,
+                ["application": "\(id)", "system": "\(subject.system)"]
+            )
+        }
+        return .failed("Too many applications are being started on that system; try again in a moment.")
     }
 
     private static func permits(_ holder: QuotaHolder?, _ limiter: KeyedLimiter<QuotaHolder?>) -> Bool {
@@ -106,14 +118,14 @@ actor ApplicationStarter {
     /// Cancels all starts. Their callers are gone.
     func stop() {
         self.isStopped = true
-        for start in self.starts.values { start.cancel() }
+        for start in self.starts.values { start.task.cancel() }
     }
 
     private static let stopped = "The host is shutting down."
 
     private func begin(_ id: String, for holder: QuotaHolder?) -> Task<Outcome, Never> {
         let start = Task(executorPreference: self.environment.taskExecutor) { await self.start(id, for: holder) }
-        self.starts[id] = start
+        self.starts[id] = (start, holder)
         self.startLimits.add(1, for: holder)
         return start
     }
