@@ -10,8 +10,8 @@ internal import Synchronization
 /// CVE-2020-26164). Each has one of 128 places (``UnauthenticatedSlots``) from TCP's accept until its hello has
 /// arrived, or the timeout of its hello elapses (``ConnectionLimits/helloTimeout``). A new connection replaces one
 /// whose guaranteed time is over, so silent ones exclude no others. A connection whose hello has arrived has no place
-/// any more and is never replaced. A replaced one counts as failed. The waiting connections use a few hundred KiB at
-/// most.
+/// any more and is never replaced. A replaced one that has sent a byte counts as failed. The waiting connections use a
+/// few hundred KiB at most.
 ///
 /// A handshake occupies the event loop for about a millisecond, which all open connections have to wait. So a peer key
 /// has 32 failures at once and two more in each second, and the /64 of an IPv6 network, which its machines share, 16

@@ -59,11 +59,17 @@ package final class Listener: Sendable {
                     let accepted = peer.isProximal ? accepted : accepted.subtracting([.anonymous])
                     let limited = gate.limiting(admit, from: key, own: security.systemID)
                     let now = network.time.deadline
+                    // A connection without a byte has cost no handshake. If it counted as failed, a stranger behind
+                    // the address of others could exclude them with few packets.
+                    let hasSpoken = NIOLoopBoundBox(false, eventLoop: channel.eventLoop)
                     let handler = HandshakeHandler(
                         role: .host(
                             HostHandshake(),
                             { await limited($0, $1).watched(by: security, { gate.counting(key) }) },
-                            AdmissionPlace(leave: { gate.leave(place) }, fail: { gate.fail(key) })
+                            AdmissionPlace(
+                                leave: { gate.leave(place) },
+                                fail: { if hasSpoken.value { gate.fail(key) } }
+                            )
                         ),
                         security: security,
                         accepting: accepted,
@@ -74,7 +80,10 @@ package final class Listener: Sendable {
                     )
                     do {
                         try channel.pipeline.syncOperations.addHandlers(
-                            FirstByteHandler { gate.speak(place) },
+                            FirstByteHandler {
+                                hasSpoken.value = true
+                                gate.speak(place)
+                            },
                             security.serverHandler(),
                             handler
                         )

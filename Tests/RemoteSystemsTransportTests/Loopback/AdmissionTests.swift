@@ -37,6 +37,23 @@ import ValueSets
         }
     }
 
+    @Test func `connections that send nothing do not count, so others with their address still connect`() async throws {
+        let limits = ConnectionLimits.patient { $0.helloTimeout = .milliseconds(500) }
+        try await LoopbackHost.with(limits: limits, time: TimeSource(manual: ManualClock())) { host in
+            var silent: [RawPeer] = []
+            for _ in 0..<(2 * Int(AdmissionGate.failures)) {
+                silent.append(try await RawPeer.connect(port: host.listener.port, tls: nil, from: Self.address))
+            }
+            for peer in silent { try await peer.waitUntilClosed() }
+            // On a busy machine, a handshake may exceed the timeout, and is tried again.
+            try await eventually("a connection from the same address") {
+                guard let peer = try? await host.openRaw(from: Self.address) else { return false }
+                peer.close()
+                return true
+            }
+        }
+    }
+
     @Test func `a system that opens connections and closes them properly is refused when it does so too often`()
         async throws
     {
