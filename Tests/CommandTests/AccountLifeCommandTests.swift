@@ -152,6 +152,27 @@ extension CommandTests {
             }
         }
 
+        @Test func `a stolen key is replaced although a file of links is damaged, and the output states it`()
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                let rotation = ["account", "rotate-root-key", "--stolen", "--json"]
+                let before = try await sandbox.start(rotation).finish()
+                #expect(before.event("rotated")?["linksUnreadable"] as? Bool == false, "\(before)")
+                let isWritten = FileManager.default.createFile(
+                    atPath: sandbox.state() + "/account/learned-links.pem",
+                    contents: Data("damaged".utf8),
+                    attributes: [.posixPermissions: 0o600]
+                )
+                #expect(isWritten)
+                #expect(try await sandbox.run("account", "links").status == 2)
+                let rotated = try await sandbox.start(rotation).finish()
+                #expect(rotated.status == 0, "\(rotated)")
+                #expect(rotated.event("rotated")?["linksUnreadable"] as? Bool == true, "\(rotated)")
+                #expect(try await sandbox.run("account", "links").status == 0)
+            }
+        }
+
         @Test func `an invitation that a new root key withdraws says so`() async throws {
             try await Sandbox.with { sandbox in
                 let inviting = try await Account.whileInviting(sandbox) { _, _ in

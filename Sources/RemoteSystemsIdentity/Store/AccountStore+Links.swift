@@ -253,11 +253,14 @@ extension AccountStore {
             ? try? StoredAccount.linkList(of: identity, in: account)
             : try StoredAccount.linkList(of: identity, in: account)
         var learned = LearnedLinks()
-        if list != nil {
-            learned =
-                toleratesDamage
-                ? (try? StoredAccount.learnedLinks(of: identity, in: account)) ?? learned
-                : try StoredAccount.learnedLinks(of: identity, in: account)
+        if list != nil || toleratesDamage {
+            do throws(IdentityError) {
+                learned = try StoredAccount.learnedLinks(of: identity, in: account)
+            } catch {
+                guard toleratesDamage else { throw error }
+                // No program uses an account with a damaged file, and no link stays that its entries could be about.
+                try Self.store(learned, in: account)
+            }
         }
         let held: HeldLinks
         do throws(IdentityError) {

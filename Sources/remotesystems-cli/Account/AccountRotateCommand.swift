@@ -57,7 +57,8 @@ struct AccountRotateCommand: Subcommand {
                 accountID: identity.accountID,
                 retirement: retirement,
                 stolen: self.stolen,
-                formerlyRevoked: self.stolen ? revoked : nil
+                formerlyRevoked: self.stolen ? revoked : nil,
+                linksUnreadable: self.stolen ? links == nil : nil
             )
         )
         try output.line("Account \(identity.accountID.short) has a new root key.")
@@ -104,4 +105,6 @@ private struct RotatedOutput: Encodable {
     var stolen: Bool
     /// With a stolen key: the systems that had been revoked. The new list of revoked systems is empty.
     var formerlyRevoked: [SystemID]?
+    /// With a stolen key: whether the list of links could not be read. Then all links have ended.
+    var linksUnreadable: Bool?
 }

@@ -214,10 +214,20 @@ import Testing
         }
         #expect(try self.ours.snapshot() == before)
         #expect(try self.store.rotateRootKey(isStolen: true, now: Self.later).identity.root == 2)
-        // The other account gets its notice all the same.
-        if name == "learned-links.pem" { try remove(file) }
+        // The other account gets its notice all the same, and the account can be used.
         let list = try #require(try self.store.links(now: Self.later).list)
         #expect(list[self.them.accountID]?.withdrawal?.root == 2)
+    }
+
+    @Test(arguments: [["learned-links.pem"], ["links.pem", "learned-links.pem"]])
+    func `a damaged file of what was learned without a usable list does not make the account unusable, either`(
+        damaged: [String]
+    ) throws {
+        let directory = self.store.directory + "/account/"
+        for name in damaged { try write("-----BEGIN REMOTE", to: directory + name) }
+        #expect(code { () throws(IdentityError) in try self.store.links() } == .damaged)
+        #expect(try self.store.rotateRootKey(isStolen: true, now: Self.later).identity.root == 2)
+        #expect(try self.store.links(now: Self.later).linkedAccounts.isEmpty)
     }
 
     @Test func `members get a list of the new key even if this machine never had one`() throws {
