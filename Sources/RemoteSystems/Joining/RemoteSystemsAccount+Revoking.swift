@@ -26,9 +26,21 @@ extension RemoteSystemsAccount {
     ///   ``IdentityError/Code/revocationsLost`` for a lost list, or ``IdentityError/Code/tooManySystems`` beyond 4096
     ///   revoked systems.
     public func revoke(_ system: SystemID, evenIfListIsLost: Bool = false) throws(RemoteSystemError) {
-        try self.withStore { store throws(IdentityError) in
+        _ = try self.revokeIfNeeded(system, evenIfListIsLost: evenIfListIsLost)
+    }
+
+    /// Revokes a system like ``revoke(_:evenIfListIsLost:)``, and completes a revocation during which a process died.
+    ///
+    /// - Returns: Whether the account was changed; `false` if the system was completely revoked before.
+    package func revokeIfNeeded(
+        _ system: SystemID,
+        evenIfListIsLost: Bool = false
+    ) throws(RemoteSystemError) -> Bool {
+        try self.withStore { store throws(IdentityError) -> Bool in
             _ = try store.identity()
-            _ = try store.revoke(system, evenIfListIsLost: evenIfListIsLost, now: Date())
+            let before = try? store.revocations()
+            let list = try store.revoke(system, evenIfListIsLost: evenIfListIsLost, now: Date())
+            return list.position != before?.position
         }
     }
 

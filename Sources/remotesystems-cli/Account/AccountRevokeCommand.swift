@@ -59,7 +59,7 @@ struct AccountRevokeCommand: Subcommand {
             throw IdentityError.notAuthority
         }
         // Without the list, no program of this machine runs under the account, so nothing can be searched either.
-        if self.listIsLost {
+        if self.listIsLost, (try? account.revokedSystems()) == nil {
             return try self.revoke(try self.choose(fromKnownTo: account, identity), with: account, output)
         }
         let watcher = self.search.watcher(configuration)
@@ -75,11 +75,14 @@ struct AccountRevokeCommand: Subcommand {
             let revoked = try self.choose(from: there, account)
             let wasRevoked = try account.revokedSystems().contains(revoked)
             // In any case: it also completes a revocation during which a program has crashed.
-            try account.revoke(revoked)
-            if wasRevoked { throw Failure.revokedAlready(self.system, revoked) }
+            guard try account.revokeIfNeeded(revoked) else { throw Failure.revokedAlready(self.system, revoked) }
             let others = there.filter { $0.id != revoked && !$0.isLocal }.count
             try output.json(RevokedOutput(systemID: revoked, notified: others))
-            try output.line("System \(revoked) was revoked from this account.")
+            let text =
+                wasRevoked
+                ? "The revocation of system \(revoked.short) had been interrupted, and is complete now."
+                : "System \(revoked) was revoked from this account."
+            try output.line(text)
             try output.line(Self.whoKnows(others))
             // The watcher loads the new revocation list and sends it to other systems within about 1 s.
             try await Task.sleep(for: .seconds(others > 0 ? 2.5 : 0))
@@ -182,9 +185,7 @@ struct AccountRevokeCommand: Subcommand {
         case .undecided:
             if away.count > 1 { throw Failure.ambiguous(self.system, away, among: search) }
             if let only = away.first, only == search.remembered ?? only { return only }
-            if let gone = met.first(where: { $0.isRevoked && $0.id == search.remembered ?? $0.id }) {
-                throw Failure.revokedAlready(self.system, gone.id)
-            }
+            if let gone = met.first(where: { $0.isRevoked && $0.id == search.remembered ?? $0.id }) { return gone.id }
             if search.remembered == nil, Self.isOnly(all.filter(self.fits)) {
                 throw Failure.ownSystem(self.system, identity)
             }
