@@ -57,15 +57,37 @@ extension CommandTests {
             }
         }
 
+        private func damage(_ record: String, in sandbox: Sandbox) {
+            let isWritten = FileManager.default.createFile(
+                atPath: sandbox.state() + "/account/" + record,
+                contents: Data("damaged\n".utf8),
+                attributes: [.posixPermissions: 0o600]
+            )
+            #expect(isWritten)
+        }
+
+        @Test(arguments: [["joined-systems"], ["formerly-revoked"], ["joined-systems", "formerly-revoked"]])
+        func `the finding about damaged records states the effects of those that are damaged`(
+            records: [String]
+        ) async throws {
+            try await Sandbox.with { sandbox in
+                _ = try await sandbox.account()
+                for record in records { self.damage(record, in: sandbox) }
+                let json = try await sandbox.run("account", "show", "--json")
+                let why = try #require(json.event("finding")?["why"] as? String)
+                let areJoinedMissing = records.contains("joined-systems")
+                #expect(why.contains("Systems that joined may be missing") == areJoinedMissing, "\(why)")
+                #expect(why.contains("was revoked before") == records.contains("formerly-revoked"), "\(why)")
+                let text = try await sandbox.run("account", "show")
+                let isCountStated = text.lines.contains("joined       no other system yet")
+                #expect(isCountStated == !areJoinedMissing, "\(text)")
+            }
+        }
+
         @Test func `a damaged record of systems is a warning, and the account works`() async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()
-                let isWritten = FileManager.default.createFile(
-                    atPath: sandbox.state() + "/account/joined-systems",
-                    contents: Data("damaged\n".utf8),
-                    attributes: [.posixPermissions: 0o600]
-                )
-                #expect(isWritten)
+                self.damage("joined-systems", in: sandbox)
                 for command in ["show", "systems"] {
                     let text = try await sandbox.run("account", command)
                     #expect(text.status == 0 && text.errors.contains("account/joined-systems"), "\(text)")

@@ -41,14 +41,20 @@ extension ApplicationContext {
 
     /// The finding about damaged records of the account's systems; `nil` if there are none. Creates no account.
     var damagedRecords: DiagnosisFinding? {
-        guard let paths = try? self.account.store().damagedRecords(), !paths.isEmpty else { return nil }
+        guard let store = try? self.account.store(), let paths = try? store.damagedRecords(), !paths.isEmpty else {
+            return nil
+        }
+        let isJoinRecordDamaged = (try? store.isJoinRecordDamaged()) ?? true
+        var effects = isJoinRecordDamaged ? ["Systems that joined may be missing in the lists of this machine."] : []
+        // The only other record.
+        if paths.count > (isJoinRecordDamaged ? 1 : 0) {
+            effects.append("A system that was revoked before the root key was stolen may be listed as if it was not.")
+        }
         return DiagnosisFinding(
             .account,
             .warning,
             "Some lines of \(paths.joined(separator: " and of ")) are damaged, so they are not used.",
-            why:
-                "Systems that joined may be missing in the lists of this machine. One that was revoked before the root "
-                + "key was stolen may be listed as if it was not.",
+            why: effects.joined(separator: " "),
             advice: "Restore the file from a backup, or delete the lines that are not system ids."
         )
     }

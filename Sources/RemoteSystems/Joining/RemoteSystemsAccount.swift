@@ -50,6 +50,11 @@ public struct RemoteSystemsAccount: Sendable {
         try self.withStore { store throws(IdentityError) in try store.joinedSystems() }
     }
 
+    /// Whether the record of ``systemsThatJoined()`` is damaged, so that some may be missing. Creates no account.
+    package func isJoinRecordDamaged() throws(RemoteSystemError) -> Bool {
+        try self.withStore { store throws(IdentityError) in try store.isJoinRecordDamaged() }
+    }
+
     /// Returns the systems that were revoked before a stolen root key was replaced on this machine, and that it has not
     /// admitted since. Empty on a machine without the root key.
     package func formerlyRevokedSystems() throws(RemoteSystemError) -> [SystemID] {

@@ -33,7 +33,8 @@ extension AccountStore {
                 // A revoked system does not work already. The list may be lost, which is no reason to stay.
                 let revoked = (try? StoredAccount.revocations(from: stored.identity, in: account))?.allSystems ?? []
                 let joined = Set(try Self.joinedSystems(in: account)).subtracting(revoked)
-                throw .rootKeyWouldBeLost(joined: joined.count)
+                let isKnown = try !Self.hasDamagedLines(StoredAccount.File.joinedSystems, in: account)
+                throw .rootKeyWouldBeLost(joined: isKnown ? joined.count : nil)
             }
             guard let state = try SecretDirectory.open(path: self.directory) else {
                 throw .noAccount(in: self.directory)
@@ -115,12 +116,17 @@ extension IdentityError {
         IdentityError(.fileMissing, "\(directory) holds no account, so there is nothing to leave.", path: directory)
     }
 
-    fileprivate static func rootKeyWouldBeLost(joined count: Int) -> IdentityError {
+    /// - Parameter count: The number of systems that joined here and were not revoked; `nil` if it is not known.
+    fileprivate static func rootKeyWouldBeLost(joined count: Int?) -> IdentityError {
         let others =
             switch count {
-            case 0: "No other system that is still a member was admitted here."
-            case 1: "1 other system was admitted here and not revoked; it stops working within 90 days."
-            default: "\(count) other systems were admitted here and not revoked; they stop working within 90 days."
+            case nil:
+                "The record of the systems that were admitted here is damaged, so their number is not known; they stop "
+                    + "working within 90 days."
+            case 0?: "No other system that is still a member was admitted here."
+            case 1?: "1 other system was admitted here and not revoked; it stops working within 90 days."
+            case let count?:
+                "\(count) other systems were admitted here and not revoked; they stop working within 90 days."
             }
         return IdentityError(
             .rootKeyWouldBeLost,

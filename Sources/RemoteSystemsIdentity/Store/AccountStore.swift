@@ -278,11 +278,24 @@ public struct AccountStore: Sendable {
         try self.reading { (account, _) throws(IdentityError) -> [String] in
             var paths: [String] = []
             for name in [StoredAccount.File.joinedSystems, StoredAccount.File.formerlyRevoked] {
-                let lines = try Self.lines(of: name, in: account)
-                if !lines.allSatisfy({ SystemID($0) != nil }) { paths.append(account.path(of: name)) }
+                if try Self.hasDamagedLines(name, in: account) { paths.append(account.path(of: name)) }
             }
             return paths
         } ?? []
+    }
+
+    /// Whether the record of the systems that joined here has damaged lines, so that their number is not known.
+    package func isJoinRecordDamaged() throws(IdentityError) -> Bool {
+        try self.reading { (account, _) throws(IdentityError) -> Bool in
+            try Self.hasDamagedLines(StoredAccount.File.joinedSystems, in: account)
+        } ?? false
+    }
+
+    static func hasDamagedLines(
+        _ name: String,
+        in account: borrowing SecretDirectory
+    ) throws(IdentityError) -> Bool {
+        try !Self.lines(of: name, in: account).allSatisfy { SystemID($0) != nil }
     }
 
     /// Whether no system has joined here. With a damaged record, one may have.

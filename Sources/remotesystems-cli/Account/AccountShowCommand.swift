@@ -69,7 +69,11 @@ struct AccountShowCommand: Subcommand {
             ?? Self.certificate(of: identity, canRenew: identity.isAuthority || !lacksKey && refusal == nil, at: .now)
         try output.line("certificate  \(certificate)")
         if identity.isAuthority {
-            try output.line("joined       \(joined.isEmpty ? "no other system yet" : "\(joined.count), by id:")")
+            let count =
+                try account.isJoinRecordDamaged()
+                ? "number not known, the record is damaged" + (joined.isEmpty ? "" : "; by id:")
+                : joined.isEmpty ? "no other system yet" : "\(joined.count), by id:"
+            try output.line("joined       \(count)")
             for system in joined { try output.line("             \(system)") }
         }
         if !revoked.isEmpty {

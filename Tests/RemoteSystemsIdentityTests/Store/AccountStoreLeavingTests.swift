@@ -81,6 +81,22 @@ import Testing
         #expect(try self.store.identity(now: noon).accountID != founded.accountID)
     }
 
+    @Test(arguments: [0, 1])
+    func `with a damaged record of systems, the number of those that joined is not known`(readable: Int) throws {
+        _ = try self.store.identity(now: noon)
+        let systems = (0..<readable).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }
+        let record = self.store.directory + "/account/joined-systems"
+        try write((systems.map { "\($0)" } + ["nonsense"]).joined(separator: "\n"), to: record)
+        let error = #expect(throws: IdentityError.self) { try self.store.leave(evenWithRootKey: false) }
+        #expect(error?.code == .rootKeyWouldBeLost && error?.message.contains("number is not known") == true)
+        #expect(error?.message.contains("other system") == false, "\(error?.message ?? "")")
+        // Another record says nothing about them.
+        try write(systems.map { "\($0)\n" }.joined(), to: record)
+        try write("nonsense", to: self.store.directory + "/account/formerly-revoked")
+        let known = #expect(throws: IdentityError.self) { try self.store.leave(evenWithRootKey: false) }
+        #expect(known?.message.contains(readable == 0 ? "No other system" : "1 other system") == true)
+    }
+
     @Test func `a system whose root key was replaced on another machine leaves like any other (X-37)`() throws {
         _ = try self.store.identity(now: noon)
         let newest = try self.store.authority().successor(retiring: noon, now: noon)
