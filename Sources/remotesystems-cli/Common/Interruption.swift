@@ -1,17 +1,20 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import UnixSignals
 
 /// Runs `body`, and cancels it on SIGINT (Ctrl-C) or SIGTERM.
 ///
+/// - Parameter executor: Runs `body`; `nil` for the executor of the calling task.
 /// - Returns: The result of `body`, or nil if a signal came and `body` threw `CancellationError`.
 func untilInterrupted<Result: Sendable>(
+    on executor: (any TaskExecutor)? = nil,
     _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result? {
     let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
     return try await withThrowingTaskGroup(of: Result?.self) { group in
-        group.addTask {
+        group.addTask(executorPreference: executor) {
             do {
                 return try await body()
             } catch is CancellationError {
@@ -37,7 +40,7 @@ func untilInterrupted<Result: Sendable>(
 func blockingUntilInterrupted<Result: Sendable>(
     _ body: @escaping @Sendable () throws -> Result
 ) async throws -> Result {
-    let result: Result? = try await untilInterrupted { () async throws -> Result in
+    let result: Result? = try await untilInterrupted(on: ThreadExecutor()) { () async throws -> Result in
         do {
             return try body()
         } catch {
@@ -47,4 +50,15 @@ func blockingUntilInterrupted<Result: Sendable>(
     }
     guard let result else { throw CancellationError() }
     return result
+}
+
+/// Runs tasks that block, on a thread of its own. On a machine with one core, the shared pool has a single thread. A
+/// task that blocks it would keep the task that waits for signals from running.
+private final class ThreadExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "remote-systems.blocking")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        self.queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
 }
