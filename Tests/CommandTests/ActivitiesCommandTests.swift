@@ -166,20 +166,7 @@ extension CommandTests {
                 let (data, opened) = ("\(sandbox.directory)/data", "\(sandbox.directory)/opened")
                 let script = "\(sandbox.directory)/browser"
                 try writeProgram("#!/bin/sh\necho \"$1\" > '\(opened)'\n", to: script)
-                try FileManager.default.createDirectory(
-                    atPath: "\(data)/applications",
-                    withIntermediateDirectories: true
-                )
-                try """
-                [Desktop Entry]
-                Type=Application
-                Name=Browser
-                Exec=\(script) %u
-                MimeType=x-scheme-handler/https;
-                X-RemoteSystems-NeedsDisplay=false
-                """.write(toFile: "\(data)/applications/browser.desktop", atomically: true, encoding: .utf8)
-                try "[Default Applications]\nx-scheme-handler/https=browser.desktop\n"
-                    .write(toFile: "\(data)/applications/mimeapps.list", atomically: true, encoding: .utf8)
+                try Sandbox.installBrowser(script, in: data)
                 let offering = try self.offer(
                     sandbox,
                     "com.example.reading",
@@ -210,6 +197,49 @@ extension CommandTests {
                 }
                 #expect(address == "https://example.com/emma?page=17\n")
                 #expect(try await offering.finish().status == 0)
+            }
+        }
+
+        @Test func `without a browser, nothing is continued, and the activity remains offered (H-79, H-97, B-15)`()
+            async throws
+        {
+            try await Sandbox.withDesk { sandbox in
+                let offering = try self.offer(sandbox, "com.example.reading", "--web", "https://example.com/")
+                _ = try await offering.event("offering")
+                _ = try await self.listed(1, sandbox)
+                let nowhere = ["XDG_DATA_HOME", "XDG_DATA_DIRS", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"].map {
+                    "\($0)=\(sandbox.directory)/nowhere"
+                }
+                let continued = try await sandbox.run(
+                    "activities",
+                    "continue",
+                    "--loopback",
+                    "--json",
+                    as: "desk",
+                    around: ["env", "HOME=\(sandbox.directory)"] + nowhere
+                )
+                let failed = try #require(continued.event("failed"), "\(continued)")
+                #expect(continued.status == 2 && failed["error"] as? String == "noHandler", "\(continued)")
+                // Also why it is no application.
+                #expect(
+                    failed["message"] as? String
+                        == "No application that opens https: URIs is installed here. No application of this system "
+                        + "continues activities of the type com.example.reading.",
+                    "\(continued)"
+                )
+                let why = try await sandbox.run(
+                    "activities",
+                    "why-not",
+                    "--loopback",
+                    "--json",
+                    as: "desk",
+                    around: ["env", "HOME=\(sandbox.directory)"] + nowhere
+                )
+                let handled = why.json.first { $0["condition"] as? String == "handled" }
+                #expect(why.status == 1 && handled?["isMet"] as? Bool == false, "\(why)")
+                _ = try await self.listed(1, sandbox)
+                offering.process.send(SIGTERM)
+                #expect(try await offering.finish().status == 1)
             }
         }
 

@@ -326,6 +326,7 @@ extension CommandTests {
                 {"id": "com.example.reader", "associatedDomains": ["activitycontinuation:plain.example"],
                  "activityTypes": ["\(UserActivity.browsingWeb)"], "start": {"exec": ["/bin/true"]}}
                 """.write(toFile: "\(manifests)/com.example.reader.json", atomically: true, encoding: .utf8)
+                try Sandbox.installBrowser("/bin/true", in: "\(sandbox.directory)/data")
                 let offering = try sandbox.start([
                     "activities", "offer", "--loopback", UserActivity.browsingWeb, "--web", "https://plain.example/",
                 ])
@@ -359,5 +360,21 @@ extension Sandbox {
             }
             try await body(sandbox)
         }
+    }
+
+    /// Makes a program the default browser of the desktop whose data directory this is.
+    static func installBrowser(_ program: String, in data: String) throws {
+        let applications = "\(data)/applications"
+        try FileManager.default.createDirectory(atPath: applications, withIntermediateDirectories: true)
+        try """
+        [Desktop Entry]
+        Type=Application
+        Name=Browser
+        Exec=\(program) %u
+        MimeType=x-scheme-handler/https;
+        X-RemoteSystems-NeedsDisplay=false
+        """.write(toFile: "\(applications)/browser.desktop", atomically: true, encoding: .utf8)
+        try "[Default Applications]\nx-scheme-handler/https=browser.desktop\n"
+            .write(toFile: "\(applications)/mimeapps.list", atomically: true, encoding: .utf8)
     }
 }

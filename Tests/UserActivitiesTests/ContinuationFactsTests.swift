@@ -120,6 +120,31 @@ import Testing
         #expect(self.unmet(facts) == nil)
     }
 
+    @Test func `a web address without a browser here is continued by no browser (H-97, B-14, B-15)`() throws {
+        let problem = "No application that opens https: URIs is installed here."
+        var facts = self.facts()
+        facts.browserProblem = problem
+        // An application needs no browser.
+        #expect(self.unmet(facts) == nil)
+        facts.offers[0].hasWebpage = true
+        #expect(self.unmet(facts) == nil)
+        let handlers = facts.handlers
+        facts.handlers = []
+        let handled = try #require(self.unmet(facts))
+        #expect(handled.condition == .handled && handled.message.hasPrefix(problem))
+        facts.handlers = handlers
+        facts.settings?.developerMode = .off
+        let published = try #require(self.unmet(facts))
+        #expect(published.condition == .publisher && published.message.hasSuffix(problem))
+        facts.browserProblem = nil
+        #expect(self.unmet(facts) == nil)
+        // The browsers of the other systems count for an offer of this one.
+        facts.browserProblem = problem
+        facts.handlers = []
+        (facts.ownOffers, facts.offers) = (facts.offers, [])
+        #expect(self.unmet(facts) == nil)
+    }
+
     @Test func `an application for which receiving is off does not continue (H-97, X-14)`() throws {
         var facts = self.facts()
         facts.settings?.applications["com.example.reader"] = HandOffSettings.Permission(receiving: false)

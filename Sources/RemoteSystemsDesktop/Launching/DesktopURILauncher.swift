@@ -110,10 +110,21 @@ public struct DesktopURILauncher: LaunchURIProvider {
         let environment = self.environment
         return await BlockingCalls.run(atMost: Self.maxActivationTime) { cancellable in
             guard let entry = DesktopEntries.defaultHandler(for: uri.scheme) else {
-                return .unsupported("No application that opens \(uri.scheme): URIs is installed here.")
+                return .unsupported(Self.noHandler(of: uri.scheme))
             }
             return Self.start(entry, uri, environment, cancellable)
         }
+    }
+
+    /// The reason why ``openWebpage(_:)`` opens no `https` address; `nil` if a browser is installed.
+    package static func webpageProblem() async -> String? {
+        await BlockingCalls.run {
+            DesktopEntries.defaultHandler(for: "https") == nil ? Self.noHandler(of: "https") : nil
+        }
+    }
+
+    private static func noHandler(of scheme: String) -> String {
+        "No application that opens \(scheme): URIs is installed here."
     }
 
     /// Opens media that the user of this machine has chosen, with the default application of the first media type that

@@ -60,8 +60,14 @@ package struct OfferContinuation: Sendable {
             }
             return .application(application)
         case .browser:
-            let shown = try await self.webpages.continue(offer)
-            return .browser(id: shown.receiver, reasons: self.watcher.passedOver(for: offer) + shown.reasons)
+            let passedOver = self.watcher.passedOver(for: offer)
+            do {
+                let shown = try await self.webpages.continue(offer)
+                return .browser(id: shown.receiver, reasons: passedOver + shown.reasons)
+            } catch var error as ContinuationError where error.code == .noHandler {
+                error.message = ([error.message] + passedOver).joined(separator: " ")
+                throw error
+            }
         case .applications(let applications):
             throw ContinuationError(
                 .noHandler,

@@ -65,9 +65,13 @@ package struct WebpageContinuation: Sendable {
     /// - Throws: ``ContinuationError``.
     package func `continue`(_ offer: UserActivityOffer) async throws -> Shown {
         let opened = Mutex(Shown())
+        // Only the attempt shows whether anything here opens the page. If nothing does, the origin keeps the activity.
+        var options = UserActivityHost.Options()
+        options.continuesBeforeConfirmation = true
         let host = UserActivityHost(
             self.configuration,
             activityTypes: [offer.activityType],
+            options: options,
             handler: .closure { activity in
                 guard let page = activity.webpageURL else {
                     throw ContinuationError(.payloadInvalid, "The activity has no web address.", side: .remote)
@@ -86,7 +90,12 @@ package struct WebpageContinuation: Sendable {
         if await self.isOpenedByRunningBrowser(page, title: title, &shown) { return shown }
         let decision = await self.openInBrowser(try LaunchURI(page.absoluteString))
         guard decision.status == .success else {
-            throw ContinuationError(.noHandler, decision.reason ?? "The web address was not opened.", side: .local)
+            let reason = decision.reason ?? "The web address was not opened."
+            throw ContinuationError(
+                .noHandler,
+                ([reason] + shown.reasons).joined(separator: " "),
+                side: .local
+            )
         }
         shown.receiver = decision.applicationID
         return shown

@@ -26,6 +26,8 @@ struct ContinuationFacts {
     var ownOffers: [Offer]
     /// Whether a manifest of this system is signed.
     var hasSignedManifests = false
+    /// The reason why no browser of this system shows web addresses, in a sentence; `nil` if one does.
+    var browserProblem: String?
     /// The applications of each system that continue activities, with their types. This system has no name.
     var handlers: [Handler]
 
@@ -66,9 +68,9 @@ struct ContinuationFacts {
             return findings + self.published(own, on: { $0 != nil })
         }
         guard let offer = self.offers.first(where: self.isWanted) else { return findings + [self.notOffered] }
-        findings += [
-            ContinuationFinding(.offered, isMet: true, "\(offer.system) offers \(offer.type)."), self.handled(offer),
-        ]
+        let handled = self.handled(offer)
+        findings += [ContinuationFinding(.offered, isMet: true, "\(offer.system) offers \(offer.type)."), handled]
+        guard handled.isMet else { return findings }
         return findings + self.published(offer, on: { $0 == nil })
     }
 
@@ -117,6 +119,17 @@ struct ContinuationFacts {
         }
         guard let refused else { return [] }
         guard offer.hasWebpage else { return [refused] }
+        // The browser of this system shows only offers of others.
+        if let browserProblem, isWanted(nil) {
+            return [
+                ContinuationFinding(
+                    .publisher,
+                    isMet: false,
+                    "\(refused.message) \(browserProblem)",
+                    advice: refused.advice
+                )
+            ]
+        }
         return [ContinuationFinding(.publisher, isMet: true, "\(refused.message) The browser can show its address.")]
     }
 
@@ -226,7 +239,15 @@ struct ContinuationFacts {
             )
         }
         if offer.hasWebpage {
-            return ContinuationFinding(.handled, isMet: true, "The browser can show its address here.")
+            guard let browserProblem else {
+                return ContinuationFinding(.handled, isMet: true, "The browser can show its address here.")
+            }
+            return ContinuationFinding(
+                .handled,
+                isMet: false,
+                "\(browserProblem) Only an application of the page's site can show its address.",
+                advice: "Install a browser, or choose one: 'xdg-settings set default-web-browser'."
+            )
         }
         return ContinuationFinding(
             .handled,

@@ -191,6 +191,12 @@ public final class UserActivityWatcher: Sendable {
     /// - Parameter activity: the beginning of an activity's id, or its type. Defaults to `nil`: any activity.
     /// - Returns: the conditions in their order, up to the first one that is not met.
     public func findings(about activity: String? = nil) async -> [ContinuationFinding] {
+        await self.findings(about: activity, browserProblem: nil)
+    }
+
+    /// - Parameter browserProblem: the reason why the default browser of this system opens no web address, in a
+    ///   sentence; `nil` if it does, or if that is not known. A running browser with the extension opens them, too.
+    package func findings(about activity: String?, browserProblem: String?) async -> [ContinuationFinding] {
         func facts(_ offers: [UserActivityOffer]) -> [ContinuationFacts.Offer] {
             offers.map {
                 ContinuationFacts.Offer(
@@ -210,6 +216,9 @@ public final class UserActivityWatcher: Sendable {
             }
         }
         let unlisted = await self.watcher.unlisted
+        let hasRunningBrowser =
+            self.systems.first(where: \.isLocal)?.applications.contains { BuiltInApplication.isWebBrowser($0.id) }
+            ?? false
         return ContinuationFacts(
             wanted: activity,
             settings: try? HandOffSettings.read(self.configuration),
@@ -221,6 +230,7 @@ public final class UserActivityWatcher: Sendable {
             offers: facts(self.offers),
             ownOffers: facts(self.ownOffers),
             hasSignedManifests: self.hasSignedManifests,
+            browserProblem: hasRunningBrowser ? nil : browserProblem,
             handlers: self.state.withLock { $0.table.handlers }.map { handler in
                 ContinuationFacts.Handler(
                     application: handler.application,

@@ -4,6 +4,7 @@
 import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
+import RemoteSystemsDesktop
 import UserActivities
 
 /// The command `remotesystems activities why-not`.
@@ -37,7 +38,11 @@ struct ActivitiesWhyNotCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let activity = self.activity
         let (findings, isPage) = try await self.search.offers(for: "activities", self.common) { watcher in
-            (await watcher.findings(about: activity), watcher.isContinuedByAddress(activity))
+            let browserProblem = await DesktopURILauncher.webpageProblem()
+            return (
+                await watcher.findings(about: activity, browserProblem: browserProblem),
+                watcher.isContinuedByAddress(activity)
+            )
         }
         for finding in findings {
             var condition = ConditionOutput(finding)
