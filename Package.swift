@@ -299,7 +299,7 @@ if !isFetched {
         .testTarget(
             name: "WebAssociationsTests",
             dependencies: [
-                "WebAssociations", "WebAssociationsHTTP", "RemoteSystems", "UserActivities",
+                "WebAssociations", "WebAssociationsHTTP", "RemoteSystems", "RemoteSystemsDesktop", "UserActivities",
                 "IntegrationSupport",
             ],
             swiftSettings: settings

@@ -4,7 +4,7 @@
 internal import FoundationEssentials
 internal import Logging
 package import RemoteSystems
-internal import RemoteSystemsDesktop
+package import RemoteSystemsDesktop
 
 /// Asks sites which applications they approve for their pages, and remembers the responses in the state directory.
 ///
@@ -75,7 +75,7 @@ package struct AssociationVerifier: SiteApproval {
         return entries
     }
 
-    package func approved(_ applications: [String], by host: String) async -> Set<String> {
+    package func approvals(of applications: [String], by host: String) async -> [String: SiteApprovalResult] {
         let entries = await self.verify(applications, by: host)
         for entry in entries {
             self.configuration.logger.debug(
@@ -86,7 +86,13 @@ package struct AssociationVerifier: SiteApproval {
                 ]
             )
         }
-        return Set(entries.filter { $0.failure == nil }.map(\.application))
+        return entries.reduce(into: [:]) { results, entry in
+            if let failure = entry.failure {
+                results[entry.application] = .notApproved(failure.message)
+            } else {
+                results[entry.application] = .approved
+            }
+        }
     }
 
     /// What is remembered.

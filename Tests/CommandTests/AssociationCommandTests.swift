@@ -268,10 +268,13 @@ extension CommandTests {
                     )
                     for (host, domains, entry, reason) in [
                         // Not listed there, another publisher, an unsigned manifest, and a signer of no authority.
-                        ("unlisted.example", ["unlisted.example"], Sites.approved, "does not approve"),
-                        ("plain.example", ["plain.example"], "KEY3.com.example.reader", "does not approve"),
+                        ("unlisted.example", ["unlisted.example"], Sites.approved, "does not list"),
+                        ("plain.example", ["plain.example"], "KEY3.com.example.reader", "does not list"),
                         ("plain.example", ["plain.example"], nil, "its manifest is not signed"),
-                        ("untrusted-signer.example", ["untrusted-signer.example"], Sites.approved, "does not approve"),
+                        (
+                            "untrusted-signer.example", ["untrusted-signer.example"], Sites.approved,
+                            "untrusted-signer.example was not found to approve com.example.reader: "
+                        ),
                         // A subdomain that is not claimed, a domain above, and another one.
                         ("www.plain.example", ["plain.example"], Sites.approved, nil),
                         ("plain.example", ["*.plain.example"], Sites.approved, nil),

@@ -4,6 +4,7 @@
 import Foundation
 import IntegrationSupport
 import RemoteSystems
+import RemoteSystemsDesktop
 import Testing
 import WebAssociationsHTTP
 
@@ -34,7 +35,7 @@ import WebAssociationsHTTP
                 }
                 #expect(sites.requests(to: host) == paths)
                 // Remembered: the site is asked once.
-                #expect(await verifier.approved([Sites.approved], by: host) == [Sites.approved])
+                #expect(await verifier.approvals(of: [Sites.approved], by: host) == [Sites.approved: .approved])
                 #expect(sites.requests(to: host) == paths)
             }
         }
@@ -57,7 +58,7 @@ import WebAssociationsHTTP
             for (host, code) in failures {
                 let entries = await verifier.verify([Sites.approved], by: host)
                 #expect(entries.map(\.failure?.code) == [code], "\(host): \(entries.first?.failure?.message ?? "-")")
-                #expect(await verifier.approved([Sites.approved], by: host).isEmpty)
+                #expect(await verifier.approvals(of: [Sites.approved], by: host)[Sites.approved] != .approved)
             }
             // A redirect is never followed to another host, and an error at the first path is the site's word.
             _ = try await eventually("the server's log") { () -> Bool? in
@@ -82,7 +83,11 @@ import WebAssociationsHTTP
             let nothing = AssociationVerifier(configuration, makeClient: HTTPSAssociationClient.make)
             let failure = await nothing.verify([Sites.approved], by: "plain.example").first?.failure
             #expect(failure?.code == .unreachable)
-            #expect(failure?.message == "The server of plain.example cannot be reached: Connection refused.")
+            let message = "The server of plain.example cannot be reached: Connection refused."
+            #expect(failure?.message == message)
+            // The reason reaches the user, who would otherwise look for the error in the site's file.
+            let results = await nothing.approvals(of: [Sites.approved], by: "plain.example")
+            #expect(results == [Sites.approved: .notApproved(message)])
         }
     }
 

@@ -6,12 +6,19 @@ package import UserActivities
 
 /// Asks sites which applications may show their pages.
 package protocol SiteApproval: Sendable {
-    /// Returns those of the applications that the site approves. Returns within a few seconds.
+    /// Returns what is known from the site about each of the applications. Returns within a few seconds.
     ///
     /// - Parameters:
     ///   - applications: the applications, each as `publisher.application`.
     ///   - host: the host of the site, in lower case.
-    func approved(_ applications: [String], by host: String) async -> Set<String>
+    func approvals(of applications: [String], by host: String) async -> [String: SiteApprovalResult]
+}
+
+/// Whether a site approves an application.
+package enum SiteApprovalResult: Sendable, Hashable {
+    case approved
+    /// It does not approve it, or it is not known: the site may not have been reached. With the reason in a sentence.
+    case notApproved(String)
 }
 
 /// Finds the installed application that shows a web page: its manifest claims the page's domain, and the site approves
@@ -71,12 +78,17 @@ package struct WebpageResolver: Sendable {
             }
         }
         guard !entries.isEmpty else { return Resolution(reasons: reasons) }
-        let approved = await self.sites.approved(entries.values.sorted(), by: host)
-        if let chosen = entries.filter({ approved.contains($0.value) }).min(by: { $0.key < $1.key }) {
-            return Resolution(application: chosen.key, entry: chosen.value)
-        }
-        reasons += entries.keys.sorted().map {
-            "\(host) does not approve \($0): 'remotesystems association verify \(host)' shows why."
+        let results = await self.sites.approvals(of: entries.values.sorted(), by: host)
+        for (id, entry) in entries.sorted(by: { $0.key < $1.key }) {
+            switch results[entry] {
+            case .approved: return Resolution(application: id, entry: entry)
+            case .notApproved(let reason):
+                reasons.append(
+                    "\(host) was not found to approve \(id): \(reason) 'remotesystems association verify \(host)' "
+                        + "checks it."
+                )
+            case nil: reasons.append("\(host) was not asked whether it approves \(id).")
+            }
         }
         return Resolution(reasons: reasons)
     }

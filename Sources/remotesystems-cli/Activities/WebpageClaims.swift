@@ -83,8 +83,8 @@ struct WebpageClaims {
         }
         return Finding(
             isMet: false,
-            message: "\(claimant.application) claims \(domain.shown), which does not approve it: \(failure.message) "
-                + "The browser shows the pages.",
+            message: "\(claimant.application) claims \(domain.shown), which was not found to approve it: "
+                + "\(failure.message) The browser shows the pages.",
             advice: "'remotesystems association verify \(domain.host) --application \(application)' checks it again."
         )
     }
