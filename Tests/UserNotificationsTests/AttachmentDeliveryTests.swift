@@ -175,11 +175,18 @@ import Testing
                 // The service is offered at once, however many files there are.
                 let unread = await next.attachments.files.values.map(\.isChecked)
                 #expect(unread == [false, false])
+                // Another program would open it without a check.
+                let early = await next.list().first?.notification.request.content.attachments
+                #expect(
+                    early?.map(\.identifier) == ["whole", "changed"] && early?.allSatisfy { $0.path == nil } == true
+                )
                 await next.showRestored()
                 try await receiving.stage.eventually("it is shown") { screen.shown.count == 1 }
                 #expect(screen.shown.first?.content.attachments.map(\.identifier) == ["whole"])
                 let listed = await next.list().first?.notification.request.content.attachments.map(\.identifier)
                 #expect(listed == ["whole"])
+                let path = await next.list().first?.notification.request.content.attachments.first?.path
+                #expect(path?.hasSuffix("\(whole.digest).png") == true)
                 let read = await next.attachments.files
                 #expect(read.count == 1 && read[whole.digest]?.isChecked == true)
                 try await receiving.stage.eventually("the changed file is removed") {
@@ -201,7 +208,7 @@ import Testing
                 try FileManager.default.removeItem(at: kept)
                 _ = try files.file("kept/\(attachment.digest).png", TestFile.png(more: 66))
                 let (_, next) = try await Self.restart(receiving, files, store)
-                let content = try #require(await next.list().first?.notification.request.content)
+                let content = try #require(await next.received.all.first?.notification.request.content)
                 #expect(content.attachments.count == 1)
                 let used = await next.checkAttachments(of: content)
                 #expect(used.attachments.isEmpty)

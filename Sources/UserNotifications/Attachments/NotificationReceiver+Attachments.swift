@@ -292,10 +292,24 @@ extension NotificationReceiver {
         return checked
     }
 
-    /// Reads the files of an earlier process that are not shown again, one after the other: programs that read the list
-    /// may open them.
+    /// Reads the files of an earlier process that are not shown again, one after the other: until then, programs that
+    /// read the list do not get their places.
     func checkRestoredAttachments() async {
         for entry in self.received.all where !self.isStopping { _ = await self.checkAttachments(of: entry) }
+        for entry in self.pending.all where !self.isStopping {
+            _ = await self.checkAttachments(of: entry.notification.request.content)
+        }
+    }
+
+    /// A notification as programs of this system may have it: without the places of files of an earlier process that
+    /// were not read yet, since another program may have changed them, and of files that are lost.
+    func withCheckedFiles(_ notification: RemoteNotification) -> RemoteNotification {
+        var checked = notification
+        for (index, attachment) in notification.request.content.attachments.enumerated()
+        where self.attachments.files[attachment.digest]?.isChecked != true {
+            checked.request.content.attachments[index].path = nil
+        }
+        return checked
     }
 
     /// Takes over the files of an earlier process. Called before its notifications are restored.

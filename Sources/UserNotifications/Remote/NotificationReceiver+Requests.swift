@@ -157,7 +157,11 @@ extension NotificationReceiver {
             self.received.set(entry.key, systemName: name)
         }
         // Programs of this system see what the user sees.
-        return self.received.all.filter { $0.readyBy == nil }
+        return self.received.all.filter { $0.readyBy == nil }.map { entry in
+            var listed = entry
+            listed.notification = self.withCheckedFiles(entry.notification)
+            return listed
+        }
     }
 
     /// The user has responded.

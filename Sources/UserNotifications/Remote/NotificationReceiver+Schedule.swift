@@ -59,11 +59,14 @@ extension NotificationReceiver {
 
     /// The pending notifications, as a program may read them.
     func pending(for caller: AppServiceCaller) -> [PendingNotifications.Entry] {
-        guard !caller.isLocal else { return self.pending.all }
-        return self.pending.all.map { entry in
+        self.pending.all.map { entry in
             var entry = entry
-            // Another system has neither their files, nor a use for the places of this one's.
-            entry.notification.request.content.attachments = []
+            if caller.isLocal {
+                entry.notification = self.withCheckedFiles(entry.notification)
+            } else {
+                // Another system has neither their files, nor a use for the places of this one's.
+                entry.notification.request.content.attachments = []
+            }
             return entry
         }
     }

@@ -36,6 +36,8 @@ extension NotificationReceiver {
     func report(_ event: String, _ entry: ReceivedNotifications.Entry) {
         // Its delivery was not reported.
         guard entry.readyBy == nil else { return }
+        var entry = entry
+        entry.notification = self.withCheckedFiles(entry.notification)
         for watcher in self.watchers.values { watcher.report(NotificationMessage.event(event, entry)) }
     }
 }
