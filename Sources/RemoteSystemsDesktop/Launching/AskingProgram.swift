@@ -11,7 +11,8 @@ package import RemoteSystems
 /// status, a program that cannot be run, no answer in time. No shell is used.
 ///
 /// Only one question is shown at a time. Further questions wait, and are denied when their launchers stop waiting. The
-/// systems take turns: a question waits for at most one of each other system, however many others they have.
+/// systems take turns: next is the earliest question of the system whose last question is longest ago. So a question
+/// waits for at most one of each other system, however many others they have.
 package actor AskingProgram {
     private let arguments: [String]
     private let environment: [String: String]
@@ -19,12 +20,13 @@ package actor AskingProgram {
     private let logger: Logger
     private var isAsking = false
     /// The waiting questions in order of arrival, at most one per launch in progress.
-    private var line: [(number: UInt64, round: UInt64, turn: AsyncStream<Void>.Continuation)] = []
+    private var line: [(number: UInt64, holder: QuotaHolder, turn: AsyncStream<Void>.Continuation)] = []
     private var nextNumber: UInt64 = 0
-    /// The round of the question that is shown. A system has one question in each round.
-    private var round: UInt64 = 0
-    /// The last round in which a system has a question, if that is not over.
-    private var lastRounds: [QuotaHolder: UInt64] = [:]
+    /// The number of questions that were shown since none was waiting.
+    private var shown: UInt64 = 0
+    /// The value of ``shown`` with the last question of each system. A question that was given up while it waited does
+    /// not change it.
+    private var lastShown: [QuotaHolder: UInt64] = [:]
 
     /// The time between the end of a question and the launcher's deadline, so that the answer still reaches the
     /// launcher.
@@ -74,6 +76,8 @@ package actor AskingProgram {
         guard await self.takeTurn(of: holder, until: launcherEnd) else { return false }
         defer { self.passTurn() }
         guard ContinuousClock.now < launcherEnd, !Task.isCancelled else { return false }
+        self.shown += 1
+        self.lastShown[holder] = self.shown
         // Counted from now, so that a question which the user ignores does not take the time of the next one.
         let deadline = min(.now + self.timeout, launcherEnd)
         let program: StartedProgram
@@ -99,17 +103,14 @@ package actor AskingProgram {
     ///
     /// - Returns: Whether this happened in time.
     private func takeTurn(of holder: QuotaHolder, until deadline: ContinuousClock.Instant) async -> Bool {
-        let round = max(self.round, self.lastRounds[holder].map { $0 + 1 } ?? 0)
-        self.lastRounds[holder] = round
         guard self.isAsking else {
             self.isAsking = true
-            self.round = round
             return true
         }
         let (turn, continuation) = AsyncStream.makeStream(of: Void.self)
         let number = self.nextNumber
         self.nextNumber += 1
-        self.line.append((number, round, continuation))
+        self.line.append((number, holder, continuation))
         await Self.first(until: deadline) { for await _ in turn {} }
         // passTurn() removes the question whose turn it is from the line.
         guard let index = self.line.firstIndex(where: { $0.number == number }) else { return true }
@@ -118,14 +119,17 @@ package actor AskingProgram {
     }
 
     private func passTurn() {
-        guard let next = self.line.min(by: { ($0.round, $0.number) < ($1.round, $1.number) }) else {
+        let lastShown = self.lastShown
+        let next = self.line.min { one, other in
+            (lastShown[one.holder] ?? 0, one.number) < (lastShown[other.holder] ?? 0, other.number)
+        }
+        guard let next else {
             self.isAsking = false
-            self.lastRounds = [:]
+            self.shown = 0
+            self.lastShown = [:]
             return
         }
         self.line.removeAll { $0.number == next.number }
-        self.round = next.round
-        self.lastRounds = self.lastRounds.filter { $0.value >= next.round }
         next.turn.finish()
     }
 
