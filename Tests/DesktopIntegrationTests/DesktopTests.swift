@@ -186,7 +186,7 @@ extension DesktopTests {
             }
         }
 
-        @Test(arguments: [("yes", 1), ("no", 7), ("", 7)])
+        @Test(arguments: [("yes", 1), ("no", 7), ("", 7), ("unasked", 2)])
         func `the user is asked where the policy says so, and the launch is denied when asking fails`(
             response: String,
             status: Int

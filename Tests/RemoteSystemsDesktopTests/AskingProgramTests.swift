@@ -42,7 +42,7 @@ import Testing
             logger: Logger(label: "test")
         )
         let deadline = ContinuousClock.now + .seconds(600)
-        var questions: [Task<Bool, Never>] = []
+        var questions: [Task<AskingProgram.Answer, Never>] = []
         for (index, system) in systems.enumerated() {
             let holder = QuotaHolder.system(try #require(SystemID(bytes: [UInt8](repeating: system, count: 32))))
             questions.append(Task { await asking.ask("\(index + 1)", of: holder, until: deadline) })
@@ -50,10 +50,12 @@ import Testing
         }
         for index in cancelled {
             questions[index].cancel()
-            #expect(await questions[index].value == false)
+            #expect(await questions[index].value == .notShown)
         }
         _ = FileManager.default.createFile(atPath: "\(directory)/go", contents: nil)
-        for index in questions.indices where !cancelled.contains(index) { #expect(await questions[index].value) }
+        for index in questions.indices where !cancelled.contains(index) {
+            #expect(await questions[index].value == .allowed)
+        }
         #expect(await asking.inFlight == 0)
         let asked = try String(contentsOfFile: "\(directory)/asked", encoding: .utf8)
         return asked.split(separator: "\n").map(String.init)
@@ -76,8 +78,8 @@ import Testing
         let ignored = Task { await asking.ask("ignored", of: holder, until: deadline) }
         while await asking.inFlight < 1 { await Task.yield() }
         // Waits for as long as a question is shown.
-        #expect(await asking.ask("other", of: holder, until: deadline))
-        #expect(await ignored.value == false)
+        #expect(await asking.ask("other", of: holder, until: deadline) == .allowed)
+        #expect(await ignored.value == .denied)
     }
 
     @Test func `systems take turns, so that one with many questions delays those of another by one each`()
@@ -90,5 +92,29 @@ import Testing
     @Test func `a question that was given up does not cost its system the turn`() async throws {
         let asked = try await Self.asked([1, 1, 1, 1, 2, 2, 2], cancelled: [4, 5])
         #expect(asked == ["1", "7", "2", "3", "4"])
+    }
+
+    @Test func `after three questions that were denied, those of that system are not shown, but those of others are`()
+        async throws
+    {
+        let asking = AskingProgram(
+            ["/bin/sh", "-c", #"[ "$0" = allowed ]"#],
+            environment: ["PATH": "/usr/bin:/bin"],
+            timeout: .seconds(600),
+            // Long, so that no question is permitted again during the test.
+            pace: QuestionPace(interval: .seconds(1000)),
+            logger: Logger(label: "test")
+        )
+        let deadline = ContinuousClock.now + .seconds(600)
+        let hostile = QuotaHolder.system(try #require(SystemID(bytes: [UInt8](repeating: 1, count: 32))))
+        let other = QuotaHolder.system(try #require(SystemID(bytes: [UInt8](repeating: 2, count: 32))))
+        for _ in 0..<3 {
+            // An allowed question costs nothing, and neither does one that is not shown because its time is over.
+            #expect(await asking.ask("allowed", of: hostile, until: deadline) == .allowed)
+            #expect(await asking.ask("denied", of: hostile, until: .now) == .notShown)
+            #expect(await asking.ask("denied", of: hostile, until: deadline) == .denied)
+        }
+        #expect(await asking.ask("allowed", of: hostile, until: deadline) == .notShown)
+        #expect(await asking.ask("allowed", of: other, until: deadline) == .allowed)
     }
 }

@@ -10,14 +10,28 @@ package import RemoteSystems
 /// The program gets the question as its last argument. Exit status 0 means yes. Everything else means no: another exit
 /// status, a program that cannot be run, no answer in time. No shell is used.
 ///
-/// Only one question is shown at a time. Further questions wait, and are denied when their launchers stop waiting. The
-/// systems take turns: next is the earliest question of the system whose last question is longest ago. So a question
-/// waits for at most one of each other system, however many others they have.
+/// Only one question is shown at a time. Further questions wait, and are given up when their launchers stop waiting.
+///
+/// The systems take turns: next is the earliest question of the system whose last question is longest ago. A question
+/// waits for at most one of each other system, however many others they have. A system whose questions the user denied
+/// or ignored several times must pause; see ``QuestionPace``.
 package actor AskingProgram {
+    /// The end of a question.
+    enum Answer {
+        case allowed
+        /// The user denied or ignored the question, or the program could not ask it.
+        case denied
+        /// The question was given up before the user saw it, or its system must pause.
+        case notShown
+    }
+
+    private struct NotShown: Error {}
+
     private let arguments: [String]
     private let environment: [String: String]
     private let timeout: Duration
     private let logger: Logger
+    private var pace: QuestionPace
     private var isAsking = false
     /// The waiting questions in order of arrival, at most one per launch in progress.
     private var line: [(number: UInt64, holder: QuotaHolder, turn: AsyncStream<Void>.Continuation)] = []
@@ -38,21 +52,26 @@ package actor AskingProgram {
     ///   - arguments: The program and its first arguments.
     ///   - environment: The complete environment of the program; see ``ApplicationEnvironment``.
     ///   - timeout: The time that the user has for an answer. The launcher's deadline can shorten it.
+    ///   - pace: The limit of the questions of one system that the user denies or ignores.
     package init(
         _ arguments: [String],
         environment: [String: String],
         timeout: Duration,
+        pace: QuestionPace = QuestionPace(),
         logger: Logger
     ) {
         self.arguments = arguments
         self.environment = environment
         self.timeout = timeout
+        self.pace = pace
         self.logger = logger
     }
 
     /// Asks whether a URI may be opened. Suitable as ``URISchemePolicy/ask``.
-    package func ask(_ request: LaunchURIRequest) async -> Bool {
-        await self.ask(
+    ///
+    /// - Throws: if the user did not see the question.
+    package func ask(_ request: LaunchURIRequest) async throws -> Bool {
+        let answer = await self.ask(
             Self.question(
                 request.uri.description,
                 application: request.caller.claimedApplicationID,
@@ -61,6 +80,11 @@ package actor AskingProgram {
             of: request.caller.quotaHolder,
             until: request.deadline - Self.margin
         )
+        switch answer {
+        case .allowed: return true
+        case .denied: return false
+        case .notShown: throw NotShown()
+        }
     }
 
     /// The text of the question.
@@ -72,10 +96,11 @@ package actor AskingProgram {
         return "\(subject) on the system \(system) of your account wants to open this here: \(uri)"
     }
 
-    func ask(_ question: String, of holder: QuotaHolder, until launcherEnd: ContinuousClock.Instant) async -> Bool {
-        guard await self.takeTurn(of: holder, until: launcherEnd) else { return false }
+    func ask(_ question: String, of holder: QuotaHolder, until launcherEnd: ContinuousClock.Instant) async -> Answer {
+        guard await self.takeTurn(of: holder, until: launcherEnd) else { return .notShown }
         defer { self.passTurn() }
-        guard ContinuousClock.now < launcherEnd, !Task.isCancelled else { return false }
+        let now = ContinuousClock.now
+        guard now < launcherEnd, !Task.isCancelled, self.pace.permits(holder, at: now) else { return .notShown }
         self.shown += 1
         self.lastShown[holder] = self.shown
         // Counted from now, so that a question which the user ignores does not take the time of the next one.
@@ -88,12 +113,16 @@ package actor AskingProgram {
                 "The user cannot be asked whether a URI may be opened",
                 metadata: ["program": "\(self.arguments.first ?? "")", "reason": "\(error)"]
             )
-            return false
+            return .denied
         }
         let end = await Self.first(until: deadline) { await program.end() } ?? nil
         // Removes the question from the screen if its time is over.
         program.signal(SIGKILL)
-        return end?.isSuccess ?? false
+        guard end?.isSuccess ?? false else {
+            self.pace.countDenial(of: holder, at: .now)
+            return .denied
+        }
+        return .allowed
     }
 
     /// The number of questions that are shown or waiting.

@@ -90,7 +90,18 @@ public struct DesktopURILauncher: LaunchURIProvider {
                         + "asked."
                 )
             }
-            guard await ask(request) else { return .denied("The user there was asked and did not allow it.") }
+            let isAllowed: Bool
+            do {
+                isAllowed = try await ask(request)
+            } catch {
+                try Task.checkCancellation()
+                return .unavailable(
+                    "The user there was not asked, because other questions wait or several were denied. Try again "
+                        + "later.",
+                    canRetry: true
+                )
+            }
+            guard isAllowed else { return .denied("The user there was asked and did not allow it.") }
         }
         // After cancellation the caller no longer waits, so nothing must open.
         try Task.checkCancellation()

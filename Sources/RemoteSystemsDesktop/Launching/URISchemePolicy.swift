@@ -21,8 +21,9 @@ public struct URISchemePolicy: Sendable {
 
     /// A closure that asks the user whether a URI may be opened, and returns `true` to open it.
     ///
-    /// Runs in the task of the launch, which is cancelled when the launcher stops waiting.
-    public typealias Ask = @Sendable (LaunchURIRequest) async -> Bool
+    /// Runs in the task of the launch, which is cancelled when the launcher stops waiting. If the user cannot be asked
+    /// now, it throws any error: the URI is then not opened, and the launcher may try again.
+    public typealias Ask = @Sendable (LaunchURIRequest) async throws -> Bool
 
     /// The rules, by scheme in lower case. A key with an upper-case letter matches no scheme.
     public var rules: [String: Rule]

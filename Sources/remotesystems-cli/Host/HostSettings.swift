@@ -287,7 +287,7 @@ extension HostSettings {
                 timeout: self.askTimeout,
                 logger: logger
             )
-            policy.ask = { await asking.ask($0) }
+            policy.ask = { try await asking.ask($0) }
         }
         return await DesktopURILauncher(policy: policy, stateDirectory: self.stateDirectory)
     }
