@@ -62,7 +62,9 @@ package actor OfferPresenter: Service {
 
     private func followOffers() async {
         for await offers in self.watcher.changes {
-            self.set(offers)
+            // Read before the change, which is one step: what the user does is handled while the files are read.
+            let names = await self.readNames()
+            self.set(offers, names)
             guard (try? await Task.sleep(for: Self.interval)) != nil else { return }
         }
     }
@@ -96,9 +98,8 @@ package actor OfferPresenter: Service {
         }
     }
 
-    private func set(_ offers: [UserActivityOffer]) {
+    private func set(_ offers: [UserActivityOffer], _ names: SystemNames) {
         self.offers = [:]
-        let names = self.names
         self.notifications.set(
             offers.compactMap { offer in
                 let receivers: [RemoteSystemApplication]
@@ -122,9 +123,13 @@ package actor OfferPresenter: Service {
         self.show()
     }
 
-    /// The names of the known systems of the account, and of those that are listed now, also of linked accounts.
-    private var names: SystemNames {
-        var names = (try? RemoteSystemsAccount(self.configuration).systemNames()) ?? SystemNames()
+    /// Reads the names of the known systems of the account, and of those that are listed now, also of linked accounts.
+    /// The account's files may be locked, so another thread waits for them.
+    private func readNames() async -> SystemNames {
+        let configuration = self.configuration
+        var names = await BlockingCalls.run {
+            (try? RemoteSystemsAccount(configuration).systemNames()) ?? SystemNames()
+        }
         for system in self.watcher.systems { names.add(system.displayName, of: system.id) }
         return names
     }
