@@ -83,9 +83,14 @@ extension CommandTests {
                 let off = ["--sending", "off", "--receiving", "off"]
                 _ = try await sandbox.start(["activities", "settings"] + off, as: "desk").finish()
                 let directory = sandbox.state("desk")
+                // Its name needs backslashes in a shell.
+                let other = ["--state-directory", "\(sandbox.directory)/a $desk"]
+                let changed = try await sandbox.start(["activities", "settings"] + off + other).finish()
+                #expect(changed.status == 0, "\(changed)")
                 let cases: [(options: [String], machine: String, named: String)] = [
                     ([], "desk", "settings"),
                     (["--state-directory", directory], "own", "settings --state-directory \(directory)"),
+                    (other, "own", "settings --state-directory \(sandbox.directory)/a\\ \\$desk"),
                 ]
                 for (options, machine, named) in cases {
                     let command = ["activities", "why-not", "--loopback", "--wait", "0.5", "--json"]

@@ -83,6 +83,16 @@ extension StateOptions {
     func complete(_ advice: String) -> String {
         guard let directory else { return advice }
         let command = "'remotesystems activities settings"
-        return advice.replacing(command, with: "\(command) --state-directory \(directory)")
+        return advice.replacing(command, with: "\(command) --state-directory \(directory.shellWord)")
+    }
+}
+
+extension String {
+    /// The text as one word for a shell. With backslashes, since the commands of an advice are between quotes.
+    fileprivate var shellWord: String {
+        self.reduce(into: "") { word, character in
+            let isPlain = !character.isASCII || character.isLetter || character.isNumber
+            word += isPlain || "/._-+,:@%".contains(character) ? "\(character)" : "\\\(character)"
+        }
     }
 }
