@@ -106,7 +106,8 @@ import ValueSets
         }
     }
 
-    @Test func `continuations without a confirmation give their places away after a minute, and confirmed ones do not`()
+    @Test
+    func `continuations without a confirmation are dropped at a limit after a minute, and confirmed ones are not`()
         throws
     {
         var continuations = OutgoingContinuations()
@@ -127,9 +128,13 @@ import ValueSets
         #expect(throws: OutgoingContinuations.Refusal.tooMany) {
             try continuations.begin(activity, id: UUID(), over: links[2], for: holder, now: now + .seconds(59))
         }
-        try continuations.begin(activity, id: UUID(), over: links[2], for: other, now: now + .seconds(59))
+        let ofOther = UUID()
+        try continuations.begin(activity, id: ofOther, over: links[2], for: other, now: now)
         let later = now + OutgoingContinuations.unconfirmedTime
         try continuations.begin(activity, id: UUID(), over: links[2], for: holder, now: later)
+        // Only those of the system that is at its limit: this one is as old.
+        #expect(try continuations.confirm(ofOther, over: links[2], by: system) == activity)
+        continuations.offer(activity)
         #expect(try continuations.activity(of: confirmed, over: links[0]) == activity)
         // One that could not send its content keeps no place.
         let failed = UUID()
@@ -207,8 +212,9 @@ import ValueSets
         let places =
             "\(Limits.maxOnLink) on a connection, \(Limits.maxEach) of one system or linked account, "
             + "\(Limits.maxInAll) of an application"
-        let time = "after \(Limits.unconfirmedTime.components.seconds) s"
-        #expect(page.contains("| continuations that have begun | \(places); unconfirmed ones give way \(time) |"))
+        let time = "after \(Limits.unconfirmedTime.components.seconds) s, when another one begins at a limit"
+        let dropped = "an unconfirmed one is dropped \(time)"
+        #expect(page.contains("| continuations that have begun | \(places); \(dropped) |"))
         let rate = "\(Int(Limits.burst)) at once, then \(Int(Limits.rate)) a second"
         #expect(page.contains("| continuations that one system or linked account begins | \(rate) |"))
         let streams =

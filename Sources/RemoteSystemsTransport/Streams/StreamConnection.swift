@@ -54,8 +54,8 @@ package final class StreamConnection: AuthenticatedConnection {
         driver.connection = self
     }
 
-    /// Holds few unread bytes: of a peer that has many streams. Called on the channel's event loop, when the stream
-    /// opens.
+    /// Lowers the limit of unread bytes, for a peer that has many streams. Called on the channel's event loop, when the
+    /// stream opens.
     func holdLittle() {
         let bytes = MemoryBudget.streamBytesOfFurther
         self.inbox.limit(to: bytes)

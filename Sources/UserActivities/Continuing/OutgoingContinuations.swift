@@ -27,7 +27,7 @@ struct OutgoingContinuations {
         let activity: UUID
         let link: Link
         let holder: QuotaHolder
-        /// When its place may be given to another one; `nil` if it is confirmed.
+        /// When it may be dropped for another one; `nil` if it is confirmed.
         var deadline: Instant?
     }
 
@@ -37,7 +37,7 @@ struct OutgoingContinuations {
     static let maxEach = 8
     /// The maximum number of continuations of all connections.
     static let maxInAll = 256
-    /// The time for which a continuation that is not confirmed keeps its place when there is no other one.
+    /// The time after which a continuation that is not confirmed is dropped when another one begins at a limit.
     static let unconfirmedTime = Duration.seconds(60)
     /// The continuations that one system, or all of a linked account, can begin at once, and in a second after these.
     /// Each makes the host daemon sign a voucher, and the application save.
@@ -82,7 +82,12 @@ struct OutgoingContinuations {
     ) throws(Refusal) {
         try self.checkOffer(of: activity)
         if !self.hasPlace(over: link, for: holder) {
-            self.continuations = self.continuations.filter { $0.value.deadline.map { $0 > now } ?? true }
+            // Those of others only if all together are too many: a caller at its own limit ends none of them.
+            let isFull = self.continuations.count >= Self.maxInAll
+            self.continuations = self.continuations.filter { _, continuation in
+                guard let deadline = continuation.deadline, isFull || continuation.holder == holder else { return true }
+                return deadline > now
+            }
         }
         guard self.hasPlace(over: link, for: holder), self.rates.tryTake(holder, at: now) else { throw .tooMany }
         self.continuations[id] = Continuation(

@@ -68,8 +68,11 @@ final class ActivityOrigin: Sendable {
     /// Withdraws the offer. No activity can become current any more.
     func end() {
         let (current, timer) = self.state.withLock { state in
-            defer { state = State() }
-            return (state.current, state.timer)
+            let former = state
+            state = State()
+            // Open streams leave it when they close.
+            state.streams = former.streams
+            return (former.current, former.timer)
         }
         timer?.cancel()
         current?.lostCurrency(at: self)
@@ -213,7 +216,11 @@ final class ActivityOrigin: Sendable {
             response[ContinuationResponse.voucher] = own.map { .data(Data($0.bytes)) }
             return response
         } catch {
-            self.state.withLock { $0.continuations.fail(continuation) }
+            let released = self.state.withLock { state in
+                state.continuations.fail(continuation)
+                return state.releaseActivities()
+            }
+            withExtendedLifetime(released) {}
             throw error
         }
     }
