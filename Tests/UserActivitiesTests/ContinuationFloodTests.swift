@@ -28,12 +28,12 @@ import ValueSets
     private static func failure(
         of request: ContinuationRequest,
         over connection: AppServiceConnection
-    ) async throws -> ContinuationError.Code? {
+    ) async throws -> ContinuationError? {
         do {
             _ = try await request.send(over: connection, timeout: .seconds(10))
             return nil
         } catch let error as ContinuationError {
-            return error.code
+            return error
         }
     }
 
@@ -53,7 +53,7 @@ import ValueSets
                 connections.append(connection)
                 for _ in 0..<OutgoingContinuations.maxOnLink {
                     let failure = try await Self.failure(of: fetch, over: connection)
-                    #expect(failure == nil || failure == .originGone)
+                    #expect(failure == nil || failure?.code == .busy)
                     if failure == nil { begun += 1 }
                 }
             }
@@ -61,6 +61,34 @@ import ValueSets
             try await desk.continue(offer)
             #expect(log.events.last == "continued" && !activity.isCurrent)
             for connection in connections { await connection.close() }
+        }
+    }
+
+    @Test func `a continuation beyond a limit is refused as busy, and succeeds when it is repeated later`()
+        async throws
+    {
+        try await Desk.with(ContinuationTests.Log()) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let offer = try await desk.offer(activity)
+            let fetch = ContinuationRequest.fetch(activity: activity.id, voucher: nil)
+            let (first, second) = (try await Self.connect(to: offer), try await Self.connect(to: offer))
+            for number in 0..<OutgoingContinuations.maxEach {
+                let connection = number < OutgoingContinuations.maxOnLink ? first : second
+                let failure = try await Self.failure(of: fetch, over: connection)
+                #expect(failure == nil)
+            }
+            let third = try await Self.connect(to: offer)
+            let refused = try await Self.failure(of: fetch, over: third)
+            #expect(refused?.code == .busy && refused?.canRetry == true && refused?.side == .remote)
+            #expect((refused?.cause as? RemoteSystemError)?.failureCode == "\(ActivityDescriptor.topic).busy")
+            #expect(activity.isCurrent)
+            // The continuations of a connection end with it.
+            await first.close()
+            try await desk.stage.eventually("there is a place again") {
+                try await Self.failure(of: fetch, over: third) == nil
+            }
+            await second.close()
+            await third.close()
         }
     }
 
@@ -95,8 +123,8 @@ import ValueSets
             let burst = Int(OutgoingContinuations.burst)
             for number in 0..<(2 * burst) {
                 let failure = try await Self.failure(of: fetch, over: connection)
-                let expected: ContinuationError.Code = number < burst ? .publisherMismatch : .originGone
-                #expect(failure == expected)
+                let expected: ContinuationError.Code = number < burst ? .publisherMismatch : .busy
+                #expect(failure?.code == expected)
             }
             #expect(vouchers.withLock { $0 } == burst)
             try await desktop.activityHost().continue(offer)
@@ -185,7 +213,7 @@ import ValueSets
             }
             for _ in 0..<ActivityOrigin.maxStreamsEach { streams.append(try await openStream()) }
             let refused = try await Self.failure(of: .stream(continuation: continuation), over: connection)
-            #expect(refused == .streamFailed)
+            #expect(refused?.code == .streamFailed)
 
             // The handler fails without a stream.
             try await desk.continue(desk.offer(activity))

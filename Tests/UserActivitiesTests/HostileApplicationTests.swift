@@ -187,7 +187,7 @@ import ValueSets
             let activity = UserActivity(type: ContinuationTests.editing)
             let offer = try await desk.offer(activity)
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
-            #expect(error?.code == .handlerFailed && error?.canRetry == true)
+            #expect(error?.code == .busy && error?.canRetry == true)
             #expect(error?.message.contains("8 other activities") == true)
             #expect(activity.isCurrent)
         }

@@ -318,4 +318,20 @@ import ValueSets
         let version = ContinuationError(RemoteSystemError(.incompatibleVersion, "Text.", side: .remote))
         #expect(version.code == .versionNotSupported)
     }
+
+    @Test func `a cause that only a later version knows keeps its message, and whether a retry helps`() {
+        for canRetry in [true, false] {
+            let unknown = ContinuationError(
+                RemoteSystemError(
+                    .serviceFailed,
+                    "Text.",
+                    side: .remote,
+                    canRetry: canRetry,
+                    outcome: .failed,
+                    failureCode: "\(ActivityDescriptor.topic).of-later-version"
+                )
+            )
+            #expect(unknown.message == "Text." && unknown.canRetry == canRetry && unknown.side == .remote)
+        }
+    }
 }

@@ -225,7 +225,7 @@ package actor WebBrowser {
         }
         guard self.opening.count < Self.maxOpening else {
             throw ContinuationError(
-                .handlerFailed,
+                .busy,
                 "The browser opens \(Self.maxOpening) other pages at this moment.",
                 side: .local,
                 canRetry: true

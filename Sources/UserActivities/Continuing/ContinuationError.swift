@@ -10,7 +10,7 @@ public struct ContinuationError: Error, Sendable, CustomStringConvertible {
         private enum Kind: String, CaseIterable {
             case declined, timedOut, originGone, activityUnknown, alreadyContinued, payloadInvalid, payloadTooLarge
             case notAuthorized, noHandler, handlerFailed, streamsNotSupported, streamFailed, disabled
-            case publisherMismatch, versionNotSupported
+            case publisherMismatch, versionNotSupported, busy
         }
 
         private let kind: Kind
@@ -53,6 +53,9 @@ public struct ContinuationError: Error, Sendable, CustomStringConvertible {
         /// ``UserActivity/payloadVersion``, and throws this code itself, or the systems use different versions of the
         /// protocol.
         public static let versionNotSupported = Code(kind: .versionNotSupported)
+        /// Too many continuations are under way in one of the applications, or too many began in a short time. A retry
+        /// after a moment may succeed.
+        public static let busy = Code(kind: .busy)
     }
 
     /// The kind of failure, for programs.
@@ -106,7 +109,7 @@ extension ContinuationError {
         "payload-too-large": .payloadTooLarge, "not-authorized": .notAuthorized, "no-handler": .noHandler,
         "handler-failed": .handlerFailed, "streams-not-supported": .streamsNotSupported,
         "stream-failed": .streamFailed, "disabled": .disabled, "publisher-mismatch": .publisherMismatch,
-        "version-not-supported": .versionNotSupported,
+        "version-not-supported": .versionNotSupported, "busy": .busy,
     ]
 
     /// The failure that the service sends to its caller.

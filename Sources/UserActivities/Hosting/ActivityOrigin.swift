@@ -450,8 +450,8 @@ extension ContinuationError {
             self.init(.alreadyContinued, "Another system has continued the activity.", side: .remote)
         case .tooMany:
             self.init(
-                .originGone,
-                "Too many continuations of the application's activities have begun.",
+                .busy,
+                "Too many continuations of the offering application's activities have begun. Try again in a moment.",
                 side: .remote,
                 canRetry: true
             )

@@ -88,7 +88,7 @@ final class ActivityReceiver: Sendable {
         }
         guard hasPlace else {
             throw ContinuationError(
-                .handlerFailed,
+                .busy,
                 "The application continues \(Self.maxRunning) other activities at this moment.",
                 side: .local,
                 canRetry: true
