@@ -243,11 +243,21 @@ import ValueSets
             "\(LaunchLimits.maxInFlight) in a host",
             "\(LaunchLimits.maxInFlightOfSystem) of one other system"
         ),
-        Statement(security, "| launches of one other system |", "\(LaunchLimits.burst) at once"),
+        Statement(
+            security,
+            "| launches of one other system |",
+            "\(LaunchLimits.burst) at once",
+            "at most \(seconds(LaunchLimits.maxWait))"
+        ),
         Statement(
             "host-daemon.md",
             "Another system launches at most",
             "\(LaunchLimits.burst) URIs at once"
+        ),
+        Statement(
+            "host-daemon.md",
+            "that comes too early waits for its turn",
+            "at most \(seconds(LaunchLimits.maxWait))"
         ),
         Statement("host-daemon.md", "launches of either are under way", "\(LaunchLimits.maxInFlightOfSystem) launches"),
         Statement(

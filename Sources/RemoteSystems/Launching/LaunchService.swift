@@ -54,14 +54,23 @@ final class LaunchService: Sendable {
         }
         let caller = AppServiceCaller(peer.connection, own: identity.systemID)
         if let refused = self.refusal(of: message, from: peer.connection, own: identity.systemID) { return refused }
-        let now = self.context.environment.time.now
-        guard self.limits.withLock({ $0.begin(caller, now: now) }) else {
-            let text = "The system opens too many URIs at the same time, or too many of yours; try again in a moment."
+        let (time, deadline) = (self.context.environment.time, peer.deadline)
+        let now = time.now
+        let start: ContinuousClock.Instant
+        do throws(LaunchLimits.Refusal) {
+            start = try self.limits.withLock { limits throws(LaunchLimits.Refusal) in
+                try limits.begin(caller, deadline: deadline, now: now)
+            }
+        } catch {
             self.context.incidents.report(.launchLimit, by: caller.systemID, reason: "too many, or too often")
-            return LaunchResponse(.appUnavailable, text, canRetry: true)
+            return LaunchResponse(.appUnavailable, error.text(for: caller), canRetry: true)
         }
         defer { self.limits.withLock { $0.end(caller) } }
-        return await self.launch(message, for: caller, deadline: peer.deadline)
+        if start > now, (try? await time.sleep(until: start)) == nil {
+            let text = "The launch was cancelled before the URI was opened."
+            return LaunchResponse(.appUnavailable, text, canRetry: true)
+        }
+        return await self.launch(message, for: caller, deadline: deadline)
     }
 
     /// The response to a launch whose URI or fallback the caller may not open.
