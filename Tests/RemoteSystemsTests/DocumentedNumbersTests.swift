@@ -181,6 +181,7 @@ import ValueSets
             "| systems that a process asks for its own certificate",
             "\(CertificateRenewer.timeout.nanoseconds / 1_000_000_000) s each",
             "\(number(CertificateRenewer.maxWaiting)) in all",
+            "at most \(CertificateRenewer.maxConnections) of its connections",
             "\(Int(CertificateRenewer.attempts)) times at once",
             "once in \(seconds(CertificateRenewer.pause))"
         ),

@@ -11,12 +11,13 @@ internal import Synchronization
 /// Requests new certificates for this system from systems that hold the account's root key, one request at a time.
 ///
 /// A system has one place among those that wait, however many connections it has, and is asked a limited number of
-/// times. So a system that does not respond, or fails and connects again, delays the others by one timeout.
+/// times. So a system that does not respond, or fails and connects again, delays the others by one timeout. It is asked
+/// over its earliest connection that is still open: a later one may belong to a command that ends soon.
 final class CertificateRenewer: Sendable {
     private struct State {
         var isRunning = false
-        /// The connections to ask next, one of each system.
-        var waiting: [Connection] = []
+        /// The systems to ask next: the connections of each, earliest first.
+        var waiting: [[Connection]] = []
         var attempts = KeyedTokenBuckets<SystemID>(
             capacity: CertificateRenewer.attempts,
             rate: 1 / Double(CertificateRenewer.pause.components.seconds)
@@ -24,17 +25,22 @@ final class CertificateRenewer: Sendable {
 
         mutating func add(_ connection: Connection) {
             let system = connection.peer.systemID
-            if let index = self.waiting.firstIndex(where: { $0.peer.systemID == system }) {
-                // The earlier connection may have ended.
-                self.waiting[index] = connection
-            } else if self.waiting.count < CertificateRenewer.maxWaiting {
-                self.waiting.append(connection)
+            guard let index = self.waiting.firstIndex(where: { $0.first?.peer.systemID == system }) else {
+                if self.waiting.count < CertificateRenewer.maxWaiting { self.waiting.append([connection]) }
+                return
             }
+            var connections = self.waiting[index].filter { !$0.hasEnded }
+            guard !connections.contains(where: { $0 === connection }) else { return }
+            if connections.count >= CertificateRenewer.maxConnections { connections.removeLast() }
+            self.waiting[index] = connections + [connection]
         }
     }
 
     /// The maximum number of systems that wait to be asked. More are not asked.
     static let maxWaiting = 1_024
+    /// The maximum number of connections that wait for each of them: the earliest one, and the newest in case that one
+    /// ends.
+    static let maxConnections = 2
     /// The number of times that a system is asked at once, and the time after which it is asked once more.
     static let attempts = 8.0
     static let pause = Duration.seconds(60)
@@ -42,6 +48,9 @@ final class CertificateRenewer: Sendable {
     static let timeout = TimeAmount.seconds(10)
 
     private let state = Mutex(State())
+
+    /// The number of connections that wait.
+    var waiting: Int { self.state.withLock { $0.waiting.reduce(0) { $0 + $1.count } } }
 
     /// Asks over one connection after the other, until one of the peers has renewed the certificate. Asks no system of
     /// another account. Returns at once if the certificate is not due. During another call, that call asks over these
@@ -70,8 +79,10 @@ final class CertificateRenewer: Sendable {
         return self.state.withLock { state in
             if !isDue { state.waiting = [] }
             while !state.waiting.isEmpty {
-                let connection = state.waiting.removeFirst()
-                if state.attempts.tryTake(connection.peer.systemID, at: now) { return connection }
+                guard let connection = state.waiting.removeFirst().first(where: { !$0.hasEnded }),
+                    state.attempts.tryTake(connection.peer.systemID, at: now)
+                else { continue }
+                return connection
             }
             state.isRunning = false
             return nil

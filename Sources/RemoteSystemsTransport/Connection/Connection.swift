@@ -25,6 +25,7 @@ package final class Connection: AuthenticatedConnection {
     private let eventLoop: any EventLoop
     /// The calls of other threads on their way to the event loop.
     private let submitted = Mutex<[SubmittedCall]>([])
+    private let ended = Atomic(false)
 
     /// Called on the channel's event loop.
     init(
@@ -150,6 +151,12 @@ package final class Connection: AuthenticatedConnection {
     }
 
     // MARK: Ending
+
+    /// Whether the connection has ended.
+    package var hasEnded: Bool { self.ended.load(ordering: .relaxed) }
+
+    /// Called by the driver when the connection ends, before it notifies listeners.
+    func markEnded() { self.ended.store(true, ordering: .relaxed) }
 
     /// Closes gracefully: outstanding work is finished first, within the drain time. Closes at once with a status other
     /// than ``CloseStatus/completed``. Returns after the connection has closed.

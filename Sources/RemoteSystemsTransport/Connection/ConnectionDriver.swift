@@ -453,6 +453,7 @@ final class ConnectionDriver {
         guard self.ending == nil else { return }
         let lost = self.machine.lost(status)
         self.ending = (lost.status, cause)
+        self.connection?.markEnded()
         self.observer?.report(.ended(lost.status))
         self.stopTimer()
         self.leaving?.cancel()

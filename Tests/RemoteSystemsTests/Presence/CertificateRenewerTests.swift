@@ -32,6 +32,9 @@ import ValueSets
 
         var isRenewed: Bool { (try? self.store.identity())?.isRenewalDue(at: Date()) == false }
 
+        /// The number of connections over which the host will ask.
+        var waiting: Int { self.host.context.account.renewer.waiting }
+
         /// Another system of the account.
         func member() throws -> SystemIdentity {
             try self.accounts.ourStore.authority().makeSystem(beside: self.accounts.ourStore.identity(), now: Date())
@@ -136,6 +139,34 @@ import ValueSets
             #expect(silent.value <= before + 2)
             #expect(linked.value == 0)
             for connection in connections { connection.abort() }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a system is asked over a connection that lasts, whether another one that has ended is older or newer`(
+        isOlder: Bool
+    ) async throws {
+        try await self.withDueHost { due in
+            let asked = Count()
+            let (responses, response) = AsyncStream.makeStream(of: Void.self)
+            let silent = try await due.watch(as: due.member()) { _, _ in
+                asked.increase()
+                for await _ in responses {}
+                return Response(status: .failure)
+            }
+            // The host waits for this system while the next one connects twice.
+            try await until { asked.value > 0 }
+            let older = try await due.watchAsAuthority()
+            try await until { due.waiting >= 1 || due.isRenewed }
+            let newer = try await due.watchAsAuthority()
+            try await until { due.waiting >= 2 || due.isRenewed }
+            let (short, lasting) = isOlder ? (older, newer) : (newer, older)
+            await short.close()
+            try await until { await due.host.core.watchers.count == 2 }
+            response.finish()
+            try await until { due.isRenewed }
+            silent.abort()
+            lasting.abort()
         }
     }
 
