@@ -39,19 +39,24 @@ import ValueSets
         }
     }
 
+    /// Opens a connection to the service.
+    private static func connect(_ port: Int, _ configuration: RemoteSystemsConfiguration) async throws -> Connection {
+        let local = ApplicationContext(configuration)
+        let connector = try await local.connector()
+        return try await connector.connect(
+            to: [Endpoint(host: "127.0.0.1", port: port)],
+            expecting: nil,
+            hello: local.hello(service: Diagnosis.service, targetApplication: nil, limits: connector.limits)
+        ) { _, _ in Response() }
+    }
+
     /// Sends requests to the service directly.
     static func ask(
         _ port: Int,
         _ configuration: RemoteSystemsConfiguration,
         _ body: (Connection) async throws -> Void
     ) async throws {
-        let local = ApplicationContext(configuration)
-        let connector = try await local.connector()
-        let connection = try await connector.connect(
-            to: [Endpoint(host: "127.0.0.1", port: port)],
-            expecting: nil,
-            hello: local.hello(service: Diagnosis.service, targetApplication: nil, limits: connector.limits)
-        ) { _, _ in Response() }
+        let connection = try await Self.connect(port, configuration)
         try await body(connection)
         connection.abort(.completed)
     }
@@ -130,49 +135,91 @@ import ValueSets
         }
     }
 
-    /// Sends a request several times at once, and runs a body when one has been refused and others are in progress.
+    /// Sends more requests at once than the host accepts of all systems together, over several connections of one
+    /// system, and runs a body when all but the system's share have been refused.
+    ///
+    /// - Returns: whether the others were refused, and those of the share in progress until the end of the body.
     private static func flood(
-        _ connection: Connection,
+        _ connections: [Connection],
         _ message: ValueSet,
-        times: Int,
+        share: Int,
         _ body: () async throws -> Void
-    ) async throws {
+    ) async throws -> Bool {
         try await withThrowingTaskGroup(of: Response.self) { group in
-            for _ in 0..<times {
+            let count = connections.count * Self.requestsEach
+            for number in 0..<count {
+                let connection = connections[number % connections.count]
                 group.addTask { try await connection.send(message, timeout: .seconds(20)) }
             }
-            let next = try await group.next()
-            let first = try #require(next)
-            #expect(first.status == .failure && first.failure?.canRetry == true)
-            try await body()
+            var isBusy = true
+            for _ in share..<count {
+                let next = try await group.next()
+                let ended = try #require(next)
+                isBusy = isBusy && ended.status == .failure && ended.failure?.canRetry == true
+            }
+            if isBusy { try await body() }
             group.cancelAll()
+            // A request that is cancelled in progress throws. One that has ended has its response.
+            while !group.isEmpty {
+                let response = try? await group.next()
+                isBusy = isBusy && response == nil
+            }
+            return isBusy
         }
     }
 
+    /// As many as the host accepts at once on a connection.
+    private static let requestsEach = 4
+    /// Together they send more requests than the host accepts of all systems at the same time.
+    private static let hostileConnections =
+        max(DiagnosisService.maxConnections, DiagnosisService.maxLookups) / requestsEach + 1
+
     @Test func `a system that keeps the service busy takes no place of another one`() async throws {
         let stranger = try await Stranger.start(.silent)
-        try await Self.withPeer(and: ["second", "third"]) { machines, port in
-            try await Self.ask(port, machines.configuration("second")) { hostile in
-                try await Self.ask(port, machines.configuration("third")) { honest in
-                    let silent: ValueSet = ["Type": "connect", "Port": .integer(Int64(stranger.port))]
-                    try await Self.flood(hostile, silent, times: 2) {
-                        let response = try await honest.send(
-                            ["Type": "connect", "Port": .integer(Int64(port))],
-                            timeout: .seconds(20)
-                        )
-                        #expect(response.message == ["Outcome": "other"])
-                    }
-                    let state = try await honest.send(["Type": "state"], timeout: .seconds(20)).message
-                    let advertised = try #require(state["Advertised"]?.array?.first?.string)
-                    try await Self.flood(hostile, ["Type": "look", "Instance": "absent"], times: 4) {
-                        let response = try await honest.send(
-                            ["Type": "look", "Instance": .string(advertised)],
-                            timeout: .seconds(20)
-                        )
-                        #expect(response.message == ["Seen": true])
-                    }
+        // On a slow machine, the requests of the first system may end too early. The next two then try it.
+        let pairs = [("second", "third"), ("fourth", "fifth"), ("sixth", "seventh")]
+        try await Self.withPeer(and: pairs.flatMap { [$0.0, $0.1] }) { machines, port in
+            /// Floods with requests of one system, and lets another one make its own.
+            func attempt(
+                _ pair: (String, String),
+                _ message: ValueSet,
+                share: Int,
+                _ request: ValueSet,
+                _ expected: ValueSet
+            ) async throws -> Bool {
+                var hostile: [Connection] = []
+                for _ in 0..<Self.hostileConnections {
+                    hostile.append(try await Self.connect(port, machines.configuration(pair.0)))
                 }
+                let honest = try await Self.connect(port, machines.configuration(pair.1))
+                let isBusy = try await Self.flood(hostile, message, share: share) {
+                    let response = try await honest.send(request, timeout: .seconds(20))
+                    #expect(response.message == expected)
+                }
+                for connection in hostile + [honest] { connection.abort(.completed) }
+                return isBusy
             }
+            let silent: ValueSet = ["Type": "connect", "Port": .integer(Int64(stranger.port))]
+            let back: ValueSet = ["Type": "connect", "Port": .integer(Int64(port))]
+            var isTested = false
+            for pair in pairs where !isTested {
+                isTested = try await attempt(pair, silent, share: 1, back, ["Outcome": "other"])
+            }
+            #expect(isTested)
+
+            let connection = try await Self.connect(port, machines.configuration("third"))
+            let state = try await connection.send(["Type": "state"], timeout: .seconds(20)).message
+            connection.abort(.completed)
+            let advertised = try #require(state["Advertised"]?.array?.first?.string)
+            let (absent, look): (ValueSet, ValueSet) = (
+                ["Type": "look", "Instance": "absent"], ["Type": "look", "Instance": .string(advertised)]
+            )
+            let share = DiagnosisService.maxLookupsOfSystem
+            isTested = false
+            for pair in pairs where !isTested {
+                isTested = try await attempt(pair, absent, share: share, look, ["Seen": true])
+            }
+            #expect(isTested)
         }
         await stranger.stop()
     }

@@ -77,7 +77,9 @@ import ValueSets
     }
 
     /// Opens silent connections, each from an address of its own, until it is cancelled.
-    private static func flood(_ port: Int) -> Task<Void, Never> {
+    ///
+    /// - Parameter lost: counts those that the host has closed.
+    private static func flood(_ port: Int, lost: Counter) -> Task<Void, Never> {
         Task {
             var peers: [RawPeer] = []
             var number = 0
@@ -85,7 +87,9 @@ import ValueSets
                 number += 1
                 let address = "127.1.\(number / 200 % 200).\(number % 200 + 1)"
                 if let peer = try? await RawPeer.connect(port: port, tls: nil, from: address) { peers.append(peer) }
+                let count = peers.count
                 peers.removeAll { $0.isClosed }
+                for _ in peers.count..<count { lost.increase() }
                 // The rate of the attack, not a wait for something.
                 try? await Task.sleep(for: .milliseconds(2))
             }
@@ -96,16 +100,24 @@ import ValueSets
     @Test func `systems connect while silent connections from many addresses keep arriving, and open ones continue`()
         async throws
     {
-        try await LoopbackHost.with { host in
+        // Nothing but the limit of places closes a silent connection during the test.
+        try await LoopbackHost.with(limits: .patient { $0.helloTimeout = .minutes(10) }) { host in
             let open = try await host.connect()
-            let attack = Self.flood(host.listener.port)
+            let lost = Counter()
+            let attack = Self.flood(host.listener.port, lost: lost)
             defer { attack.cancel() }
             // A connection is replaced only when all places are taken.
             try await eventually("a replaced connection") {
                 host.log.all.contains { $0.contains("another one has got its place") }
             }
             // A busy machine may need more than its guaranteed time, and tries again.
-            for _ in 1...10 { try await eventually("a connection") { try await host.isServing() } }
+            for _ in 1...10 {
+                try await eventually("a connection while the attack goes on at the limit") {
+                    let before = lost.value
+                    let isServing = try await host.isServing()
+                    return isServing && lost.value > before
+                }
+            }
             #expect(try await open.send(["a": 1], timeout: .seconds(20)).message == ["a": 1])
             await open.close()
             attack.cancel()
