@@ -117,4 +117,36 @@ import Testing
         #expect(await asking.ask("allowed", of: hostile, until: deadline) == .notShown)
         #expect(await asking.ask("allowed", of: other, until: deadline) == .allowed)
     }
+
+    @Test(arguments: [true, false])
+    func `questions of programs of the system itself are shown as often as they are asked`(isLocal: Bool) async throws {
+        let asking = AskingProgram(
+            ["/bin/sh", "-c", "exit 1"],
+            environment: ["PATH": "/usr/bin:/bin"],
+            timeout: .seconds(600),
+            pace: QuestionPace(interval: .seconds(1000)),
+            logger: Logger(label: "test")
+        )
+        let request = LaunchURIRequest(
+            uri: try LaunchURI("tel:1"),
+            isFallback: false,
+            options: RemoteLauncherOptions(),
+            inputData: nil,
+            caller: AppServiceCaller(
+                systemID: try #require(SystemID(bytes: [UInt8](repeating: 1, count: 32))),
+                standing: .sameAccount(try #require(AccountID(bytes: [UInt8](repeating: 2, count: 32)))),
+                isLocal: isLocal,
+                claimedApplicationID: "test.caller"
+            ),
+            deadline: .now + .seconds(600)
+        )
+        var shown = 0
+        for _ in 0..<10 {
+            // Throws if the question was not shown.
+            guard let isAllowed = try? await asking.ask(request) else { continue }
+            #expect(!isAllowed)
+            shown += 1
+        }
+        #expect(shown == (isLocal ? 10 : 3))
+    }
 }

@@ -260,6 +260,18 @@ import ValueSets
             "that comes too early waits for its turn",
             "at most \(seconds(LaunchLimits.maxWait))"
         ),
+        Statement(
+            security,
+            "| questions of one system that a person denied or ignored |",
+            "\(QuestionPace.burst) at once",
+            "one in \(seconds(QuestionPace.interval))"
+        ),
+        Statement(
+            "host-daemon.md",
+            "questions of one system that were denied or ignored",
+            QuestionPace.burst == 3 ? "three questions" : "?",
+            "every \(QuestionPace.interval.components.seconds) seconds"
+        ),
         Statement("host-daemon.md", "launches of either are under way", "\(LaunchLimits.maxInFlightOfSystem) launches"),
         Statement(
             security,

@@ -14,13 +14,15 @@ package struct QuestionPace: Sendable {
 
     /// The number of questions that the user may deny or ignore at once.
     static let burst = 3
+    /// The time after which one more question is permitted.
+    package static let interval = Duration.seconds(20)
 
     private var denials: KeyedTokenBuckets<QuotaHolder>
 
     /// Creates a pace.
     ///
-    /// - Parameter interval: the time after which one more question is permitted. Defaults to 20 s.
-    package init(interval: Duration = .seconds(20)) {
+    /// - Parameter interval: the time after which one more question is permitted. Defaults to ``interval``.
+    package init(interval: Duration = Self.interval) {
         self.denials = KeyedTokenBuckets(capacity: Double(Self.burst), rate: Duration.seconds(1) / interval)
     }
 
