@@ -104,7 +104,10 @@ private struct FuzzedPairing {
                 require(other == nil || other == binding, "two bindings of one pairing")
                 // The received messages are those that the other side has sent.
                 let genuine = self.history[1 - side].prefix(self.sides[side].received.count)
-                require(Array(genuine) == self.sides[side].received, "a side accepted a message that was changed")
+                require(
+                    genuine.map(\.inTranscript) == self.sides[side].received.map(\.inTranscript),
+                    "a side accepted a message that was changed"
+                )
             }
         }
     }
@@ -113,5 +116,17 @@ private struct FuzzedPairing {
         self.sides[side].received.append(message)
         let now = self.now
         self.apply(side) { try $0.receive(message, at: now) }
+    }
+}
+
+extension PairingMessage {
+    /// What both sides must have in common. The proof of an account is not part of it: it can only end a pairing
+    /// within one account before the digits are shown.
+    fileprivate var inTranscript: Self {
+        if case .answer(let nonce, let intention, _) = self {
+            .answer(nonce: nonce, intention: intention, account: nil)
+        } else {
+            self
+        }
     }
 }
