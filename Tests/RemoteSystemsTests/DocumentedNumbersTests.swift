@@ -74,9 +74,12 @@ import ValueSets
             "| connections that have not been authenticated or",
             "\(UnauthenticatedSlots.maxConnections) places",
             "\(UnauthenticatedSlots.share) of one peer key",
+            "\(UnauthenticatedSlots.maxKnownConnections) more places",
+            "share of \(UnauthenticatedSlots.knownShare);",
             "\(UnauthenticatedSlots.Stage.silent.guaranteedTime / .seconds(1)) s",
             "\(UnauthenticatedSlots.Stage.speaking.guaranteedTime / .seconds(1)) s"
         ),
+        Statement(security, "The host remembers", "\(number(KnownPeerKeys.maxKeys)) keys"),
         Statement(security, "| open connections of a host |", number(configuration.limits.connections)),
         Statement(
             security,

@@ -18,12 +18,13 @@ extension AdmissionGate {
         }
     }
 
-    /// Returns `admit`, preceded by a check that the caller does not open connections too often.
+    /// Returns `admit`, preceded by a check that the caller does not open connections too often. The peer keys of
+    /// accepted callers are known from then on.
     ///
     /// The programs of the host's own system do not count. A stream does not count either: this host has offered the
     /// ticket for it. A stream without a valid ticket counts.
     func limiting(_ admit: @escaping Admit, from key: PeerKey, own: SystemID) -> Admit {
-        { hello, peer in
+        let limited: Admit = { hello, peer in
             guard peer.systemID != own else { return await admit(hello, peer) }
             let opener = Opener(peer, at: key)
             guard hello.stream != nil else {
@@ -33,6 +34,21 @@ extension AdmissionGate {
             let admission = await admit(hello, peer)
             if case .acceptStream = admission { return admission }
             return self.open(opener, from: key) ? admission : .refuse(.openedTooOften)
+        }
+        return { hello, peer in
+            let admission = await limited(hello, peer)
+            // Any machine nearby can appear as an anonymous system, so its key stays unknown.
+            if admission.isAcceptance, peer.standing.kind.isAccountProved { self.accept(peer.quotaHolder, from: key) }
+            return admission
+        }
+    }
+}
+
+extension Admission {
+    fileprivate var isAcceptance: Bool {
+        switch self {
+        case .accept, .acceptStream: true
+        case .refuse: false
         }
     }
 }

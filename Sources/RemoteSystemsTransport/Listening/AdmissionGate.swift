@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsIdentity
 internal import Synchronization
 
 /// Limits the number of connections whose peer is not authenticated yet, how often they may fail, and how often one
@@ -12,6 +13,9 @@ internal import Synchronization
 /// whose guaranteed time is over, so silent ones exclude no others. A connection whose hello has arrived has no place
 /// any more and is never replaced. A replaced one that has sent a byte counts as failed. The waiting connections use a
 /// few hundred KiB at most.
+///
+/// A further 32 places are for the peer keys from which systems of the account, or of linked accounts, have connected
+/// before (``KnownPeerKeys``). So a flood from other addresses does not keep those systems out, whatever its rate.
 ///
 /// A handshake occupies the event loop for about a millisecond, which all open connections have to wait. So a peer key
 /// has 32 failures at once and two more in each second, and the /64 of an IPv6 network, which its machines share, 16
@@ -29,6 +33,7 @@ final class AdmissionGate: Sendable {
     private struct State {
         var failures = KeyedTokenBuckets<PeerKey>(capacity: AdmissionGate.failures, rate: AdmissionGate.failureRate)
         var openings = KeyedTokenBuckets<Opener>(capacity: AdmissionGate.openings, rate: AdmissionGate.openingRate)
+        var known = KnownPeerKeys()
     }
 
     /// The result of ``enter(_:close:)``.
@@ -71,14 +76,22 @@ final class AdmissionGate: Sendable {
     /// - Parameter close: closes the connection when another one gets its place.
     func enter(_ peer: PeerKey, close: @escaping @Sendable () -> Void) -> Entry {
         let now = self.time.now
-        guard self.state.withLock({ $0.failures.permits(peer, at: now) }) else { return .hasFailed }
-        return self.places.enter(peer, at: now, close: close).map(Entry.enters) ?? .isFull
+        let (isPermitted, isKnown) = self.state.withLock { state in
+            (state.failures.permits(peer, at: now), state.known.contains(peer))
+        }
+        guard isPermitted else { return .hasFailed }
+        return self.places.enter(peer, isKnown: isKnown, at: now, close: close).map(Entry.enters) ?? .isFull
     }
 
     /// Notes that the first byte of a connection has arrived.
     func speak(_ place: UnauthenticatedSlots.ID) { self.places.advance(place, to: .speaking) }
 
     func leave(_ place: UnauthenticatedSlots.ID) { self.places.leave(place) }
+
+    /// Notes that the hello of a system of the account, or of a linked account, was accepted.
+    func accept(_ holder: QuotaHolder, from peer: PeerKey) {
+        self.state.withLock { $0.known.use(peer, by: holder) }
+    }
 
     /// Counts a failure of a connection that has entered.
     func fail(_ peer: PeerKey) {

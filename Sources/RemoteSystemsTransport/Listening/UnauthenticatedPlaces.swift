@@ -16,14 +16,17 @@ final class UnauthenticatedPlaces: Sendable {
 
     /// Gives a connection a place, and closes the connection that had it; `nil` if there is no place.
     ///
-    /// - Parameter close: closes the connection when another one gets its place.
+    /// - Parameters:
+    ///   - isKnown: whether the connection may have one of the places for known peer keys. Defaults to `false`.
+    ///   - close: closes the connection when another one gets its place.
     func enter(
         _ peer: PeerKey,
+        isKnown: Bool = false,
         at now: ContinuousClock.Instant,
         close: @escaping @Sendable () -> Void
     ) -> UnauthenticatedSlots.ID? {
         let (place, closeOther) = self.state.withLock { state -> (UnauthenticatedSlots.ID?, (@Sendable () -> Void)?) in
-            switch state.slots.enter(peer, at: now) {
+            switch state.slots.enter(peer, isKnown: isKnown, at: now) {
             case .entered(let id):
                 state.closures[id] = close
                 return (id, nil)

@@ -14,6 +14,10 @@
 /// also within their guaranteed time. A key that has its share replaces none of a key that has less. So an attacker
 /// with a few peer keys affects no connection with another key. No key is refused for what its connections did: others
 /// may share it.
+///
+/// An attacker with many peer keys that sends a byte on each connection can still take all places. So a port may keep
+/// further places for known peer keys: those from which authenticated systems have connected. The same rules apply in
+/// them. Connections with other keys never get these, and connections with known keys may have either.
 struct UnauthenticatedSlots {
     typealias Instant = ContinuousClock.Instant
 
@@ -49,9 +53,32 @@ struct UnauthenticatedSlots {
         case refused
     }
 
+    /// A part of the places. Connections replace only others in the same part.
+    private enum Part {
+        /// For all peer keys.
+        case common
+        /// For known peer keys only.
+        case known
+
+        var maxConnections: Int {
+            switch self {
+            case .common: UnauthenticatedSlots.maxConnections
+            case .known: UnauthenticatedSlots.maxKnownConnections
+            }
+        }
+
+        var share: Int {
+            switch self {
+            case .common: UnauthenticatedSlots.share
+            case .known: UnauthenticatedSlots.knownShare
+            }
+        }
+    }
+
     private struct Slot {
         let id: ID
         let peer: PeerKey
+        let part: Part
         let arrival: Instant
         var stage = Stage.silent
 
@@ -61,10 +88,14 @@ struct UnauthenticatedSlots {
         func rank(at now: Instant) -> Int { self.isGuaranteed(at: now) ? 2 : self.stage == .silent ? 0 : 1 }
     }
 
-    /// The maximum number of simultaneous connections.
+    /// The maximum number of simultaneous connections in the places for all peer keys.
     static let maxConnections = 128
-    /// The number of connections of one peer key that other keys cannot replace within their guaranteed times.
+    /// The number of connections of one peer key there that other keys cannot replace within their guaranteed times.
     static let share = 32
+    /// The maximum number of simultaneous connections in the places for known peer keys.
+    static let maxKnownConnections = 32
+    /// The share of one peer key there.
+    static let knownShare = 8
 
     /// The connections in the order of their arrival.
     private var slots: [Slot] = []
@@ -72,30 +103,42 @@ struct UnauthenticatedSlots {
 
     var count: Int { self.slots.count }
 
-    mutating func enter(_ peer: PeerKey, at now: Instant) -> Entry {
+    /// Gives a connection a place.
+    ///
+    /// - Parameter isKnown: whether the peer key is known. Defaults to `false`, for a port that keeps no places for
+    ///   known keys.
+    mutating func enter(_ peer: PeerKey, isKnown: Bool = false, at now: Instant) -> Entry {
         let id = ID(number: self.next)
         self.next += 1
-        guard self.slots.count >= Self.maxConnections else {
-            self.slots.append(Slot(id: id, peer: peer, arrival: now))
+        // The free places for known keys come first, because strangers cannot take them. If none is free at all, a
+        // connection replaces a stranger's rather than one with a known key.
+        let parts: [Part] = isKnown ? [.known, .common] : [.common]
+        if let free = parts.first(where: { self.countTaken(in: $0) < $0.maxConnections }) {
+            self.slots.append(Slot(id: id, peer: peer, part: free, arrival: now))
             return .entered(id)
         }
-        guard let other = self.replaceable(by: peer, at: now) else { return .refused }
-        self.leave(other)
-        self.slots.append(Slot(id: id, peer: peer, arrival: now))
-        return .replaced(other, by: id)
+        for part in parts.reversed() {
+            guard let other = self.replaceable(in: part, by: peer, at: now) else { continue }
+            self.leave(other)
+            self.slots.append(Slot(id: id, peer: peer, part: part, arrival: now))
+            return .replaced(other, by: id)
+        }
+        return .refused
     }
 
-    /// The connection whose place a new one of a peer gets.
-    private func replaceable(by peer: PeerKey, at now: Instant) -> ID? {
-        let unproven = self.slots.filter { $0.stage < .proven }
+    private func countTaken(in part: Part) -> Int { self.slots.count { $0.part == part } }
+
+    /// The connection in a part whose place a new one of a peer gets.
+    private func replaceable(in part: Part, by peer: PeerKey, at now: Instant) -> ID? {
+        let unproven = self.slots.filter { $0.part == part && $0.stage < .proven }
         var counts: [PeerKey: Int] = [:]
         for slot in unproven { counts[slot.peer, default: 0] += 1 }
         func count(_ slot: Slot) -> Int { counts[slot.peer, default: 0] }
-        let isWithinShare = counts[peer, default: 0] < Self.share
-        let excess = isWithinShare ? unproven.filter { count($0) > Self.share } : []
+        let isWithinShare = counts[peer, default: 0] < part.share
+        let excess = isWithinShare ? unproven.filter { count($0) > part.share } : []
         let candidates =
             excess.isEmpty
-            ? unproven.filter { !$0.isGuaranteed(at: now) && (isWithinShare || count($0) >= Self.share) }
+            ? unproven.filter { !$0.isGuaranteed(at: now) && (isWithinShare || count($0) >= part.share) }
             : excess
         // Of equals, `min` returns the first: the oldest.
         return candidates.min { $0.rank(at: now) < $1.rank(at: now) }?.id

@@ -14,15 +14,18 @@ import Testing
 
     // MARK: Places
 
-    /// A gate by a manual clock, at which silent connections arrive, each with an address of its own.
+    /// A gate by a manual clock, at which connections arrive, each with an address of its own.
     private struct FloodedGate {
         let clock: ManualClock
         let gate: AdmissionGate
+        private let sendsByte: Bool
         private var strangers = 0
 
-        init() {
+        /// - Parameter sendsByte: Whether each sends a byte at once. Otherwise they are silent.
+        init(sendsByte: Bool = false) {
             self.clock = ManualClock()
             self.gate = AdmissionGate(time: TimeSource(manual: self.clock))
+            self.sendsByte = sendsByte
         }
 
         /// A thousand connections arrive in each second.
@@ -30,7 +33,8 @@ import Testing
             for _ in 0..<milliseconds {
                 self.clock.advance(by: .milliseconds(1))
                 self.strangers += 1
-                _ = self.gate.enters(AdmissionGateTests.key("stranger \(self.strangers)"))
+                let entry = self.gate.enter(AdmissionGateTests.key("stranger \(self.strangers)"), close: {})
+                if case .enters(let place) = entry, self.sendsByte { self.gate.speak(place) }
             }
         }
     }
@@ -51,6 +55,68 @@ import Testing
             flooded.gate.leave(place)
             #expect(closed.value == 0)
         }
+    }
+
+    @Test func `a system that has connected before gets a place at once, whatever strangers with many addresses send`()
+        throws
+    {
+        var flooded = FloodedGate(sendsByte: true)
+        let system = try #require(SystemID(bytes: [UInt8](repeating: 1, count: 32)))
+        flooded.gate.accept(.system(system), from: Self.a)
+        flooded.pass(milliseconds: 1_000)
+        // Four times as many connections arrive as have guaranteed places.
+        #expect(flooded.gate.enter(Self.b, close: {}) == .isFull)
+        for _ in 1...20 {
+            let closed = Counter()
+            guard case .enters(let place) = flooded.gate.enter(Self.a, close: { closed.increase() }) else {
+                Issue.record("It was refused.")
+                continue
+            }
+            flooded.pass(milliseconds: 50)
+            flooded.gate.speak(place)
+            // Far beyond its guaranteed time.
+            flooded.pass(milliseconds: 600)
+            flooded.gate.leave(place)
+            #expect(closed.value == 0)
+        }
+    }
+
+    @Test func `a peer key is known once a hello of a system of an account was accepted, but not of an anonymous one`()
+        async throws
+    {
+        let account = try #require(AccountID(bytes: [UInt8](repeating: 9, count: 32)))
+        let (system, own) = (
+            try #require(SystemID(bytes: [UInt8](repeating: 1, count: 32))),
+            try #require(SystemID(bytes: [UInt8](repeating: 2, count: 32)))
+        )
+        /// Whether the key has a place although strangers have taken all others, after a hello.
+        func isKnown(after standing: Standing, of id: SystemID, accepting isAccepted: Bool) async -> Bool {
+            let gate = AdmissionGate(time: TimeSource(manual: ManualClock()), exempting: [])
+            let admit = gate.limiting(
+                { _, _ in
+                    guard isAccepted else { return .refuse(Refusal(.appServiceUnavailable, "no such service")) }
+                    return .accept(
+                        EstablishedConnection(
+                            acceptance: Acceptance(application: "test", limits: ConnectionLimits().peerLimits),
+                            limits: ConnectionLimits(),
+                            handler: { _, _ in Response(status: .failure) },
+                            opened: { _ in }
+                        )
+                    )
+                },
+                from: Self.a,
+                own: own
+            )
+            _ = await admit(.test, PeerIdentity(standing, systemID: id, expiry: .distantFuture))
+            for number in 0..<UnauthenticatedSlots.maxConnections { _ = gate.enters(Self.key("stranger \(number)")) }
+            return gate.enters(Self.a)
+        }
+        let linked = Standing.linked(account, Grants())
+        #expect(await isKnown(after: .sameAccount(account), of: system, accepting: true))
+        #expect(await isKnown(after: .sameAccount(account), of: own, accepting: true))
+        #expect(await isKnown(after: linked, of: system, accepting: true))
+        #expect(await !isKnown(after: .anonymous, of: system, accepting: true))
+        #expect(await !isKnown(after: .sameAccount(account), of: system, accepting: false))
     }
 
     @Test func `a silent connection is closed for a new one, and one whose hello has arrived never is`() {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RemoteSystemsTransport
 
-/// Which connections of strangers get a place on the port of an introduction.
+/// Which connections get a place on a port before their peers are authenticated.
 @Suite struct UnauthenticatedSlotsTests {
     private static let start = UnauthenticatedSlots.Instant.now
 
@@ -114,5 +114,69 @@ import Testing
             }
         }
         #expect(ids.count == UnauthenticatedSlots.maxConnections - 1)
+    }
+
+    // MARK: Known peers
+
+    /// Slots whose common places are all taken by strangers, which have sent a byte.
+    private static func flooded() -> (UnauthenticatedSlots, [UnauthenticatedSlots.ID]) {
+        var (slots, ids) = Self.filled { $0 }
+        for id in ids { slots.advance(id, to: .speaking) }
+        return (slots, ids)
+    }
+
+    private static func entered(_ entry: UnauthenticatedSlots.Entry) -> UnauthenticatedSlots.ID? {
+        if case .entered(let id) = entry { id } else { nil }
+    }
+
+    @Test func `strangers that fill the port leave places for known peers`() {
+        var (slots, _) = Self.flooded()
+        #expect(slots.enter(Self.peer(1000), at: Self.start) == .refused)
+        for number in 0..<UnauthenticatedSlots.maxKnownConnections {
+            #expect(Self.entered(slots.enter(Self.peer(2000 + number), isKnown: true, at: Self.start)) != nil)
+        }
+        #expect(slots.enter(Self.peer(3000), isKnown: true, at: Self.start) == .refused)
+        #expect(slots.count == UnauthenticatedSlots.maxConnections + UnauthenticatedSlots.maxKnownConnections)
+    }
+
+    @Test func `no stranger replaces a connection in the places for known peers, whatever its age`() {
+        var (slots, _) = Self.flooded()
+        let known = Self.entered(slots.enter(Self.peer(2000), isKnown: true, at: Self.start))
+        #expect(known != nil)
+        for number in 0..<1000 {
+            #expect(Self.replaced(slots.enter(Self.peer(3000 + number), at: Self.at(600 + 10 * number))) != known)
+        }
+    }
+
+    @Test func `a known peer also gets the common places, and replaces a stranger before another known peer`() {
+        var (slots, strangers) = Self.flooded()
+        var known: [UnauthenticatedSlots.ID?] = []
+        for number in 0..<UnauthenticatedSlots.maxKnownConnections {
+            known.append(Self.entered(slots.enter(Self.peer(2000 + number), isKnown: true, at: Self.start)))
+        }
+        slots.leave(strangers[0])
+        let further = Self.entered(slots.enter(Self.peer(3000), isKnown: true, at: Self.start))
+        #expect(further != nil)
+        if let further { slots.advance(further, to: .speaking) }
+        // The time of all is over now.
+        #expect(Self.replaced(slots.enter(Self.peer(3001), isKnown: true, at: Self.at(500))) == strangers[1])
+        // Without a stranger whose time is over, the oldest known one is replaced.
+        for number in 0..<UnauthenticatedSlots.maxConnections {
+            _ = slots.enter(Self.peer(4000 + number), at: Self.at(500))
+        }
+        #expect(Self.replaced(slots.enter(Self.peer(3002), isKnown: true, at: Self.at(500))) == known[0])
+    }
+
+    @Test func `a known peer replaces the connections of another one beyond its share at any time`() {
+        var (slots, _) = Self.flooded()
+        let ids = (0..<UnauthenticatedSlots.maxKnownConnections).map { _ in
+            Self.entered(slots.enter(Self.peer(2000), isKnown: true, at: Self.start))
+        }
+        let excess = UnauthenticatedSlots.maxKnownConnections - UnauthenticatedSlots.knownShare
+        for number in 0..<excess {
+            let entry = slots.enter(Self.peer(3000 + number), isKnown: true, at: Self.start)
+            #expect(Self.replaced(entry) == ids[number])
+        }
+        #expect(slots.enter(Self.peer(4000), isKnown: true, at: Self.start) == .refused)
     }
 }

@@ -76,6 +76,9 @@ import ValueSets
         }
     }
 
+    /// The address of a stranger.
+    private static func stranger(_ number: Int) -> String { "127.1.\(number / 200 % 200).\(number % 200 + 1)" }
+
     /// Opens silent connections, each from an address of its own, until it is cancelled.
     ///
     /// - Parameter lost: counts those that the host has closed.
@@ -85,7 +88,7 @@ import ValueSets
             var number = 0
             while !Task.isCancelled {
                 number += 1
-                let address = "127.1.\(number / 200 % 200).\(number % 200 + 1)"
+                let address = Self.stranger(number)
                 if let peer = try? await RawPeer.connect(port: port, tls: nil, from: address) { peers.append(peer) }
                 let count = peers.count
                 peers.removeAll { $0.isClosed }
@@ -110,18 +113,53 @@ import ValueSets
             try await eventually("a replaced connection") {
                 host.log.all.contains { $0.contains("another one has got its place") }
             }
-            // A busy machine may need more than its guaranteed time, and tries again.
+            // A busy machine may need more than its guaranteed time, and tries again. Each address is new to the host.
+            let attempts = Counter()
             for _ in 1...10 {
                 try await eventually("a connection while the attack goes on at the limit") {
                     let before = lost.value
-                    let isServing = try await host.isServing()
-                    return isServing && lost.value > before
+                    attempts.increase()
+                    let address = "127.2.\(attempts.value / 200 % 200).\(attempts.value % 200 + 1)"
+                    guard let peer = try? await host.openRaw(from: address) else { return false }
+                    peer.close()
+                    return lost.value > before
                 }
             }
             #expect(try await open.send(["a": 1], timeout: .seconds(20)).message == ["a": 1])
             await open.close()
             attack.cancel()
             await attack.value
+        }
+    }
+
+    @Test func `a system that has connected before connects while strangers with many addresses hold all other places`()
+        async throws
+    {
+        // The clock stands still, so that the strangers' guaranteed times never end: as if they came at any rate.
+        let limits = ConnectionLimits.patient { $0.helloTimeout = .minutes(10) }
+        try await LoopbackHost.with(limits: limits, time: TimeSource(manual: ManualClock())) { host in
+            let before = try await host.openRaw(from: Self.address)
+            before.close()
+            var strangers: [RawPeer] = []
+            for number in 0..<(UnauthenticatedSlots.maxConnections + 8) {
+                let peer = try await RawPeer.connect(
+                    port: host.listener.port,
+                    tls: nil,
+                    from: Self.stranger(number)
+                )
+                // The first byte of TLS.
+                peer.send([0x16])
+                strangers.append(peer)
+            }
+            try await eventually("the end of those without a place") { strangers.count { $0.isClosed } == 8 }
+            let unknown = try await RawPeer.connect(port: host.listener.port, tls: nil, from: "127.0.0.3")
+            try await unknown.waitUntilClosed()
+            for _ in 1...10 {
+                let peer = try await host.openRaw(from: Self.address)
+                peer.close()
+            }
+            #expect(strangers.count { $0.isClosed } == 8)
+            for peer in strangers { peer.close() }
         }
     }
 

@@ -478,7 +478,8 @@ import ValueSets
         try await LoopbackHost.with(limits: .patient { $0.helloTimeout = .minutes(10) }) { host in
             let connection = try await host.connect()
             var flood: [RawPeer] = []
-            let places = UnauthenticatedSlots.maxConnections
+            // The address is known, because a connection from it is open.
+            let places = UnauthenticatedSlots.maxConnections + UnauthenticatedSlots.maxKnownConnections
             for _ in 0..<places { flood.append(try await RawPeer.connect(port: host.listener.port, tls: nil)) }
             #expect(!flood.contains(where: \.isClosed))
             for _ in 0..<30 { flood.append(try await RawPeer.connect(port: host.listener.port, tls: nil)) }
