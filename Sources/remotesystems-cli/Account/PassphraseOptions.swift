@@ -43,18 +43,25 @@ struct PassphraseOptions: ParsableArguments {
         return first
     }
 
-    /// Reads a line key by key, so that the terminal settings are restored whichever key ends the line.
+    /// Reads a line, which the terminal does not show. Its settings are restored also when a signal ends the process.
     private static func ask(_ prompt: String, on terminal: Int32) throws(Failure) -> [UInt8] {
         var before = termios()
         guard unsafe tcgetattr(terminal, &before) == 0 else { throw .noSilentTerminal }
         var silent = before
         silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
-        guard unsafe tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else { throw .noSilentTerminal }
-        defer {
-            unsafe tcsetattr(terminal, TCSAFLUSH, &before)
-            _ = unsafe write(terminal, "\n", 1)
+        return try SilentTerminal.restoring(before, of: terminal) { () throws(Failure) in
+            guard unsafe tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else { throw .noSilentTerminal }
+            defer {
+                unsafe tcsetattr(terminal, TCSAFLUSH, &before)
+                _ = unsafe write(terminal, "\n", 1)
+            }
+            _ = unsafe write(terminal, prompt, prompt.utf8.count)
+            return try Self.line(from: terminal)
         }
-        _ = unsafe write(terminal, prompt, prompt.utf8.count)
+    }
+
+    /// Reads a line key by key, so that the terminal settings are restored whichever key ends the line.
+    private static func line(from terminal: Int32) throws(Failure) -> [UInt8] {
         var line: [UInt8] = []
         var key: UInt8 = 0
         while line.count < Self.limit {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import IntegrationSupport
 import Synchronization
 
@@ -52,6 +53,12 @@ final class Terminal: Sendable {
         String(decoding: self.state.shown.withLock { $0 }, as: UTF8.self).replacingOccurrences(of: "\r\n", with: "\n")
     }
 
+    /// Whether the terminal shows what is typed.
+    var echoes: Bool {
+        var settings = termios()
+        return unsafe tcgetattr(self.controller, &settings) == 0 && settings.c_lflag & tcflag_t(ECHO) != 0
+    }
+
     /// Types a text, and the key Return.
     func type(_ text: String) throws {
         let bytes = Array((text + "\n").utf8)
@@ -75,4 +82,7 @@ final class Terminal: Sendable {
 
     /// What starts a command with this terminal as its standard input, output and error.
     var around: [String] { ["/bin/sh", "-c", #"exec "$@" <"$0" >"$0" 2>&1"#, self.path] }
+
+    /// As ``around``, and the terminal is the command's `/dev/tty`.
+    var aroundSession: [String] { self.around + ["setsid", "--ctty"] }
 }
