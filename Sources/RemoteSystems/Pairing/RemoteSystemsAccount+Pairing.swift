@@ -296,18 +296,18 @@ extension RemoteSystemsAccount {
         let configured = name ?? self.context.configuration.systemDisplayName
         return try await self.withStoreInBackground { store in
             let name = configured ?? store.systemName() ?? MachineFacts.read().displayName
+            // Fails now rather than after the comparison.
+            let wanted: PairingIntention.Purpose
             switch purpose {
             case .join(let leavingAccount):
-                return try PairingIntention(
-                    store.pairingPurpose(evenIfShared: leavingAccount, now: Date()),
-                    name: name
-                )
+                wanted = try store.pairingPurpose(evenIfShared: leavingAccount, now: Date())
             case .link(let grants):
-                // Fails now rather than after the comparison.
                 _ = try store.identity()
                 _ = try store.linkOffer(name: name, granting: grants, now: Date())
-                return try PairingIntention(.link, name: name)
+                wanted = .link
             }
+            try store.checkSpace(for: wanted)
+            return try PairingIntention(wanted, name: name)
         }
     }
 }

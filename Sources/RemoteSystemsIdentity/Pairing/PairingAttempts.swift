@@ -112,6 +112,19 @@ extension AccountStore {
             try self.reading { (account, _) throws(IdentityError) in try Self.isPersonal(account) } ?? true
         return .ownAccount(admits: true, joins: isPersonal)
     }
+
+    /// Checks that what a pairing stores can be written, before persons compare digits for it.
+    package func checkSpace(for purpose: PairingIntention.Purpose) throws(IdentityError) {
+        switch purpose {
+        case .ownAccount(let admits, let joins):
+            if admits { try self.checkAdmission() }
+            if joins { try self.checkNewAccount() }
+        case .link:
+            try self.checkGrowth(
+                of: [StoredAccount.File.links, StoredAccount.File.learnedLinks, StoredAccount.File.heldLinks]
+            )
+        }
+    }
 }
 
 extension IdentityError {

@@ -96,6 +96,12 @@ extension AccountStore {
         return try StoredAccount.revocations(from: present.identity, in: account)
     }
 
+    /// Checks that the files of an account that this system may join can be written, before it is known which one.
+    func checkNewAccount() throws(IdentityError) {
+        let state = try SecretDirectory.make(path: self.directory)
+        try state.withLock { () throws(IdentityError) in try Self.checkFreeSpace(in: state, isSameAccount: false) }
+    }
+
     /// Checks that the files of a joined account can be written. After joining it is too late: the invitation is used
     /// by then.
     private static func checkFreeSpace(

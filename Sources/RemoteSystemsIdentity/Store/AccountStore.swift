@@ -190,11 +190,22 @@ public struct AccountStore: Sendable {
     /// Checks that the record of a system that joins can be written, before an invitation is shown. After joining it is
     /// too late.
     package func checkAdmission() throws(IdentityError) {
-        let systems = try self.joinedSystems()
+        try self.checkGrowth(of: [StoredAccount.File.joinedSystems])
+    }
+
+    /// Checks that files of the account can be written, each with one more entry.
+    func checkGrowth(of names: [String]) throws(IdentityError) {
         let state = try SecretDirectory.make(path: self.directory)
         try state.withLock { () throws(IdentityError) in
-            // One system more, rounded up to a page.
-            try state.checkSpace(for: Self.accountName, [StoredAccount.systemsFile(systems).count + 4096])
+            var sizes: [Int] = []
+            if let account = try state.subdirectory(Self.accountName) {
+                for name in names {
+                    let bytes = try account.read(name) ?? []
+                    // The entry, rounded up to a page.
+                    sizes.append(bytes.count + 4096)
+                }
+            }
+            try state.checkSpace(for: Self.accountName, sizes)
         }
     }
 

@@ -161,6 +161,29 @@ import Testing
         #expect(code { () throws(IdentityError) in try store.checkAdmission() } == .notAllowed)
     }
 
+    @Test(
+        .enabled(if: geteuid() == 0, "needs root, to mount small file systems"),
+        arguments: [
+            .ownAccount(admits: true, joins: false), .ownAccount(admits: false, joins: true), .link,
+        ] as [PairingIntention.Purpose]
+    )
+    func `on a full or read-only disk no pairing begins`(purpose: PairingIntention.Purpose) throws {
+        let temporary = try TemporaryDirectory()
+        try mountMemory(at: temporary.path, pages: 64)
+        defer { unmount(temporary.path) }
+        let store = temporary.store
+        _ = try store.identity(now: noon)
+        let before = try temporary.contents()
+        try store.checkSpace(for: purpose)
+        #expect(try temporary.contents() == before)
+        let filler = temporary.path + "/filler"
+        try? write(String(repeating: "x", count: 64 * 4096), to: filler)
+        #expect(code { () throws(IdentityError) in try store.checkSpace(for: purpose) } == .diskFull)
+        try remove(filler)
+        try mountMemory(at: temporary.path, readOnlyAgain: true)
+        #expect(code { () throws(IdentityError) in try store.checkSpace(for: purpose) } == .notAllowed)
+    }
+
     @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
     func `a read-only disk is an error only without a valid certificate`() throws {
         let temporary = try TemporaryDirectory()

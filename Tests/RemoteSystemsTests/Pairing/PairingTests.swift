@@ -390,6 +390,21 @@ import Testing
         }
     }
 
+    @Test func `a machine that cannot store a pairing fails before it looks for another one`() async throws {
+        try await TwoMachines.with { machines in
+            let account = machines.account("first")
+            _ = try account.identity()
+            // As on a read-only disk, the account's lock cannot be opened.
+            let lock = "\(machines.directory)/first/lock"
+            try FileManager.default.removeItem(atPath: lock)
+            try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
+            for purpose in [.join, .join(leavingAccount: true), .link(grants: Grants())] as [PairingPurpose] {
+                let code = await identityCode { try await account.checkPairing(purpose, name: nil) }
+                #expect(code == .notAPlainFile)
+            }
+        }
+    }
+
     @Test func `where no machine waits, the error says so`() async throws {
         try await TwoMachines.with { machines in
             await #expect {
