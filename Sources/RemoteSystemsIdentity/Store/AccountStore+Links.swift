@@ -257,7 +257,11 @@ extension AccountStore {
             do throws(IdentityError) {
                 learned = try StoredAccount.learnedLinks(of: identity, in: account)
             } catch {
-                guard toleratesDamage else { throw error }
+                // Before a crash, links may have been kept that its entries are about.
+                let hasKept = list.map { list in
+                    list.root == authority.roots.count && list.links.contains { $0.withdrawal == nil }
+                }
+                guard toleratesDamage, hasKept != true else { throw error }
                 // No program uses an account with a damaged file, and no link stays that its entries could be about.
                 try Self.store(learned, in: account)
             }

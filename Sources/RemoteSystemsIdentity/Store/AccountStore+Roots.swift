@@ -111,6 +111,8 @@ extension AccountStore {
         now: Date
     ) throws(IdentityError) -> SystemIdentity {
         try Self.completeRename(of: authority, in: account)
+        // The certificate is replaced last. So a stolen key was replaced by a process that died before it was done.
+        let isStolen = isStolen || authority.roots.isStolen(stored.identity.root)
         let list = try StoredAccount.revocations(from: stored.identity, in: account)
         var identity = stored.identity
         let (signedList, signedKey) = (list?.root ?? 0, identity.discoveryKey.position?.root ?? 0)

@@ -29,6 +29,28 @@ func makePipe(_ path: String) throws { try check("mkfifo", unsafe mkfifo(path, 0
 func makeDirectory(_ path: String) throws { try check("mkdir", unsafe mkdir(path, 0o700) == 0) }
 func stretch(_ path: String, to size: Int) throws { try check("truncate", unsafe truncate(path, size) == 0) }
 
+/// The names that files get by being renamed in `directory` while `body` runs, in order (inotify(7)).
+func renames(in directory: String, _ body: () throws -> Void) throws -> [String] {
+    let descriptor = inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC))
+    try check("inotify_init1", descriptor >= 0)
+    defer { close(descriptor) }
+    try check("inotify_add_watch", unsafe inotify_add_watch(descriptor, directory, UInt32(IN_MOVED_TO)) >= 0)
+    try body()
+    var bytes = [UInt8](repeating: 0, count: 64 << 10)
+    let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+    try check("read", count >= 0)
+    var events = bytes.prefix(count)
+    var names: [String] = []
+    while events.count >= 16 {
+        // Watch, mask, cookie and the length of the name, of 4 bytes each. The name is padded with zeros.
+        let length = events.prefix(16).suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+        events = events.dropFirst(16)
+        names.append(String(decoding: events.prefix(length).prefix { $0 != 0 }, as: UTF8.self))
+        events = events.dropFirst(length)
+    }
+    return names
+}
+
 private func check(_ call: String, _ succeeded: Bool) throws {
     guard succeeded else { throw SystemCallError(call) }
 }
