@@ -145,11 +145,24 @@ extension CommandTests {
                 let shown = try await sandbox.run("account", "show")
                 #expect(shown.lines.contains { $0.hasPrefix("was revoked  1, ") && $0.hasSuffix("do not invite:") })
                 #expect((marks.lines + shown.lines).allSatisfy { $0.count <= 80 || $0.hasPrefix("kept in") })
+                try await self.expectWarning(ofLostRecord: sandbox)
                 #expect(try await self.join("third", sandbox) == third)
                 let readmitted = try await sandbox.account()
                 #expect(readmitted["formerlyRevoked"] as? [String] == [])
                 #expect(readmitted["joined"] as? [String] == [second, third])
             }
+        }
+
+        /// Deletes the record of formerly revoked systems for a while.
+        private func expectWarning(ofLostRecord sandbox: Sandbox) async throws {
+            let path = sandbox.state() + "/account/formerly-revoked"
+            try FileManager.default.moveItem(atPath: path, toPath: path + ".bak")
+            for arguments in [["account", "show"], ["account", "systems"], ["doctor", "--loopback"]] {
+                let lost = try await sandbox.start(arguments + ["--json"]).finish()
+                let findings = lost.json.filter { ($0["what"] as? String)?.contains("lacks systems") == true }
+                #expect(findings.map { $0["status"] as? String } == ["warning"], "\(lost)")
+            }
+            try FileManager.default.moveItem(atPath: path + ".bak", toPath: path)
         }
 
         @Test func `a stolen key is replaced although a file of links is damaged, and the output states it`()

@@ -39,8 +39,27 @@ extension ApplicationContext {
         }
     }
 
-    /// The finding about damaged records of the account's systems; `nil` if there are none. Creates no account.
-    var damagedRecords: DiagnosisFinding? {
+    /// The findings about damaged and lost records of the account's systems. Creates no account.
+    var recordFindings: [DiagnosisFinding] { [self.damagedRecords, self.lostRecord].compactMap(\.self) }
+
+    private static var unmarkedSystems: String {
+        "A system that was revoked before the root key was stolen may be listed as if it was not."
+    }
+
+    private var lostRecord: DiagnosisFinding? {
+        guard let store = try? self.account.store(), let path = try? store.lostFormerlyRevoked() else { return nil }
+        return DiagnosisFinding(
+            .account,
+            .warning,
+            "\(path) is missing, or lacks systems that it named.",
+            why: Self.unmarkedSystems,
+            advice: "Restore the newest copy of the file from a backup. Without one, invite a system only if you know "
+                + "that it was not revoked. To end this warning, delete the line with \"formerlyRevoked\" in "
+                + "account.json beside the file."
+        )
+    }
+
+    private var damagedRecords: DiagnosisFinding? {
         guard let store = try? self.account.store(), let paths = try? store.damagedRecords(), !paths.isEmpty else {
             return nil
         }
@@ -48,7 +67,7 @@ extension ApplicationContext {
         var effects = isJoinRecordDamaged ? ["Systems that joined may be missing in the lists of this machine."] : []
         // The only other record.
         if paths.count > (isJoinRecordDamaged ? 1 : 0) {
-            effects.append("A system that was revoked before the root key was stolen may be listed as if it was not.")
+            effects.append(Self.unmarkedSystems)
         }
         return DiagnosisFinding(
             .account,
@@ -61,8 +80,8 @@ extension ApplicationContext {
 }
 
 extension RemoteSystemsAccount {
-    /// The finding about damaged records of the account's systems; `nil` if there are none.
-    package var damagedRecords: DiagnosisFinding? { self.context.damagedRecords }
+    /// The findings about damaged and lost records of the account's systems.
+    package var recordFindings: [DiagnosisFinding] { self.context.recordFindings }
 }
 
 /// Findings about the clock, the account and the certificate.

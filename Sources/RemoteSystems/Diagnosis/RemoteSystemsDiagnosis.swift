@@ -39,7 +39,7 @@ public struct RemoteSystemsDiagnosis: Sendable {
         let responders = MulticastSockets.current()
         let identity = IdentityFacts.read(self.context)
         var findings = IdentityFindings(now: Date(), facts: identity).all
-        if let damage = self.context.damagedRecords { findings.append(damage) }
+        findings += self.context.recordFindings
         let interfaces = InterfaceFacts.current()
         let used = NetworkFindings.used(interfaces, network).filter { !$0.addresses.isEmpty }
         findings.append(NetworkFindings.interfaces(interfaces, network))

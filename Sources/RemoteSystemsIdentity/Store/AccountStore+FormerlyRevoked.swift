@@ -21,35 +21,68 @@ extension AccountStore {
         try Self.systems(listedIn: StoredAccount.File.formerlyRevoked, of: account)
     }
 
+    /// The path of the record if it is missing, or has fewer lines than it had, as one of a backup; `nil` otherwise.
+    ///
+    /// Only a warning follows, and not an unusable account as after the loss of the revocation list: the record decides
+    /// about no peer.
+    package func lostFormerlyRevoked() throws(IdentityError) -> String? {
+        let isLost =
+            try self.reading { (account, stored) throws(IdentityError) -> Bool in
+                try Self.lacksFormerlyRevoked(account, stored)
+            } ?? false
+        guard isLost else { return nil }
+        // Another process may have been between the two files.
+        return try self.withAccount(evenIfReadOnly: true) { (account, stored) throws(IdentityError) -> String? in
+            try Self.lacksFormerlyRevoked(account, stored) ? account.path(of: StoredAccount.File.formerlyRevoked) : nil
+        }
+    }
+
+    private static func lacksFormerlyRevoked(
+        _ account: borrowing SecretDirectory,
+        _ stored: StoredAccount
+    ) throws(IdentityError) -> Bool {
+        let lines = try Self.lines(of: StoredAccount.File.formerlyRevoked, in: account)
+        return lines.count < stored.formerlyRevoked ?? 0
+    }
+
     /// Adds the systems on the list of a stolen root key to the record. Can be repeated after a crash.
     ///
     /// The thief can have revoked any number of invented systems. So those that joined here come first, and the record
     /// is as bounded as a list.
     static func recordFormerlyRevoked(
         _ list: RevocationList?,
-        of own: SystemIdentity,
+        of stored: StoredAccount,
         in account: borrowing SecretDirectory
     ) throws(IdentityError) {
         // Damaged files must not keep a stolen key from being replaced.
         let known = (try? Self.formerlyRevoked(in: account)) ?? []
         let joined = Set((try? Self.joinedSystems(in: account)) ?? [])
-        let all = Set(known).union(list?.allSystems ?? []).subtracting([own.systemID])
-        guard all != Set(known) else { return }
-        let record = all.intersection(joined).sorted() + all.subtracting(joined).sorted()
-        try account.replace(
-            StoredAccount.File.formerlyRevoked,
-            StoredAccount.systemsFile(Array(record.prefix(RevocationList.maxSystems)))
-        )
+        let all = Set(known).union(list?.allSystems ?? []).subtracting([stored.identity.systemID])
+        let sorted = all.intersection(joined).sorted() + all.subtracting(joined).sorted()
+        let record = Array(sorted.prefix(RevocationList.maxSystems))
+        if all != Set(known) {
+            try account.replace(StoredAccount.File.formerlyRevoked, StoredAccount.systemsFile(record))
+        }
+        // After the file, and in the next function before it: a crash between the two must not look like a loss. What
+        // was lost before stays lost.
+        guard let count = [stored.formerlyRevoked, record.isEmpty ? nil : record.count].compactMap(\.self).max() else {
+            return
+        }
+        try StoredAccount.record(formerlyRevoked: count, in: account)
     }
 
     /// Removes a system from the record, because the owner has admitted it again.
     static func forgetRevocation(
         of system: SystemID,
+        from stored: StoredAccount,
         in account: borrowing SecretDirectory
     ) throws(IdentityError) {
         // A damaged record must not keep a system from joining.
         let known = (try? Self.formerlyRevoked(in: account)) ?? []
         guard known.contains(system) else { return }
+        if let count = stored.formerlyRevoked {
+            try StoredAccount.record(formerlyRevoked: max(count - 1, 0), in: account)
+        }
         try account.replace(
             StoredAccount.File.formerlyRevoked,
             StoredAccount.systemsFile(known.filter { $0 != system })

@@ -143,6 +143,7 @@ extension AccountStore {
         return try state.withLock { () throws(IdentityError) in
             var list = revocations
             var kept: [(name: String, bytes: [UInt8])] = []
+            var formerlyRevoked: Int?
             if let present = try Self.loadSettled(from: state) {
                 if present.identity.accountID == joined.accountID {
                     if !evenIfShared { try Self.check(joined.roots, areNewestIn: present.identity.roots) }
@@ -152,11 +153,18 @@ extension AccountStore {
                         list = list?.merging(known) ?? known
                     }
                     kept = try Self.filesToKeep(of: present, verifiedBy: joined.roots, in: state)
+                    formerlyRevoked = present.formerlyRevoked
                 } else if !evenIfShared {
                     try Self.checkUnshared(present, in: state)
                 }
             }
-            let files = try StoredAccount.files(of: joined, rootKey: nil, revocations: list, created: now)
+            let files = try StoredAccount.files(
+                of: joined,
+                rootKey: nil,
+                revocations: list,
+                formerlyRevoked: formerlyRevoked,
+                created: now
+            )
             let setAside = try Self.install(files + kept, in: state, settingAsideAt: now)
             return AccountChange(identity: joined, setAside: setAside)
         }
@@ -247,6 +255,7 @@ extension AccountStore {
                 rootKey: authority.rootKey,
                 joinedSystems: joinedSystems.filter { $0 != identity.systemID },
                 revocations: revocations,
+                formerlyRevoked: isSame ? present?.formerlyRevoked : nil,
                 created: created
             )
             let setAside = try Self.install(files + kept, in: state, settingAsideAt: now)

@@ -120,7 +120,7 @@ extension AccountStore {
             // A thief of a key may have revoked any system, and no certificate is left to be revoked. The new list is
             // signed also if it is empty, so that a thief of the old key cannot make one.
             let isListStolen = list.map { authority.roots.isStolen($0.root) } ?? false
-            if isListStolen { try Self.recordFormerlyRevoked(list, of: identity, in: account) }
+            if isListStolen { try Self.recordFormerlyRevoked(list, of: stored, in: account) }
             let systems = isListStolen ? [] : list?.allSystems ?? []
             _ = try Self.sign(Set(systems), after: list, by: authority, in: account, now: now)
             identity = try StoredAccount(reading: account).identity

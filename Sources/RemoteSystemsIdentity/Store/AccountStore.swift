@@ -226,15 +226,15 @@ public struct AccountStore: Sendable {
             let list = try StoredAccount.revocations(from: stored.identity, in: account)
             guard list?.position == position else { throw .withdrawnInvitation }
             try Self.add(system, to: account)
-            try Self.forgetRevocation(of: system, in: account)
+            try Self.forgetRevocation(of: system, from: stored, in: account)
         }
     }
 
     /// Records a system whatever was revoked since it was invited.
     package func recordJoined(_ system: SystemID) throws(IdentityError) {
-        try self.withAccount { (account, _) throws(IdentityError) in
+        try self.withAccount { (account, stored) throws(IdentityError) in
             try Self.add(system, to: account)
-            try Self.forgetRevocation(of: system, in: account)
+            try Self.forgetRevocation(of: system, from: stored, in: account)
         }
     }
 
@@ -276,7 +276,7 @@ public struct AccountStore: Sendable {
         try Self.lines(of: name, in: account).compactMap { SystemID($0) }
     }
 
-    private static func lines(
+    static func lines(
         of name: String,
         in account: borrowing SecretDirectory
     ) throws(IdentityError) -> [String] {

@@ -9,6 +9,8 @@ import SwiftASN1
 struct StoredAccount {
     var identity: SystemIdentity
     var created: Date
+    /// The number of systems in the record of formerly revoked ones, as it was last stored; `nil` if there was none.
+    var formerlyRevoked: Int?
 
     /// The names of the files.
     enum File {
@@ -41,14 +43,16 @@ struct StoredAccount {
         rootKey: P256.Signing.PrivateKey?,
         joinedSystems: [SystemID] = [],
         revocations: RevocationList? = nil,
+        formerlyRevoked: Int? = nil,
         created: Date
     ) throws(IdentityError) -> [(name: String, bytes: [UInt8])] {
-        let manifest = Manifest(
+        var manifest = Manifest(
             of: identity,
             hasRootKey: rootKey != nil,
             revocations: revocations?.position,
             created: created
         )
+        manifest.formerlyRevoked = formerlyRevoked
         var files = [
             (File.manifest, try manifest.json()),
             (File.rootCertificate, Self.rootsFile(identity.roots)),
@@ -92,6 +96,14 @@ struct StoredAccount {
         var manifest = try Manifest(reading: directory)
         guard manifest.revocations.map({ $0 < list.position }) ?? true else { return }
         manifest.revocations = list.position
+        try directory.replace(File.manifest, manifest.json())
+    }
+
+    /// Records in `account.json` how many systems the record of formerly revoked ones names.
+    static func record(formerlyRevoked count: Int, in directory: borrowing SecretDirectory) throws(IdentityError) {
+        var manifest = try Manifest(reading: directory)
+        guard manifest.formerlyRevoked != count else { return }
+        manifest.formerlyRevoked = count
         try directory.replace(File.manifest, manifest.json())
     }
 
@@ -170,6 +182,7 @@ struct StoredAccount {
             throw .damaged(File.discoveryKey, "is not the key that this account was stored with", in: directory)
         }
         self.created = manifest.created
+        self.formerlyRevoked = manifest.formerlyRevoked
     }
 
     /// Whether the account's root key was stored here and is missing now.
@@ -341,6 +354,9 @@ private struct Manifest: Codable {
     /// The position of the newest revocation list that was stored here; `nil` if there was none. A missing or older
     /// list is therefore noticed.
     var revocations: TrustPosition?
+    /// The number of systems in the record of formerly revoked ones; `nil` if there was none. A missing or older record
+    /// is therefore noticed.
+    var formerlyRevoked: Int?
 
     init(of identity: SystemIdentity, hasRootKey: Bool, revocations: TrustPosition?, created: Date) {
         self.account = identity.accountID

@@ -85,7 +85,7 @@ struct AccountShowCommand: Subcommand {
             for system in formerlyRevoked { try output.line("             \(system)") }
         }
         try output.line("kept in      \(directory.printable)")
-        try FindingOutput.warn(of: account.damagedRecords, output)
+        try FindingOutput.warn(of: account.recordFindings, output)
         return true
     }
 

@@ -47,7 +47,7 @@ struct AccountSystemsCommand: Subcommand {
             let name = system.name.map(\.printable) ?? "(not seen yet)"
             try output.line("\(system.id.short)  \(name)  \(Self.state(of: system, at: .now))")
         }
-        try FindingOutput.warn(of: account.damagedRecords, output)
+        try FindingOutput.warn(of: account.recordFindings, output)
         if systems.count == 1 {
             let text =
                 "Other systems of the account are listed here after this machine has met them. 'remotesystems list' "

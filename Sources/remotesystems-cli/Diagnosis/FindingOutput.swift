@@ -39,11 +39,12 @@ struct FindingOutput: Encodable {
         if let advice = finding.advice { try output.line("→ \(advice.printable)".wrapped(indent: indent)) }
     }
 
-    /// Reports a finding beside what a command prints.
-    static func warn(of finding: DiagnosisFinding?, _ output: Output) throws {
-        guard let finding else { return }
-        try output.json(FindingOutput(finding))
-        output.note(finding.text)
+    /// Reports findings beside what a command prints.
+    static func warn(of findings: [DiagnosisFinding], _ output: Output) throws {
+        for finding in findings {
+            try output.json(FindingOutput(finding))
+            output.note(finding.text)
+        }
     }
 }
 

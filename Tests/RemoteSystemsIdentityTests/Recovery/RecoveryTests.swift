@@ -112,6 +112,10 @@ import Testing
         _ = try self.export()
         _ = try self.importing(into: self.store)
         #expect(try self.store.formerlyRevokedSystems() == [system])
+        // So does the knowledge that it is there.
+        try remove(self.store.directory + "/account/formerly-revoked")
+        _ = try self.importing(into: self.store)
+        #expect(try self.store.lostFormerlyRevoked() != nil)
     }
 
     @Test func `a recovery file restores the chain of root keys, and an older file is refused`() throws {

@@ -336,6 +336,32 @@ import Testing
         #expect(try self.store.formerlyRevokedSystems() == [system])
     }
 
+    @Test func `a lost or older record of formerly revoked systems is reported, and a shorter one after admission not`()
+        throws
+    {
+        let path = self.store.directory + "/account/formerly-revoked"
+        let systems = (0..<3).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }.sorted()
+        for system in systems { _ = try self.store.revoke(system, now: noon) }
+        #expect(try self.store.lostFormerlyRevoked() == nil)
+        _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        let all = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(try self.store.lostFormerlyRevoked() == nil)
+        try self.store.recordJoined(systems[0])
+        #expect(try self.store.lostFormerlyRevoked() == nil)
+        try write("\(systems[1])\n", to: path)
+        #expect(try self.store.lostFormerlyRevoked() == path)
+        try write(all, to: path)
+        #expect(try self.store.lostFormerlyRevoked() == nil)
+        try remove(path)
+        #expect(try self.store.lostFormerlyRevoked() == path)
+        // The account can be used, and a further theft does not hide the loss.
+        let fourth = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        _ = try self.store.revoke(fourth, now: Self.later)
+        _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
+        #expect(try self.store.formerlyRevokedSystems() == [fourth])
+        #expect(try self.store.lostFormerlyRevoked() == path)
+    }
+
     @Test func `a machine with the root key never signs its own revocation`() throws {
         let (own, other) = (self.us.systemID, SystemID(of: P256.Signing.PrivateKey().publicKey))
         let present = try self.store.revoke(other, now: noon)
