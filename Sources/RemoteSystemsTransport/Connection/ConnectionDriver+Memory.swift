@@ -12,7 +12,7 @@ extension ConnectionDriver {
     func holdRequest(_ bytes: Int) -> Bool {
         let missing = self.requestMemory.missing(for: self.machine.incoming.heldBytes + bytes)
         guard missing > 0, let budget = self.memoryBudget else { return true }
-        guard budget.reserveRequests(missing, for: self.holder) else {
+        guard budget.requests.reserve(missing, for: self.holder) else {
             self.incidents.report(.requestLimit, by: self.channel, reason: WireFailure.requestNotHeld.text)
             return false
         }
@@ -25,7 +25,7 @@ extension ConnectionDriver {
     func releaseRequests() {
         guard self.requestMemory.reserved > 0 else { return }
         let surplus = self.requestMemory.release(for: self.machine.incoming.heldBytes)
-        self.memoryBudget?.releaseRequests(surplus, for: self.holder)
+        self.memoryBudget?.requests.release(surplus, for: self.holder)
     }
 
     // MARK: Responses
@@ -35,7 +35,7 @@ extension ConnectionDriver {
     func holdResponses(_ bytes: Int) -> Bool {
         let missing = self.responseMemory.missing(for: bytes)
         guard missing > 0, let budget = self.memoryBudget else { return true }
-        guard budget.reserveResponses(missing, for: self.holder) else { return false }
+        guard budget.responses.reserve(missing, for: self.holder) else { return false }
         self.responseMemory.reserve(missing)
         return true
     }
@@ -43,7 +43,7 @@ extension ConnectionDriver {
     /// Returns what responses that were sent no longer use of the budget.
     func releaseResponses(holding bytes: Int) {
         guard self.responseMemory.reserved > 0 else { return }
-        self.memoryBudget?.releaseResponses(self.responseMemory.release(for: bytes), for: self.holder)
+        self.memoryBudget?.responses.release(self.responseMemory.release(for: bytes), for: self.holder)
     }
 
     /// Returns what the responses use when the channel has closed. Until then it may hold them: TLS waits for the
@@ -52,7 +52,7 @@ extension ConnectionDriver {
         let bytes = self.responseMemory.release(for: 0)
         guard bytes > 0, let budget = self.memoryBudget else { return }
         let holder = self.holder
-        self.channel.closeFuture.whenComplete { _ in budget.releaseResponses(bytes, for: holder) }
+        self.channel.closeFuture.whenComplete { _ in budget.responses.release(bytes, for: holder) }
     }
 
     // MARK: Unfinished frames

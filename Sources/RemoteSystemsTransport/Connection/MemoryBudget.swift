@@ -46,8 +46,6 @@ package final class MemoryBudget: Sendable {
 
     private struct Use {
         var frames: KeyedLimiter<QuotaHolder>
-        var requests: KeyedLimiter<QuotaHolder>
-        var responses: KeyedLimiter<QuotaHolder>
         var waiting: KeyedLimiter<QuotaHolder>
         /// The connections that have the full allowance.
         var connections: KeyedLimiter<QuotaHolder>
@@ -56,6 +54,10 @@ package final class MemoryBudget: Sendable {
     }
 
     private let use: Mutex<Use>
+    /// The memory for requests.
+    package let requests: ReservedMemory
+    /// The memory for responses.
+    package let responses: ReservedMemory
 
     /// Creates an unused budget.
     ///
@@ -83,12 +85,13 @@ package final class MemoryBudget: Sendable {
         streamsEach: Int = streamsEach
     ) {
         let total = max(frameBytes, 8 * messageBytes)
-        let requests = max(requestBytes, 4 * HeldMemory.step + 4 * max(windowBytes ?? 0, messageBytes))
+        self.requests = ReservedMemory(
+            bytes: max(requestBytes, 4 * HeldMemory.step + 4 * max(windowBytes ?? 0, messageBytes))
+        )
+        self.responses = ReservedMemory(bytes: responseBytes)
         self.use = Mutex(
             Use(
                 frames: KeyedLimiter(total: total, perKey: total / 4, sharesOfFree: 2),
-                requests: KeyedLimiter(total: requests, perKey: requests / 4, sharesOfFree: 2),
-                responses: KeyedLimiter(total: responseBytes, perKey: responseBytes / 4, sharesOfFree: 2),
                 waiting: KeyedLimiter(total: waitingBytes, perKey: waitingBytesEach, sharesOfFree: 2),
                 connections: KeyedLimiter(total: Self.connections, perKey: connectionsEach, sharesOfFree: 2),
                 streams: KeyedLimiter(total: streams, perKey: streamsEach, sharesOfFree: 2)
@@ -96,14 +99,8 @@ package final class MemoryBudget: Sendable {
         )
     }
 
-    /// The reserved bytes, and the bytes of waiting frames.
+    /// The reserved bytes of frames, and the bytes of waiting ones.
     package var used: (frames: Int, waiting: Int) { self.use.withLock { ($0.frames.count, $0.waiting.count) } }
-
-    /// The reserved bytes of requests.
-    package var requests: Int { self.use.withLock { $0.requests.count } }
-
-    /// The reserved bytes of responses.
-    package var responses: Int { self.use.withLock { $0.responses.count } }
 
     /// The number of connections that have the full allowance.
     package var connections: Int { self.use.withLock { $0.connections.count } }
@@ -133,32 +130,6 @@ package final class MemoryBudget: Sendable {
     func leave(_ holder: QuotaHolder, allowance: Int) {
         guard allowance == Self.allowance else { return }
         self.use.withLock { $0.connections.leave(holder) }
-    }
-
-    // MARK: Requests
-
-    /// Reserves bytes for requests, if there is space.
-    func reserveRequests(_ bytes: Int, for holder: QuotaHolder) -> Bool {
-        self.use.withLock { $0.requests.enter(holder, adding: bytes) }
-    }
-
-    /// Returns bytes of requests.
-    func releaseRequests(_ bytes: Int, for holder: QuotaHolder) {
-        guard bytes > 0 else { return }
-        self.use.withLock { $0.requests.add(-bytes, for: holder) }
-    }
-
-    // MARK: Responses
-
-    /// Reserves bytes for responses, if there is space.
-    func reserveResponses(_ bytes: Int, for holder: QuotaHolder) -> Bool {
-        self.use.withLock { $0.responses.enter(holder, adding: bytes) }
-    }
-
-    /// Returns bytes of responses.
-    func releaseResponses(_ bytes: Int, for holder: QuotaHolder) {
-        guard bytes > 0 else { return }
-        self.use.withLock { $0.responses.add(-bytes, for: holder) }
     }
 
     // MARK: Unfinished frames

@@ -71,7 +71,7 @@ import Testing
                 try await until { await core.publications?.subscriptions == 0 }
                 let budget = core.memoryBudget
                 try await until { budget.connections == 0 }
-                #expect(budget.requests == 0 && budget.responses == 0)
+                #expect(budget.requests.bytes == 0 && budget.responses.bytes == 0)
                 #expect(budget.used.frames == 0 && budget.used.waiting == 0)
             }
         }

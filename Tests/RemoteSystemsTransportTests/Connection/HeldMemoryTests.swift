@@ -65,24 +65,24 @@ import Testing
         let budget = MemoryBudget(messageBytes: 1 << 20)
         for number in 1...20 as ClosedRange<UInt8> {
             let holder = try Self.holder(number)
-            while budget.reserveRequests(64 << 10, for: holder) {}
-            if number == 1 { #expect(budget.requests == 16 << 20) }
+            while budget.requests.reserve(64 << 10, for: holder) {}
+            if number == 1 { #expect(budget.requests.bytes == 16 << 20) }
         }
-        #expect(budget.requests < 64 << 20)
+        #expect(budget.requests.bytes < 64 << 20)
         let next = try Self.holder(21)
-        #expect(budget.reserveRequests(16 << 10, for: next))
+        #expect(budget.requests.reserve(16 << 10, for: next))
     }
 
     @Test func `one peer's unread responses get a quarter of the budget, and the longest response fits`() throws {
         let budget = MemoryBudget(messageBytes: 1 << 20)
-        #expect(budget.reserveResponses(ConnectionLimits.maxMessageBytes + (128 << 10), for: try Self.holder(1)))
+        #expect(budget.responses.reserve(ConnectionLimits.maxMessageBytes + (128 << 10), for: try Self.holder(1)))
         for number in 1...20 as ClosedRange<UInt8> {
             let holder = try Self.holder(number)
-            while budget.reserveResponses(64 << 10, for: holder) {}
-            if number == 1 { #expect(budget.responses <= 32 << 20) }
+            while budget.responses.reserve(64 << 10, for: holder) {}
+            if number == 1 { #expect(budget.responses.bytes <= 32 << 20) }
         }
-        #expect(budget.responses < 128 << 20)
-        #expect(budget.reserveResponses(16 << 10, for: try Self.holder(21)))
+        #expect(budget.responses.bytes < 128 << 20)
+        #expect(budget.responses.reserve(16 << 10, for: try Self.holder(21)))
     }
 
     @Test func `the requests that one connection may have in flight fit into a peer's share`() throws {
@@ -91,10 +91,10 @@ import Testing
             let holder = try Self.holder(1)
             var memory = HeldMemory(allowance: budget.enter(holder))
             let missing = memory.missing(for: window)
-            #expect(missing == 0 || budget.reserveRequests(missing, for: holder))
+            #expect(missing == 0 || budget.requests.reserve(missing, for: holder))
             memory.reserve(missing)
-            budget.releaseRequests(memory.release(for: 0), for: holder)
-            #expect(budget.requests == 0)
+            budget.requests.release(memory.release(for: 0), for: holder)
+            #expect(budget.requests.bytes == 0)
         }
     }
 

@@ -39,7 +39,7 @@ import ValueSets
             }
             let hosts = try await host.connections.first()
             try await eventually("three handlers") { try await hosts.handlers == 3 }
-            #expect(budget.requests > 1_700_000)
+            #expect(budget.requests.bytes > 1_700_000)
             for _ in 0..<5 {
                 let peer = try await host.openRaw(as: attacker)
                 try peer.send(
@@ -54,7 +54,7 @@ import ValueSets
                     Issue.record("no response")
                     return
                 }
-                #expect(budget.requests <= 2 << 20)
+                #expect(budget.requests.bytes <= 2 << 20)
             }
             #expect(host.log.all.contains { $0.contains("request-limit") })
 
@@ -69,7 +69,7 @@ import ValueSets
                     return
                 }
             }
-            try await eventually("the released budget") { budget.requests == 0 }
+            try await eventually("the released budget") { budget.requests.bytes == 0 }
             try first.send(.request(id: 4, timeoutMilliseconds: 600_000, message: Self.message(600_000)))
             guard case .response(4, .success, _, nil)? = try await first.nextFrame() else {
                 Issue.record("no response")
@@ -97,7 +97,7 @@ import ValueSets
             let hosts = try await host.connections.first()
             try await eventually("the last frame") { try await hosts.ask { $0.owedPong } == 7 }
             // One step stays reserved while the connection holds short messages.
-            try await eventually("the released budget") { budget.requests <= HeldMemory.step }
+            try await eventually("the released budget") { budget.requests.bytes <= HeldMemory.step }
             #expect(try await hosts.hasRequestsIn)
 
             try await peer.channel.setOption(.autoRead, value: true).get()
@@ -134,12 +134,12 @@ import ValueSets
             for id in 1...3 as ClosedRange<UInt64> {
                 try peer.send(.request(id: id, timeoutMilliseconds: 600_000, message: Self.message(600_000)))
             }
-            try await eventually("three requests") { budget.requests > 1_700_000 }
+            try await eventually("three requests") { budget.requests.bytes > 1_700_000 }
             peer.close()
-            try await eventually("the message of the running handler") { budget.requests < 700_000 }
-            #expect(budget.requests > 500_000)
+            try await eventually("the message of the running handler") { budget.requests.bytes < 700_000 }
+            #expect(budget.requests.bytes > 500_000)
             end.open()
-            try await eventually("the released budget") { budget.requests == 0 }
+            try await eventually("the released budget") { budget.requests.bytes == 0 }
         }
     }
 
@@ -171,9 +171,9 @@ import ValueSets
                 for connection in hosts { _ = await connection.waitUntilClosed() }
             }
             #expect(running.value == 3)
-            #expect(budget.requests > 1_700_000 && budget.requests <= 2 << 20)
+            #expect(budget.requests.bytes > 1_700_000 && budget.requests.bytes <= 2 << 20)
             end.open()
-            try await eventually("the released budget") { budget.requests == 0 }
+            try await eventually("the released budget") { budget.requests.bytes == 0 }
         }
     }
 

@@ -67,7 +67,7 @@ import ValueSets
             // TLS adds some bytes to each record.
             let allowances = 3 * (MemoryBudget.responseAllowance + (64 << 10))
             #expect(held <= (2 << 20) + allowances + (1 << 16), "\(held)")
-            #expect(budget.responses <= 2 << 20)
+            #expect(budget.responses.bytes <= 2 << 20)
             #expect(host.log.all.contains { $0.contains("response-limit") })
 
             let caller = try await host.connect()
@@ -95,7 +95,7 @@ import ValueSets
                 }
             }
             #expect(dropped > 0)
-            try await eventually("the released budget") { budget.responses == 0 }
+            try await eventually("the released budget") { budget.responses.bytes == 0 }
             let first = try #require(peers.first)
             try first.send(.request(id: 100, timeoutMilliseconds: 600_000, message: [:]))
             guard case .response(100, .success, _, nil)? = try await first.nextFrame() else {
@@ -108,10 +108,10 @@ import ValueSets
     @Test func `unread responses are counted until the channel has closed`() async throws {
         let budget = MemoryBudget(messageBytes: 1 << 20)
         try await Self.withUnread(budget) { host, peers in
-            #expect(budget.responses > 0)
+            #expect(budget.responses.bytes > 0)
             for connection in host.connections.all { connection.abort() }
             for connection in host.connections.all { try await connection.channel.closeFuture.get() }
-            try await eventually("the released budget") { budget.responses == 0 }
+            try await eventually("the released budget") { budget.responses.bytes == 0 }
             #expect(budget.connections == 0)
             for peer in peers { peer.close() }
         }
@@ -139,7 +139,7 @@ import ValueSets
                     }
                 }
             }
-            #expect(budget.responses == 0)
+            #expect(budget.responses.bytes == 0)
             #expect(!host.log.all.contains { $0.contains("response-limit") })
         }
     }

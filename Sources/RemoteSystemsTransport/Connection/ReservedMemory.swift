@@ -1,0 +1,31 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteSystemsIdentity
+internal import Synchronization
+
+/// The part of a ``MemoryBudget`` that one kind of messages reserves: requests, or responses.
+///
+/// A peer may use a quarter of it, and never more than half of what is free.
+package final class ReservedMemory: Sendable {
+    private let use: Mutex<KeyedLimiter<QuotaHolder>>
+
+    /// - Parameter bytes: the maximum in all.
+    init(bytes: Int) {
+        self.use = Mutex(KeyedLimiter(total: bytes, perKey: bytes / 4, sharesOfFree: 2))
+    }
+
+    /// The reserved bytes.
+    package var bytes: Int { self.use.withLock { $0.count } }
+
+    /// Reserves bytes, if there is space.
+    func reserve(_ bytes: Int, for holder: QuotaHolder) -> Bool {
+        self.use.withLock { $0.enter(holder, adding: bytes) }
+    }
+
+    /// Returns bytes.
+    func release(_ bytes: Int, for holder: QuotaHolder) {
+        guard bytes > 0 else { return }
+        self.use.withLock { $0.add(-bytes, for: holder) }
+    }
+}
