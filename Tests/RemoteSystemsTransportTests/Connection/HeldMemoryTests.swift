@@ -57,38 +57,28 @@ import Testing
 
     // MARK: The budget
 
-    private static func holder(_ number: UInt8) throws -> QuotaHolder {
-        .system(try #require(SystemID(bytes: [UInt8](repeating: number, count: 32))))
-    }
-
     @Test func `one peer gets a quarter of the budget, and several leave some for the next`() throws {
         let budget = MemoryBudget(messageBytes: 1 << 20)
-        for number in 1...20 as ClosedRange<UInt8> {
-            let holder = try Self.holder(number)
-            while budget.requests.reserve(64 << 10, for: holder) {}
-            if number == 1 { #expect(budget.requests.bytes == 16 << 20) }
-        }
-        #expect(budget.requests.bytes < 64 << 20)
-        let next = try Self.holder(21)
-        #expect(budget.requests.reserve(16 << 10, for: next))
+        let reserved = try GreedyPeers.reserveAll { budget.requests.reserve($0, for: $1) }
+        #expect(reserved.first == 16 << 20)
+        #expect(budget.requests.bytes == reserved.all && reserved.all < 64 << 20)
+        #expect(budget.requests.reserve(16 << 10, for: try GreedyPeers.peer(21)))
     }
 
     @Test func `one peer's unread responses get a quarter of the budget, and the longest response fits`() throws {
         let budget = MemoryBudget(messageBytes: 1 << 20)
-        #expect(budget.responses.reserve(ConnectionLimits.maxMessageBytes + (128 << 10), for: try Self.holder(1)))
-        for number in 1...20 as ClosedRange<UInt8> {
-            let holder = try Self.holder(number)
-            while budget.responses.reserve(64 << 10, for: holder) {}
-            if number == 1 { #expect(budget.responses.bytes <= 32 << 20) }
-        }
-        #expect(budget.responses.bytes < 128 << 20)
-        #expect(budget.responses.reserve(16 << 10, for: try Self.holder(21)))
+        let longest = ConnectionLimits.maxMessageBytes + (128 << 10)
+        #expect(budget.responses.reserve(longest, for: try GreedyPeers.peer(1)))
+        let reserved = try GreedyPeers.reserveAll { budget.responses.reserve($0, for: $1) }
+        #expect(longest + reserved.first <= 32 << 20)
+        #expect(budget.responses.bytes == longest + reserved.all && budget.responses.bytes < 128 << 20)
+        #expect(budget.responses.reserve(16 << 10, for: try GreedyPeers.peer(21)))
     }
 
     @Test func `the requests that one connection may have in flight fit into a peer's share`() throws {
         for (message, window) in [(1 << 10, 1 << 10), (1 << 20, 8 << 20), (16 << 20, 16 << 20), (1 << 20, 100 << 20)] {
             let budget = MemoryBudget(messageBytes: message, windowBytes: window)
-            let holder = try Self.holder(1)
+            let holder = try GreedyPeers.peer(1)
             var memory = HeldMemory(allowance: budget.enter(holder))
             let missing = memory.missing(for: window)
             #expect(missing == 0 || budget.requests.reserve(missing, for: holder))
@@ -100,7 +90,7 @@ import Testing
 
     @Test func `the first connections of a peer have the full allowance, and further ones a smaller one`() throws {
         let budget = MemoryBudget(messageBytes: 1 << 20)
-        let (one, other) = (try Self.holder(1), try Self.holder(2))
+        let (one, other) = (try GreedyPeers.peer(1), try GreedyPeers.peer(2))
         for _ in 0..<64 { #expect(budget.enter(one) == 16 << 10) }
         for _ in 0..<3 { #expect(budget.enter(one) == 4 << 10) }
         #expect(budget.enter(other) == 16 << 10)
@@ -114,7 +104,7 @@ import Testing
         let budget = MemoryBudget(messageBytes: 1 << 20)
         var count = 0
         for number in 1...50 as ClosedRange<UInt8> {
-            let holder = try Self.holder(number)
+            let holder = try GreedyPeers.peer(number)
             for _ in 0..<100 where budget.enter(holder) == 16 << 10 { count += 1 }
         }
         #expect((900...1_024).contains(count))

@@ -58,32 +58,24 @@ import Testing
 
     // MARK: The budget
 
-    private static func holder(_ number: UInt8) throws -> QuotaHolder {
-        .system(try #require(SystemID(bytes: [UInt8](repeating: number, count: 32))))
-    }
-
     @Test func `one peer gets a quarter of the budget, and several leave some for the next`() throws {
         let budget = MemoryBudget(messageBytes: 1 << 20)
-        for number in 1...20 as ClosedRange<UInt8> {
-            let holder = try Self.holder(number)
-            while budget.reserve(64 << 10, for: holder) {}
-            if number == 1 { #expect(budget.used.frames == 16 << 20) }
-        }
-        #expect(budget.used.frames < 64 << 20)
-        let next = try Self.holder(21)
-        #expect(budget.reserve(20 << 10, for: next))
+        let reserved = try GreedyPeers.reserveAll { budget.reserve($0, for: $1) }
+        #expect(reserved.first == 16 << 20)
+        #expect(budget.used.frames == reserved.all && reserved.all < 64 << 20)
+        #expect(budget.reserve(20 << 10, for: try GreedyPeers.peer(21)))
     }
 
     @Test func `a message of any permitted size fits into a peer's share`() throws {
         for size in [1 << 10, 1 << 20, ConnectionLimits.maxMessageBytes] {
-            let holder = try Self.holder(1)
+            let holder = try GreedyPeers.peer(1)
             #expect(MemoryBudget(messageBytes: size).reserve(size + 4, for: holder))
         }
     }
 
     @Test func `what is released can be used again`() throws {
         let budget = MemoryBudget(messageBytes: 1 << 20, waitingBytes: 100, waitingBytesEach: 50)
-        let holder = try Self.holder(1)
+        let holder = try GreedyPeers.peer(1)
         #expect(budget.wait(50, for: holder))
         #expect(!budget.wait(1, for: holder))
         #expect(budget.reserve(1 << 20, for: holder))

@@ -3,8 +3,6 @@
 
 import Logging
 import NIOCore
-import NIOPosix
-import Synchronization
 import Testing
 
 @testable import RemoteSystemsIdentity
@@ -80,35 +78,18 @@ import Testing
 
     @Test func `an address at which the connection is closed early is tried again only after the others`() async throws
     {
-        try await Inviting.with { inviting, running in
-            let accepted = Mutex(0)
-            let crowded = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .childChannelInitializer { channel in
-                    accepted.withLock { $0 += 1 }
-                    return channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(ClosesAtFirstByte())
-                    }
-                }
-                .bind(host: "127.0.0.1", port: 0)
-                .get()
-            let port = try #require(crowded.localAddress?.port)
-            let second = try #require(inviting.invitation.addresses.first)
-            let uri = inviting.invitation.uri.replacing(
-                "address=\(second)",
-                with: "address=127.0.0.1:\(port)&address=\(second)"
-            )
-            let invitation = try Invitation(uri: uri)
-            let joined = try await JoinCall.join(invitation, logger: Logger(label: "joiner")).identity
-            #expect(try await running.value == joined.systemID)
-            #expect(accepted.withLock { $0 } == 1)
-            try await crowded.close()
+        try await CrowdedPort.with { crowded, port in
+            try await Inviting.with { inviting, running in
+                let second = try #require(inviting.invitation.addresses.first)
+                let uri = inviting.invitation.uri.replacing(
+                    "address=\(second)",
+                    with: "address=127.0.0.1:\(port)&address=\(second)"
+                )
+                let invitation = try Invitation(uri: uri)
+                let joined = try await JoinCall.join(invitation, logger: Logger(label: "joiner")).identity
+                #expect(try await running.value == joined.systemID)
+                #expect(crowded.accepted == 1)
+            }
         }
     }
-}
-
-/// Closes a connection as a flooded port does.
-final class ClosesAtFirstByte: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) { context.close(promise: nil) }
 }

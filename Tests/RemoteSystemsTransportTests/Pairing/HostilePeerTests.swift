@@ -3,7 +3,6 @@
 
 import Foundation
 import NIOCore
-import NIOPosix
 import Synchronization
 import Testing
 
@@ -271,26 +270,16 @@ import Testing
     }
 
     @Test func `a connection that is closed during the TLS handshake is tried again, for a while`() async throws {
-        let accepted = Mutex(0)
-        let crowded = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .childChannelInitializer { channel in
-                accepted.withLock { $0 += 1 }
-                return channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(ClosesAtFirstByte())
+        try await CrowdedPort.with { crowded, port in
+            try await WaitingMachine.with { machine in
+                let person = PairingPerson(answering: true)
+                let error = await #expect(throws: TransportError.self) {
+                    try await machine.pair(person, port: port, retries: IntroductionRetries(count: 3))
                 }
+                #expect(error?.code == .connectionLost && error?.canRetry == true)
+                #expect(crowded.accepted == 4 && person.digits.isEmpty)
             }
-            .bind(host: "127.0.0.1", port: 0)
-            .get()
-        let port = try #require(crowded.localAddress?.port)
-        try await WaitingMachine.with { machine in
-            let person = PairingPerson(answering: true)
-            let error = await #expect(throws: TransportError.self) {
-                try await machine.pair(person, port: port, retries: IntroductionRetries(count: 3))
-            }
-            #expect(error?.code == .connectionLost && error?.canRetry == true)
-            #expect(accepted.withLock { $0 } == 4 && person.digits.isEmpty)
         }
-        try await crowded.close()
     }
 
     @Test func `a connection that is closed after this side's nonce is not tried again`() async throws {
