@@ -219,6 +219,8 @@ extension HostDaemonTests {
                     )
                     #expect(result.status == .success, "\(result.error.debugDescription)")
                     #expect(result.applicationID == "test.player")
+                    // Its manifest states three arguments. Nothing of the launch is one.
+                    #expect(daemon.starts.first?.contains(" arguments=3 ") == true, "\(daemon.starts)")
                     let given = daemon.starts.filter { !$0.hasPrefix("started ") }
                     #expect(
                         given == ["opened test:album/42", "given {\"position\":12.5} by test.watcher of \(system.id)"]

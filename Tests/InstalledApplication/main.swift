@@ -24,7 +24,8 @@ guard (3...5).contains(arguments.count) else { exit(64) }
 
 let environment = ProcessInfo.processInfo.environment.keys.sorted().joined(separator: ",")
 let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-record("started \(environment) descriptors=\(descriptors.count) session=\(getsid(0) == getpid())")
+let start = "arguments=\(arguments.count - 1) descriptors=\(descriptors.count) session=\(getsid(0) == getpid())"
+record("started \(environment) \(start)")
 
 var options = RemoteSystemHost.Options()
 if arguments.count > 3, arguments[3] != "-" {

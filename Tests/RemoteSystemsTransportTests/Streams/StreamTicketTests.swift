@@ -5,6 +5,7 @@ import FoundationEssentials
 import Logging
 import NIOCore
 import RemoteSystemsIdentity
+import Synchronization
 import Testing
 
 @testable import RemoteSystemsTransport
@@ -20,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `a wrong, used, expired, withdrawn or foreign ticket gets the same refusal`() async throws {
+    @Test func `a wrong, used, withdrawn or foreign ticket gets the same refusal`() async throws {
         try await LoopbackHost.with { host in
             let caller = try host.account.system()
             let other = try host.account.system()
@@ -97,30 +98,58 @@ import Testing
         }
     }
 
-    @Test func `an offer whose connection was accepted but never opened expires, too`() async throws {
-        let account = try TestAccount()
-        let peer = try TrustedPeer(account.system(), of: account)
-        let passing = Gate()
-        let tickets = StreamTickets(network: .standing(passing: passing))
-        let offer = try tickets.offer(to: peer.identity.systemID, purpose: "p")
+    /// The refusal of a hello with this ticket; `nil` if it is accepted.
+    private static func refusal(
+        _ ticket: StreamTicket,
+        from peer: TrustedPeer,
+        at tickets: StreamTickets
+    ) -> Refusal? {
         let hello = Hello(
             service: StreamClaim.service,
             targetApplication: nil,
             application: "a",
             limits: StreamLimits.peerLimits,
-            stream: StreamClaim(ticket: offer.ticket, purpose: "p")
+            stream: StreamClaim(ticket: ticket, purpose: "p")
         )
-        guard
-            case .acceptStream = tickets.admission(
-                of: hello,
-                from: peer.identity,
-                application: "b",
-                limits: StreamLimits()
-            )
-        else {
-            Issue.record("not accepted")
-            return
+        let admission = tickets.admission(
+            of: hello,
+            from: peer.identity,
+            application: "b",
+            limits: StreamLimits()
+        )
+        switch admission {
+        case .refuse(let refusal): return refusal
+        case .accept, .acceptStream: return nil
         }
+    }
+
+    @Test func `an expired ticket gets the refusal of an unknown one, also before its offer is removed`() throws {
+        let account = try TestAccount()
+        let peer = try TrustedPeer(account.system(), of: account)
+        let passing = Gate()
+        defer { passing.open() }
+        let time = StandingTime(passing: passing)
+        let tickets = StreamTickets(network: TransportNetwork([], time: TimeSource(manual: time)))
+        let (early, late) = (
+            try tickets.offer(to: peer.identity.systemID, purpose: "p"),
+            try tickets.offer(to: peer.identity.systemID, purpose: "p")
+        )
+        time.set(.at(29_999))
+        #expect(Self.refusal(early.ticket, from: peer, at: tickets) == nil)
+        time.set(.at(30_000))
+        #expect(tickets.count == 1)
+        let unknown = try #require(Self.refusal(.random(), from: peer, at: tickets))
+        #expect(Self.refusal(late.ticket, from: peer, at: tickets) == unknown)
+    }
+
+    @Test func `an offer whose connection was accepted but never opened expires, too`() async throws {
+        let account = try TestAccount()
+        let peer = try TrustedPeer(account.system(), of: account)
+        let passing = Gate()
+        let time = TimeSource(manual: StandingTime(passing: passing))
+        let tickets = StreamTickets(network: TransportNetwork([], time: time))
+        let offer = try tickets.offer(to: peer.identity.systemID, purpose: "p")
+        #expect(Self.refusal(offer.ticket, from: peer, at: tickets) == nil)
         passing.open()
         let error = await streamError { _ = try await offer.opened() }
         #expect(error?.code == .offerExpired)
@@ -192,17 +221,16 @@ private struct TrustedPeer {
     }
 }
 
-extension TransportNetwork {
-    /// A network whose clock stands still until the test releases it, all at once.
-    fileprivate static func standing(passing: Gate) -> TransportNetwork {
-        TransportNetwork([], time: TimeSource(manual: StandingTime(passing: passing)))
-    }
-}
+/// A clock that a test sets. Its timers go off when the test releases them, all at once.
+private final class StandingTime: ManualTime {
+    private let passing: Gate
+    private let time = Mutex(NIODeadline.at(0))
 
-private struct StandingTime: ManualTime {
-    let passing: Gate
+    init(passing: Gate) { self.passing = passing }
+
     var now: ContinuousClock.Instant { .now }
-    var deadline: NIODeadline { .at(0) }
+    var deadline: NIODeadline { self.time.withLock { $0 } }
+    func set(_ time: NIODeadline) { self.time.withLock { $0 = time } }
     // Not a wait of real time: the test opens the gate.
     func sleep(until instant: ContinuousClock.Instant) async throws { await self.passing.wait() }
 }
