@@ -34,16 +34,8 @@ public struct NotificationCardContext: Sendable {
     /// Schedules a notification of the extension's application, which this system delivers also after the view is
     /// closed.
     ///
-    /// It replaces one of the application with the same identifier, and counts for the application: the user's
-    /// permission and ``NotificationLimits/pendingRequests`` are those of the application, whose
-    /// ``UserNotificationCenter`` lists and removes it. Responses go to the application.
-    ///
-    /// - Parameters:
-    ///   - request: The notification, with a trigger.
-    ///   - category: The category that its content names, with the actions. Defaults to `nil`: none.
-    ///   - applicationName: The name of the application as the user sees it. Defaults to `nil`: its id.
-    /// - Returns: The date of the delivery; `nil` for one that waits for a region. It has been stored.
-    /// - Throws: ``NotificationError`` that says why it is not scheduled.
+    /// The parameters, the result and the errors are those of
+    /// ``NotificationServiceContext/schedule(_:category:applicationName:)``.
     @discardableResult
     public func schedule(
         _ request: NotificationRequest,
