@@ -86,6 +86,26 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a real video is shown with its poster, which Debian's thumbnailer makes (N-25)`() async throws {
+            try await OneDesktop.with(server: "plain") { desktop in
+                let user = desktop.system.desktop
+                try FileManager.default.createDirectory(
+                    atPath: "\(user.directory)/data/thumbnailers",
+                    withIntermediateDirectories: true
+                )
+                try FileManager.default.copyItem(
+                    atPath: "/usr/share/thumbnailers/ffmpegthumbnailer.thumbnailer",
+                    toPath: "\(user.directory)/data/thumbnailers/ffmpegthumbnailer.thumbnailer"
+                )
+                let path = "\(user.directory)/film.mp4"
+                try await writeVideo(to: path)
+                let asking = try desktop.ask(["--title", "The film", "--attach", path])
+                #expect(try await asking.exit(within: .seconds(60)) == 0, "\(asking.lines)")
+                let call = try await desktop.notified("The film")
+                #expect(call.contains(#""image": "file://"#) && call.contains(".thumbnail"), "\(call)")
+            }
+        }
+
         @Test func `an image that no program can decode is left out, and the notification is shown`() async throws {
             try await OneDesktop.with(server: "plain") { desktop in
                 let path = "\(desktop.system.desktop.directory)/broken.png"

@@ -43,9 +43,17 @@ import Testing
     /// Copies an image in place of scaling it.
     struct Copier: ImageScaler {
         var result = ImageScaling.scaled
+        /// What it writes as the poster of every sound and video; `nil`: it makes none.
+        var image: [UInt8]?
 
         func scale(_ path: String, to result: String) async -> ImageScaling {
             if self.result == .scaled { try? FileManager.default.copyItem(atPath: path, toPath: result) }
+            return self.result
+        }
+
+        func poster(of path: String, _ mediaType: String, to result: String) async -> ImageScaling {
+            guard let image else { return .unavailable }
+            FileManager.default.createFile(atPath: result, contents: Data(image))
             return self.result
         }
     }
@@ -89,6 +97,48 @@ import Testing
                 _ = try await connection.withdraw(["q"])
                 try await receiving.stage.clock.advance(by: AttachmentTable.waitingTime)
                 try await receiving.stage.eventually("the files are removed") { (try? files.kept) == [] }
+                await connection.close()
+            }
+        }
+    }
+
+    @Test func `a video is shown with its poster, which is gone with it (N-25)`() async throws {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received, scaler: Copier(image: TestFile.png())) { receiving in
+                let film = try NotificationAttachment(url: try files.file("film", Array("\0\0\0 ftypisom".utf8)))
+                let connection = try await receiving.connect()
+                var notification = Self.notification(film)
+                // Nothing but its end wakes the receiver then.
+                notification.deliveryID = nil
+                #expect(try await connection.deliver(notification) == NotificationDelivery(.shown))
+                let shown = try #require(receiving.screen.shown.first)
+                let kept = try #require(shown.content.attachments.first)
+                #expect(kept.type == .mp4 && kept.url?.path != shown.imagePaths.first)
+                let poster = try #require(shown.imagePaths.first)
+                #expect(FileManager.default.contents(atPath: poster) == Data(TestFile.png()))
+                _ = try await connection.withdraw(["q"])
+                try await receiving.stage.clock.advance(by: AttachmentTable.waitingTime)
+                try await receiving.stage.eventually("the files are removed") { (try? files.kept) == [] }
+                await connection.close()
+            }
+        }
+    }
+
+    @Test(arguments: [
+        Copier(), Copier(result: .failed, image: TestFile.png()), Copier(result: .damaged, image: TestFile.png()),
+        // What a thumbnailer makes is not believed.
+        Copier(image: Array("no image".utf8)), Copier(image: TestFile.png(width: 4000, height: 4000)),
+    ])
+    func `a video without a poster is accepted and shown, and nothing else stays (N-25)`(copier: Copier) async throws {
+        try await Files.with { files in
+            try await Receiving.with(attachments: files.received, scaler: copier) { receiving in
+                let film = try NotificationAttachment(url: try files.file("film", Array("\0\0\0 ftypisom".utf8)))
+                let connection = try await receiving.connect()
+                #expect(try await connection.deliver(Self.notification(film)) == NotificationDelivery(.shown))
+                let shown = try #require(receiving.screen.shown.first)
+                #expect(shown.content.attachments.map(\.type) == [.mp4] && shown.imagePaths == [])
+                let count = try files.kept.count
+                #expect(count == 1)
                 await connection.close()
             }
         }

@@ -361,6 +361,8 @@ import ValueSets
             for await _ in self.released {}
             return .failed
         }
+
+        func poster(of path: String, _ mediaType: String, to result: String) async -> ImageScaling { .unavailable }
     }
 
     @Test func `the time also counts while the files of the extension are taken over (X-51)`() async throws {

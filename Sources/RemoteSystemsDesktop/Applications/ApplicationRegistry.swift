@@ -80,14 +80,18 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     /// The directories of manifests, in the order of the XDG Base Directory Specification.
     package static func directories(_ environment: [String: String]) -> [String] {
+        Self.dataDirectories(environment).map { $0 + "/remote-systems/applications" }
+    }
+
+    /// The directories of data files, the user's first, in the order of the XDG Base Directory Specification.
+    static func dataDirectories(_ environment: [String: String]) -> [String] {
         func absolute(_ name: String) -> [String] {
             (environment[name] ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
         }
         let home = absolute("XDG_DATA_HOME").first ?? absolute("HOME").first.map { $0 + "/.local/share" }
         var shared = absolute("XDG_DATA_DIRS")
         if shared.isEmpty { shared = ["/usr/local/share", "/usr/share"] }
-        return (home.map { [$0] } ?? []).map { $0 + "/remote-systems/applications" }
-            + shared.map { $0 + "/remote-systems/applications" }
+        return (home.map { [$0] } ?? []) + shared
     }
 
     /// The problems found when the manifests were last read, each with file and, if known, line. A manifest with a

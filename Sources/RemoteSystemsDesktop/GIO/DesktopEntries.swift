@@ -77,7 +77,7 @@ enum DesktopEntries {
     }
 
     /// Splits a line by a shell's quoting rules, as GIO does. Runs and expands nothing.
-    private static func split(_ line: String) -> [String]? {
+    static func split(_ line: String) -> [String]? {
         var count: gint = 0
         var vector: UnsafeMutablePointer<UnsafeMutablePointer<gchar>?>?
         guard unsafe g_shell_parse_argv(line, &count, &vector, nil) != 0, let vector = unsafe vector else { return nil }

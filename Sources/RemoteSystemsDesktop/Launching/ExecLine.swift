@@ -102,7 +102,7 @@ enum ExecLine {
     ///
     /// An argument that needs quoting is more likely a command that a program parses. The specification forbids field
     /// codes in quoted arguments.
-    private static func isPlain(_ character: Character) -> Bool {
+    static func isPlain(_ character: Character) -> Bool {
         character.isASCII && (character.isLetter || character.isNumber || "-_=:/.,%+@".contains(character))
     }
 
@@ -111,7 +111,7 @@ enum ExecLine {
     ]
 
     /// The index of the argument that a shell runs as a command; `nil` if the line does not start a shell with `-c`.
-    private static func scriptIndex(_ template: [String]) -> Int? {
+    static func scriptIndex(_ template: [String]) -> Int? {
         guard let shell = template.firstIndex(where: { Self.shells.contains(Self.lastComponent($0)) }) else {
             return nil
         }

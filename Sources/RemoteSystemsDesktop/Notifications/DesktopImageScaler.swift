@@ -4,7 +4,8 @@
 internal import Glibc
 package import UserNotifications
 
-/// Scales images with the thumbnailer of gdk-pixbuf, in a process of its own that may use little memory and time.
+/// Scales images with the thumbnailer of gdk-pixbuf, and makes the posters of sounds and videos with the thumbnailers
+/// of this system, each in a process of its own that may use little memory and time.
 package struct DesktopImageScaler: ImageScaler {
     /// The width or height of a small image, whichever is larger. Servers show images of about 100 pixels, or twice as
     /// many on dense screens.
@@ -15,6 +16,7 @@ package struct DesktopImageScaler: ImageScaler {
     private static let maxResultBytes = 4 << 20
 
     private let program: String
+    private let thumbnailers: Thumbnailers
     private let pixels: Int
     private let maxTime: Duration
     private let environment: [String: String]
@@ -34,19 +36,38 @@ package struct DesktopImageScaler: ImageScaler {
         // No key, address or token of this process concerns a decoder.
         self.environment = environment.filter { ["PATH", "HOME", "LANG"].contains($0.key) }
         self.program = program
+        self.thumbnailers = Thumbnailers(environment: environment)
         self.pixels = pixels ?? Self.usualPixels
         self.maxTime = maxTime
     }
 
     package func scale(_ path: String, to result: String) async -> ImageScaling {
+        await self.run([self.program, "-s", "\(self.pixels)", path, result])
+    }
+
+    package func poster(of path: String, _ mediaType: String, to result: String) async -> ImageScaling {
+        let unchecked = "\(result).poster"
+        let command = await BlockingCalls.run { [thumbnailers, pixels] in
+            thumbnailers.command(path, mediaType, to: unchecked, pixels: pixels)
+        }
+        guard let command else { return .unavailable }
+        var scaling = await self.run(command)
+        // A decoder that a bad file has misled may write anything.
+        if scaling == .scaled { scaling = await self.scale(unchecked, to: result) }
+        await BlockingCalls.run { _ = unsafe unlink(unchecked) }
+        return scaling
+    }
+
+    /// Runs a program within the limits.
+    private func run(_ command: [String]) async -> ImageScaling {
         let limits = [
             "--as=\(Self.maxMemory)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxResultBytes)",
             "--core=0",
         ]
-        let arguments = ["prlimit"] + limits + ["--", self.program, "-s", "\(self.pixels)", path, result]
-        guard let process = try? DetachedProgram(arguments, environment: self.environment).start() else {
-            return .unavailable
-        }
+        var program = DetachedProgram(["prlimit"] + limits + ["--"] + command, environment: self.environment)
+        // A thumbnailer may be a script.
+        program.endsItsChildren = true
+        guard let process = try? program.start() else { return .unavailable }
         let killing = Task { [maxTime] in
             // Its cancellation means that the program has ended in time.
             guard (try? await Task.sleep(for: maxTime)) != nil else { return }

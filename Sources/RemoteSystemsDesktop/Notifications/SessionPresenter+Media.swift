@@ -6,7 +6,8 @@ internal import Logging
 internal import RemoteSystems
 internal import UserNotifications
 
-/// Sounds and videos of notifications. A desktop shows neither: it gets an icon and a button that opens the file.
+/// Sounds and videos of notifications. A desktop plays neither: it gets a poster or an icon, and a button that opens
+/// the file.
 extension DesktopNotification {
     /// The key of the button. No application has an action with this beginning.
     static let mediaKey = "remote-systems.open-attachment"

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes small copies of images, which a desktop shows beside a notification.
+/// Makes small images of attachments, which a desktop shows beside a notification.
 package protocol ImageScaler: Sendable {
     /// Decodes an image, whose sender is not trusted, with a bounded cost.
     ///
@@ -9,14 +9,22 @@ package protocol ImageScaler: Sendable {
     ///   - path: the image.
     ///   - result: where the small image is to be.
     func scale(_ path: String, to result: String) async -> ImageScaling
+
+    /// Makes an image of a sound or a video, whose sender is not trusted, with a bounded cost.
+    ///
+    /// - Parameters:
+    ///   - path: the sound or video.
+    ///   - mediaType: its format, such as `video/mp4`.
+    ///   - result: where the small image is to be.
+    func poster(of path: String, _ mediaType: String, to result: String) async -> ImageScaling
 }
 
 package enum ImageScaling: Sendable {
     case scaled
-    /// The image cannot be decoded.
+    /// The file cannot be decoded.
     case damaged
-    /// The image takes too much memory or time.
+    /// The file takes too much memory or time.
     case failed
-    /// This system has no program that scales images.
+    /// This system has no program for it.
     case unavailable
 }

@@ -21,7 +21,7 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     public private(set) var type: NotificationAttachmentType
     /// The size of the file.
     public private(set) var byteCount: Int64
-    /// Whether the notification does not show the image. Defaults to `false`.
+    /// Whether the notification shows no image of the file. Defaults to `false`.
     public var isThumbnailHidden: Bool
     let digest: AttachmentDigest
     /// Where the file is on this system; `nil` if it is not here.
@@ -45,7 +45,7 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     ///   - identifier: Identifies the attachment in its notification. Defaults to `nil`: a new identifier. Valid range:
     ///     1–128 bytes.
     ///   - url: The file. A URL of another kind is refused: download the file first.
-    ///   - isThumbnailHidden: Whether the notification does not show the image. Defaults to `false`.
+    ///   - isThumbnailHidden: Whether the notification shows no image of the file. Defaults to `false`.
     /// - Throws: ``NotificationError`` with `attachmentInvalid` if the file cannot be read, has another format, is
     ///   larger than ``NotificationAttachmentType/maxBytes``, an image of more than 50 million pixels, or a PNG image
     ///   whose end is missing.
@@ -60,7 +60,7 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     ///   - identifier: Identifies the attachment in its notification. Defaults to `nil`: a new identifier. Valid range:
     ///     1–128 bytes.
     ///   - url: The file. A URL of another kind is refused: download the file first.
-    ///   - isThumbnailHidden: Whether the notification does not show the image. Defaults to `false`.
+    ///   - isThumbnailHidden: Whether the notification shows no image of the file. Defaults to `false`.
     /// - Throws: ``NotificationError``, as ``init(identifier:url:isThumbnailHidden:)`` does.
     public init(
         identifier: String? = nil,

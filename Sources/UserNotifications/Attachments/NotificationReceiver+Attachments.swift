@@ -202,15 +202,21 @@ extension NotificationReceiver {
         _ thumbnail: String,
         _ directory: AttachmentDirectory
     ) async throws(NotificationError) -> Bool {
-        guard file.type.kind == .image, let imageScaler else { return false }
-        switch await self.scalings.begin(self.clock, { await imageScaler.scale(path, to: thumbnail) }).value {
-        case .scaled:
-            let result = try? await AttachmentFile.read(path: thumbnail)
-            guard result?.type == .png, let pixels = result?.pixels, pixels <= Self.thumbnailPixels else {
+        guard let imageScaler else { return false }
+        guard file.type.kind == .image else {
+            let mediaType = file.type.mediaType
+            let poster = self.scalings.begin(self.clock) {
+                await imageScaler.poster(of: path, mediaType, to: thumbnail)
+            }
+            // A thumbnailer does not know every format that the user's player plays.
+            guard await poster.value == .scaled else {
                 await directory.remove([thumbnail])
                 return false
             }
-            return true
+            return await Self.keepsThumbnail(thumbnail, directory)
+        }
+        switch await self.scalings.begin(self.clock, { await imageScaler.scale(path, to: thumbnail) }).value {
+        case .scaled: return await Self.keepsThumbnail(thumbnail, directory)
         case .damaged: throw NotificationError(.attachmentInvalid, "The image cannot be decoded.")
         case .failed:
             await directory.remove([thumbnail])
@@ -219,6 +225,14 @@ extension NotificationReceiver {
             guard file.type == .png, let pixels = file.pixels, pixels <= Self.maxUnscaledPixels else { return false }
             return await directory.link(path, as: thumbnail)
         }
+    }
+
+    /// Whether what a scaler has written is a small image. Anything else is removed.
+    private static func keepsThumbnail(_ path: String, _ directory: AttachmentDirectory) async -> Bool {
+        let file = try? await AttachmentFile.read(path: path)
+        if file?.type == .png, let pixels = file?.pixels, pixels <= Self.thumbnailPixels { return true }
+        await directory.remove([path])
+        return false
     }
 
     /// Gives the attachments of a notification the files that this system has.

@@ -45,8 +45,8 @@ public struct NotificationContent: Sendable, Hashable {
     /// The value that the user selects with `--filter` of `remotesystems notifications list`, `watch` and `history`.
     /// Defaults to `nil`.
     public var filterCriteria: String?
-    /// Images, sounds and videos, with different identifiers. The first image that is not hidden is shown. Defaults to
-    /// empty. Valid range: at most ``NotificationLimits/attachments``.
+    /// Images, sounds and videos, with different identifiers. The first image, or poster of a sound or a video, that is
+    /// not hidden is shown. Defaults to empty. Valid range: at most ``NotificationLimits/attachments``.
     public var attachments: [NotificationAttachment]
 
     /// Creates content.
