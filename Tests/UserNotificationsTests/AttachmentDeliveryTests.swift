@@ -269,6 +269,56 @@ import Testing
         }
     }
 
+    @Test func `lists of what waits name a damaged file as damaged, and not where it is (N-42)`() async throws {
+        try await Files.with { files in
+            let store = StepStore()
+            try await Receiving.with(store: store, attachments: files.received) { receiving in
+                let connection = try await receiving.connect()
+                let whole = try NotificationAttachment(identifier: "whole", url: try files.file("whole"))
+                let damaged = try NotificationAttachment(
+                    identifier: "damaged",
+                    url: try files.file("damaged", TestFile.png(more: 65))
+                )
+                _ = try await connection.deliver(Self.notification(whole, damaged))
+                await connection.close()
+                let program = NotificationSender(systemID: "s", application: "a", isLocal: true)
+                var later = Self.notification(whole, damaged)
+                later.request.trigger = .timeInterval(.seconds(86_400), repeats: false)
+                _ = try await receiving.receiver.schedule(later, by: program)
+                let message = NotificationMessage.post(
+                    Self.notification(whole, damaged),
+                    to: [String(repeating: "a", count: 52)]
+                )
+                try await receiving.receiver.post(message, by: program)
+                let kept = files.directory.appending(path: "kept/\(damaged.digest).png")
+                try FileManager.default.removeItem(at: kept)
+                _ = try files.file("kept/\(damaged.digest).png", TestFile.png(more: 66))
+
+                let (_, next) = try await Self.restart(receiving, files, store)
+                func listed() async throws -> [[NotificationAttachment]] {
+                    let pending = try #require(await next.pending.all.first?.notification)
+                    let posted = try #require(await next.posted().first)
+                    let page = try NotificationPage([posted], own: nil, after: nil)
+                    // As a program reads it.
+                    let read = try PostedNotification(try #require(page.sets.first))
+                    return [await next.withCheckedFiles(pending), read.notification]
+                        .map { $0.request.content.attachments }
+                }
+                // Nothing is known about files that were not read yet.
+                for attachments in try await listed() {
+                    #expect(attachments.map(\.path) == [nil, nil] && attachments.map(\.isDamaged) == [false, false])
+                }
+                await next.checkRestoredAttachments()
+                for attachments in try await listed() {
+                    #expect(attachments.map(\.identifier) == ["whole", "damaged"])
+                    #expect(attachments.map(\.isDamaged) == [false, true])
+                    #expect(attachments[0].path?.hasSuffix("\(whole.digest).png") == true)
+                    #expect(attachments[1].path == nil)
+                }
+            }
+        }
+    }
+
     @Test func `a process that starts later leaves out a file that it cannot read, and does not remove it (N-42)`()
         async throws
     {

@@ -23,6 +23,9 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     public private(set) var byteCount: Int64
     /// Whether the notification shows no image of the file. Defaults to `false`.
     public var isThumbnailHidden: Bool
+    /// Whether the host daemon cannot use the file that it keeps, because another program has changed or removed it.
+    /// The notification is shown, or sent, without it. In lists of pending and posted notifications.
+    public internal(set) var isDamaged = false
     let digest: AttachmentDigest
     /// Where the file is on this system; `nil` if it is not here.
     var path: String?
@@ -168,7 +171,7 @@ extension NotificationAttachment {
     /// The same attachment with the file that this system has, whatever the sender states about it.
     func located(_ file: AttachmentTable.File, in directory: AttachmentDirectory) -> NotificationAttachment {
         var located = self
-        (located.type, located.byteCount) = (file.type, file.byteCount)
+        (located.type, located.byteCount, located.isDamaged) = (file.type, file.byteCount, false)
         located.path = directory.path(of: self.digest, file.type)
         located.thumbnailPath = file.hasThumbnail ? directory.thumbnailPath(of: self.digest) : nil
         return located

@@ -313,15 +313,19 @@ extension NotificationReceiver {
         for entry in self.pending.all where !self.isStopping {
             _ = await self.checkAttachments(of: entry.notification.request.content)
         }
+        for entry in self.outbox.all where !self.isStopping {
+            _ = await self.checkAttachments(of: entry.notification.request.content)
+        }
     }
 
     /// A notification as programs of this system may have it: without the places of files of an earlier process that
-    /// were not read yet, since another program may have changed them, and of files that are lost.
+    /// were not read yet, since another program may have changed them, and of files that are lost, which it names.
     func withCheckedFiles(_ notification: RemoteNotification) -> RemoteNotification {
         var checked = notification
-        for (index, attachment) in notification.request.content.attachments.enumerated()
-        where self.attachments.files[attachment.digest]?.isChecked != true {
-            checked.request.content.attachments[index].path = nil
+        for (index, attachment) in notification.request.content.attachments.enumerated() {
+            let file = self.attachments.files[attachment.digest]
+            if file?.isChecked != true { checked.request.content.attachments[index].path = nil }
+            checked.request.content.attachments[index].isDamaged = file == nil
         }
         return checked
     }

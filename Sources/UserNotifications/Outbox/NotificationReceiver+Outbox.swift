@@ -57,6 +57,15 @@ extension NotificationReceiver {
         self.sendOutbox()
     }
 
+    /// The notifications that wait for systems that are away, as a program of this system may read them.
+    func posted() -> [Outbox.Entry] {
+        self.outbox.all.map { entry in
+            var entry = entry
+            entry.notification = self.withCheckedFiles(entry.notification)
+            return entry
+        }
+    }
+
     /// Removes notifications that wait for systems that are away.
     ///
     /// - Parameter application: the only application whose notifications are removed; `nil` for any.
@@ -172,6 +181,7 @@ extension Outbox.Entry {
         var notification = self.notification
         if !hasUserInfo { notification.request.content.userInfo = [:] }
         var set = notification.valueSet
+        set.putFiles(of: notification.request.content)
         set["System"] = .string(self.key.system)
         set["Application"] = .string(self.key.application)
         set["Date"] = .date(self.date)

@@ -100,10 +100,12 @@ extension NotificationPage {
 }
 
 extension ValueSet {
-    /// Adds where the files of attachments are, for a program of this system.
+    /// Adds where the files of attachments are, and which are damaged, for a program of this system.
     mutating func putFiles(of content: NotificationContent) {
         let files = NotificationAttachment.files(of: content.attachments)
         if !files.isEmpty { self["Files"] = .dictionary(files) }
+        let damaged = content.attachments.filter(\.isDamaged).map { Value.string($0.identifier) }
+        if !damaged.isEmpty { self["Damaged"] = .array(damaged) }
     }
 }
 
@@ -116,11 +118,13 @@ extension RemoteNotification {
 }
 
 extension NotificationContent {
-    /// Reads where the files of the attachments are.
+    /// Reads where the files of the attachments are, and which are damaged.
     mutating func readFiles(_ set: ValueSet) throws(NotificationError) {
         let files = FieldReader(try FieldReader(set).dictionary("Files") ?? [:])
+        let damaged = try FieldReader(set).strings("Damaged", max: NotificationLimits.attachments)
         for index in self.attachments.indices {
             self.attachments[index].path = try files.string(self.attachments[index].identifier)
+            self.attachments[index].isDamaged = damaged.contains(self.attachments[index].identifier)
         }
     }
 }

@@ -99,7 +99,7 @@ struct NotificationService: AppServiceProvider {
         case NotificationMessage.posted:
             try Self.checkIsLocal(request.caller)
             let own = try reader.bool("Own") == true ? sender.application : nil
-            return try NotificationPage(await self.receiver.outbox.all, own: own, after: try reader.string("After"))
+            return try NotificationPage(await self.receiver.posted(), own: own, after: try reader.string("After"))
                 .valueSet
         case NotificationMessage.unpost:
             try Self.checkIsLocal(request.caller)

@@ -60,11 +60,14 @@ struct AttachmentOutput: Encodable {
     var bytes: Int64
     /// The file, if it is on this system.
     var path: String?
+    /// `true` if the file on this system cannot be used; otherwise `nil`.
+    var isDamaged: Bool?
 
     init(_ attachment: NotificationAttachment) {
         self.id = attachment.identifier
         self.type = "\(attachment.type)"
         self.bytes = attachment.byteCount
         self.path = attachment.url?.path(percentEncoded: false)
+        self.isDamaged = attachment.isDamaged ? true : nil
     }
 }

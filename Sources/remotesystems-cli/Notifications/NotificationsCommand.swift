@@ -265,8 +265,9 @@ extension NotificationContent {
     /// The attachments, a line each.
     var attachmentLines: [String] {
         self.attachments.map { attachment in
-            let path = attachment.url?.path(percentEncoded: false) ?? "not on this system"
-            return "    \(attachment.type.kind.noun), '\(attachment.identifier)': \(path)"
+            let missing = attachment.isDamaged ? "damaged, and left out" : "not on this system"
+            let place = attachment.url?.path(percentEncoded: false) ?? missing
+            return "    \(attachment.type.kind.noun), '\(attachment.identifier)': \(place)"
         }
     }
 }

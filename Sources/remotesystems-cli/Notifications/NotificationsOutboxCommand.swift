@@ -57,6 +57,7 @@ struct NotificationsOutboxCommand: Subcommand {
             let texts = [content.title, content.body].filter { !$0.isEmpty }.joined(separator: ": ")
             let place = system ?? SystemID(posted.systemID)?.short ?? posted.systemID
             try output.line("\(posted.notification.request.identifier)  \(texts)  (for \(place))".printable)
+            for line in content.attachmentLines { try output.line(line.printable) }
         }
         return true
     }
