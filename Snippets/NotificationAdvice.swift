@@ -6,6 +6,7 @@ import RemoteSystems
 import RemoteSystemsDesktop
 import UserNotifications
 import UserNotificationsUI
+import ValueSets
 
 /// Stands for the connection of an application to its own server.
 struct EventServer: Sendable {
@@ -81,5 +82,25 @@ func openCenter(
             try? await server.send(text, about: response.requestIdentifier)
         }
     )
+}
+// snippet.end
+
+/// Stands for the texts of an application in the languages that it knows, such as a catalogue of gettext.
+struct TextTable: Sendable {
+    static func ofUser() -> TextTable { TextTable() }
+    func text(_ key: String, _ arguments: [String]) -> String? { nil }
+}
+
+// The sender does not know the language of the user there. It sends a text in its own, and the key beside it.
+// snippet.translated
+struct Translation: NotificationServiceExtension {
+    func didReceive(_ request: NotificationRequest) async throws -> NotificationContent {
+        var content = request.content
+        let arguments = content.userInfo["arguments"]?.array?.compactMap(\.string) ?? []
+        if let key = content.userInfo["key"]?.string, let text = TextTable.ofUser().text(key, arguments) {
+            content.body = text
+        }
+        return content
+    }
 }
 // snippet.end
