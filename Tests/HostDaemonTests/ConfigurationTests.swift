@@ -80,6 +80,8 @@ extension HostDaemonTests {
             ("{\n\"askProgram\": []\n}", 2, "'askProgram' takes"),
             ("{\n\"askTimeout\": 0\n}", 2, "'askTimeout' takes seconds"),
             ("{\n\"mediaPlayers\": 1\n}", 2, "mediaPlayers"),
+            ("{\n\"snoozeMinutes\": 43201\n}", 2, "'snoozeMinutes' takes minutes from 0 to 43200"),
+            ("{\n\"snoozeMinutes\": 0.5\n}", 2, "'snoozeMinutes' must be a whole number"),
             ("{\n\"documentRoots\": [\"music\"]\n}", 2, "'documentRoots' takes up to 64 folders"),
             ("{\n\"documentRoots\": [\"a b=/srv\"]\n}", 2, "'documentRoots' takes up to 64 folders"),
             ("{\n\"documentRoots\": [\"a=srv\"]\n}", 2, "'documentRoots' takes up to 64 folders"),

@@ -288,7 +288,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test(arguments: [#""network": "lo""#, #""stateDirectory": "/a""#])
+        @Test(arguments: [#""network": "lo""#, #""stateDirectory": "/a""#, #""snoozeMinutes": 10"#])
         func `settings that need a restart are named at each reload, and the rest applies (X-34)`(setting: String)
             async throws
         {

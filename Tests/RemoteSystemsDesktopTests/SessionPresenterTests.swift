@@ -238,5 +238,8 @@ import UserNotifications
         #expect(self.shown(content, [details]).fallback == open)
         #expect(self.shown(content, [self.deploy, self.comment]).fallback == answer)
         #expect(self.shown(content).fallback == nil)
+        // A button of the desktop, which no command chooses.
+        let later = NotificationAction(identifier: .snooze, title: "Later")
+        #expect(self.shown(content, [self.deploy, self.comment, later]).fallback == answer)
     }
 }

@@ -85,6 +85,42 @@ import ValueSets
         }
     }
 
+    @Test("A question has a button that hides it until later, and the click on it dismisses nothing (X-40)")
+    func button() async throws {
+        try await ReceivingSystem.with { receiving in
+            await receiving.receiver.setSnoozeButton(seconds: 600)
+            let connection = try await receiving.connect()
+            var plain = ReceivingSystem.question("plain")
+            (plain.category, plain.request.content.categoryIdentifier) = (nil, nil)
+            for notification in [ReceivingSystem.question(), plain, ReceivingSystem.question("short", expires: 60)] {
+                _ = try await connection.deliver(notification)
+            }
+            let shown = receiving.screen.shown
+            // One without buttons would stay on the screen with it, and one that is over before would not come again.
+            #expect(
+                shown.map { ($0.category?.actions ?? []).map(\.title) }
+                    == [["Deploy", "Comment", "Later"], [], ["Deploy", "Comment"]]
+            )
+            receiving.screen.choose(.snooze, on: shown[0].identifier)
+            // Servers close a notification after a click.
+            receiving.screen.end(shown[0].identifier)
+            // Events are handled in their order.
+            receiving.screen.choose(on: shown[1].identifier)
+            try await receiving.stage.eventually("the clicks are handled") {
+                await receiving.receiver.list().count == 2
+            }
+            let waiting = await receiving.receiver.list()
+            #expect(waiting.map(\.notification.request.identifier) == ["q", "short"])
+            #expect(waiting.map { $0.snoozedUntil != nil } == [true, false])
+            try await Self.pass(602, receiving.stage)
+            try await receiving.stage.eventually("it is shown again, with its button") {
+                receiving.screen.shown.map(\.identifier) == [shown[0].identifier]
+                    && receiving.screen.shown[0].category?.actions.last?.identifier == .snooze
+            }
+            await connection.close()
+        }
+    }
+
     @Test("A system that was away hides what is snoozed; an end beats the snooze, and nothing comes back (X-40)")
     func away() async throws {
         try await Self.with { stage, desks in

@@ -326,7 +326,7 @@ extension DesktopNotification {
 
     /// How the user can respond, and open the custom view, with the command; `nil` without buttons.
     private static func fallback(_ key: String, _ actions: [NotificationAction]) -> String? {
-        let own = actions.filter { $0.identifier != .openCard }
+        let own = actions.filter { $0.identifier != .openCard && $0.identifier != .snooze }
         let names = own.map { action in
             Self.line(action.identifier.rawValue, max: 40) + (action.textInput == nil ? "" : " --text TEXT")
         }
@@ -336,7 +336,9 @@ extension DesktopNotification {
                 "Respond with: remotesystems notifications answer \(key) ACTION (\(names.joined(separator: ", ")))"
             )
         }
-        if own.count != actions.count { lines.append("See more with: remotesystems notifications open \(key)") }
+        if actions.contains(where: { $0.identifier == .openCard }) {
+            lines.append("See more with: remotesystems notifications open \(key)")
+        }
         return lines.isEmpty ? nil : lines.joined(separator: "\n")
     }
 

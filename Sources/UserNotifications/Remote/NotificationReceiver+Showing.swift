@@ -37,6 +37,7 @@ extension NotificationReceiver {
                     return NotificationDelivery(.withheld, reason: "The application shows it itself.")
                 }
                 if await self.hasCard(entry) { presented.addCardAction() }
+                if await self.offersSnooze(entry) { presented.addSnoozeAction() }
                 presented.isSilenced = isSilenced || !presentation.contains(.sound)
                 presented.soundPath = soundPath
                 if await self.permissions.permission(of: entry.sender) == .silent {
@@ -134,6 +135,7 @@ extension NotificationReceiver {
             // The user has seen another text, and is asked again.
             guard self.received.isPresented(key) else { return }
             if action == .openCard { return await self.showCard(key) }
+            if action == .snooze { return await self.snoozeChosen(key) }
             do throws(NotificationError) {
                 let entry = try await self.answer(key, action, text: text, activationToken: token)
                 // What the user does next is read meanwhile.
@@ -143,6 +145,8 @@ extension NotificationReceiver {
             }
         // Servers close a notification after a click.
         case .closed(let key, _) where self.isInView(key): break
+        // So they do after a click on the button that hides it until later. It is not dismissed.
+        case .closed(let key, _) where self.isSnoozed(key): self.received.set(key, isShown: false)
         case .closed(let key, .expired):
             // It stays in the list. Another process does not show it again.
             guard self.received.isPresented(key), let entry = self.received.setOver(key) else { return }

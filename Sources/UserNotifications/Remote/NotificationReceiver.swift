@@ -78,6 +78,8 @@ package actor NotificationReceiver: Service {
     private(set) var cardPrograms: (any CardPrograms)?
     /// The sound files of this system's applications; `nil` where no desktop plays them.
     private(set) var applicationSounds: (any ApplicationSounds)?
+    /// The time for which the button *Later* hides a notification, in seconds; `nil` where there is no such button.
+    private(set) var snoozeButtonSeconds: Int?
     /// The views that are open, by the keys of their notifications.
     var cards: [String: NotificationView] = [:]
     /// Whether nothing is shown any more, because the process ends.
@@ -141,6 +143,11 @@ package actor NotificationReceiver: Service {
 
     /// Sets what has the sound files of applications.
     package func setSounds(_ sounds: any ApplicationSounds) { self.applicationSounds = sounds }
+
+    /// Gives questions a button that hides them until later.
+    ///
+    /// - Parameter seconds: the time for which it hides them. Valid range: ``snoozeSeconds``.
+    package func setSnoozeButton(seconds: Int) { self.snoozeButtonSeconds = seconds }
 
     /// What the host of this system offers and publishes.
     package nonisolated var feature: HostFeature {

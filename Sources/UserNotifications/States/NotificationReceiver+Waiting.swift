@@ -22,7 +22,7 @@ extension NotificationReceiver {
             )
         }
         let entry = try self.received.check(key, .default, text: nil)
-        if let expires = entry.expires, expires <= self.clock.now + .seconds(seconds + 1) {
+        if let expires = entry.expires, !self.outlasts(entry, seconds) {
             let rest = Int(max((expires - self.clock.now).timeInterval, 0))
             throw NotificationError(
                 .limitExceeded,
@@ -36,6 +36,27 @@ extension NotificationReceiver {
         let until = max(end, entry.snoozedUntil ?? end)
         await self.mark(NotificationState(status: .waiting, date: date, snoozedUntil: until), of: [entry])
         return until
+    }
+
+    /// Whether a notification would be shown again after a snooze.
+    private func outlasts(_ entry: ReceivedNotifications.Entry, _ seconds: Int) -> Bool {
+        entry.expires.map { $0 > self.clock.now + .seconds(seconds + 1) } ?? true
+    }
+
+    /// Whether a notification has the button that hides it until later.
+    func offersSnooze(_ entry: ReceivedNotifications.Entry) -> Bool {
+        self.snoozeButtonSeconds.map { self.outlasts(entry, $0) } ?? false
+    }
+
+    /// The user has chosen the button that hides a notification until later.
+    func snoozeChosen(_ key: String) async {
+        guard let seconds = self.snoozeButtonSeconds else { return }
+        do throws(NotificationError) {
+            _ = try await self.snooze(key, for: seconds)
+        } catch {
+            // Its time is over soon: it stays on the screen until then.
+            self.logger.debug("A notification was not snoozed", metadata: ["reason": "\(error)"])
+        }
     }
 
     /// Marks notifications as read on all systems of the user. They still wait.

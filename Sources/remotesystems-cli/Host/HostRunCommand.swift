@@ -139,6 +139,7 @@ struct HostRunCommand: Subcommand {
         ) { id in
             try? account.shownName(of: id)
         }
+        if settings.snoozeMinutes > 0 { await receiver.setSnoozeButton(seconds: settings.snoozeMinutes * 60) }
         await receiver.restore(loaded)
         return ((presenter.map { [$0] } ?? []) + [receiver], receiver)
     }

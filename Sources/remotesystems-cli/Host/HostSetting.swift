@@ -9,6 +9,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
     case port, network, stateDirectory, displayName, advertise, startTimeout, logLevel
     case uriPolicy, askProgram, askTimeout
     case mediaPlayers, documentRoots, notifyOffers, notifications, mirroredApplications
+    case snoozeMinutes
 
     /// The value of a setting, by its type.
     enum Value: Sendable, Hashable {
@@ -23,7 +24,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
 
     private var kind: Kind {
         switch self {
-        case .port: .int
+        case .port, .snoozeMinutes: .int
         case .startTimeout, .askTimeout: .double
         case .advertise, .mediaPlayers, .notifyOffers, .notifications: .bool
         case .network, .stateDirectory, .displayName, .logLevel: .string
@@ -86,6 +87,7 @@ enum HostSetting: String, CodingKey, CaseIterable {
                 + "digits, '-' and '_', each name once"
         case .mirroredApplications:
             "up to \(MirrorRules.maxApplications) names of applications or desktop entries, or \"*\" for all"
+        case .snoozeMinutes: "minutes from 0 to 43200 (30 days)"
         }
     }
 }

@@ -32,6 +32,8 @@ struct HostSettings: Sendable, Hashable {
     var notifications = true
     /// The applications whose notifications on this desktop the user's other systems show, too.
     var mirroredApplications: [String] = []
+    /// The time for which the button *Later* of a question hides it, in minutes; 0 for no button.
+    var snoozeMinutes = 0
 
     /// Reads the settings.
     ///
@@ -198,6 +200,8 @@ struct HostSettings: Sendable, Hashable {
         case (.mirroredApplications, .strings(let names)) where names.count <= MirrorRules.maxApplications:
             if let index = names.firstIndex(where: { !$0.isName }) { throw NotTaken(at: index) }
             self.mirroredApplications = names
+        case (.snoozeMinutes, .int(let minutes)) where (0...43_200).contains(minutes):
+            self.snoozeMinutes = minutes
         case (.documentRoots, .strings(let roots)) where roots.count <= DocumentURLMapper.maxRoots:
             self.documentRoots = try Self.roots(roots)
         default:
@@ -260,6 +264,7 @@ extension HostSettings {
             case .notifyOffers: self.notifyOffers != other.notifyOffers
             case .notifications: self.notifications != other.notifications
             case .mirroredApplications: self.mirroredApplications != other.mirroredApplications
+            case .snoozeMinutes: self.snoozeMinutes != other.snoozeMinutes
             case .port, .displayName, .advertise, .startTimeout, .logLevel, .uriPolicy, .askProgram, .askTimeout: false
             }
         }
