@@ -20,7 +20,7 @@ struct CommonOptions: ParsableArguments {
     ///
     /// - Parameter quietly: The minimum level that is logged without `--verbose`.
     func logger(quietly level: Logger.Level = .error) -> Logger {
-        var logger = Logger(label: "remotesystems") { StreamLogHandler.standardError(label: $0) }
+        var logger = Logger(label: "remotesystems") { CommandLogHandler(label: $0) }
         logger.logLevel = self.verbose ? .debug : level
         return logger
     }

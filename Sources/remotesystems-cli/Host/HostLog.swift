@@ -18,13 +18,13 @@ final class HostLogLevel: Sendable {
     /// A logger to standard error. All copies of it use this level.
     func logger() -> Logger {
         Logger(label: "remotesystems") { label in
-            HostLogHandler(handler: StreamLogHandler.standardError(label: label), level: self)
+            HostLogHandler(handler: CommandLogHandler(label: label), level: self)
         }
     }
 }
 
 private struct HostLogHandler: LogHandler {
-    var handler: StreamLogHandler
+    var handler: CommandLogHandler
     let level: HostLogLevel
 
     /// The log level, which all copies of the logger share. Only the daemon sets it.

@@ -1,0 +1,40 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import RemoteSystems
+
+/// Writes lines with `key=value` and a message to standard error. Texts of peers cannot look like a key, like the end
+/// of a value, or like another line.
+struct CommandLogHandler: LogHandler {
+    private var handler: StreamLogHandler
+    var metadata: Logger.Metadata = [:]
+
+    init(label: String) {
+        self.handler = StreamLogHandler.standardError(label: label, metadataProvider: nil)
+    }
+
+    var logLevel: Logger.Level {
+        get { self.handler.logLevel }
+        set { self.handler.logLevel = newValue }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { self.metadata[key] }
+        set { self.metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var metadata = self.metadata.merging(event.metadata ?? [:]) { $1 }
+        // The stream's handler would add these without quotes.
+        if let error = event.error {
+            metadata["error.message"] = "\(error)"
+            metadata["error.type"] = "\(String(reflecting: type(of: error)))"
+        }
+        var event = event
+        event.error = nil
+        event.message = Logger.Message(stringLiteral: event.message.description.logMessage)
+        event.metadata = metadata.mapValues { Logger.MetadataValue.string("\($0)".logValue) }
+        self.handler.log(event: event)
+    }
+}
