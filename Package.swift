@@ -337,8 +337,9 @@ if !isFetched {
         .testTarget(
             name: "HostDaemonTests",
             dependencies: [
-                "IntegrationSupport", "RemoteSystems", "RemoteSystemsDesktop", "RemoteSystemsTesting",
-                "UserNotifications", "remotesystems", "installed-application",
+                "IntegrationSupport", "RemoteSystems", "RemoteSystemsDesktop", "RemoteSystemsIdentity",
+                "RemoteSystemsTesting", "RemoteSystemsTransport", "UserNotifications", "remotesystems",
+                "installed-application", nioCore, logging,
             ],
             exclude: ["Scripts"],
             swiftSettings: settings

@@ -1,8 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import IntegrationSupport
+import Logging
+import NIOCore
 import RemoteSystems
+import RemoteSystemsIdentity
+import RemoteSystemsTransport
 import Testing
 
 extension HostDaemonTests {
@@ -42,6 +47,76 @@ extension HostDaemonTests {
                     for key in ["decision=deny", "reason=unknown-service", "target=service"] {
                         #expect(bare.contains(" \(key) "), "\(line)")
                     }
+                }
+            }
+        }
+
+        /// Subscribes once to a topic of the host at the port, as a system that does not wait for its description.
+        private static func subscribe(
+            to topic: String,
+            at port: Int,
+            as security: TransportSecurity
+        ) async throws -> StateEnd {
+            var connector = Connector(
+                security: security,
+                limits: ConnectionLimits(),
+                timeout: .seconds(10),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+            connector.accepted = [.linked]
+            let connection = try await connector.connect(
+                to: [Endpoint(host: "127.0.0.1", port: port)],
+                expecting: nil,
+                hello: Hello(
+                    service: "remote-systems.presence",
+                    targetApplication: nil,
+                    application: "test.curious",
+                    limits: connector.limits.peerLimits
+                )
+            ) { _, _ in .requestUnknown }
+            let subscriber = StateSubscriber(TopicSchema(topic, priority: .activities, records: []))
+            let end = try await subscriber.follow(over: connection) { _ in }
+            await connection.close()
+            return end
+        }
+
+        @Test func `a linked account that tries a topic is recorded, and a flood of that does not fill the log`()
+            async throws
+        {
+            let topic = "org.remotesystems.notifications.states"
+            try await Daemon.with { daemon in
+                let own = AccountStore(directory: "\(daemon.directory)/state")
+                let other = AccountStore(directory: "\(daemon.directory)/other")
+                _ = try own.identity()
+                let identity = try other.identity()
+                let now = Date()
+                let ours = try own.linkOffer(name: "Ada", granting: Grants(services: ["test.volume"]), now: now)
+                let theirs = try other.linkOffer(name: "Bo", granting: Grants(), now: now)
+                try own.link(ours, with: theirs, now: now)
+                try other.link(theirs, with: ours, now: now)
+                var trust = identity.trustStore()
+                trust.update(links: try other.links().links)
+                let security = try TransportSecurity(identity: identity, trust: trust)
+                try await daemon.whileRunning { process, port in
+                    func refusals() -> [String] { process.lines.filter { $0.contains(" event=access.refused ") } }
+                    // The daemon may open the topic a moment after it listens.
+                    let line = try await eventually("the refusal", within: .seconds(30)) {
+                        let end = try await Self.subscribe(to: topic, at: port, as: security)
+                        #expect(end == .publisher(.topicUnknown))
+                        return refusals().first
+                    }
+                    for key in [
+                        "decision=deny", "peer.account=\(identity.accountID)", "peer.standing=linked",
+                        "peer.system=\(identity.systemID)", "reason=not-granted", "target=topic", "topic=\(topic)",
+                    ] {
+                        #expect(line.contains(" \(key) "), "\(key) in \(line)")
+                    }
+                    // Ten refusals of one system are logged in a minute, and one summary.
+                    for _ in 0..<40 { _ = try await Self.subscribe(to: topic, at: port, as: security) }
+                    _ = try await eventually("ten refusals", within: .seconds(30)) {
+                        refusals().count >= 10 ? true : nil
+                    }
+                    #expect(refusals().count < 40)
                 }
             }
         }

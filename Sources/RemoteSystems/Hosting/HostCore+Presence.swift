@@ -10,7 +10,11 @@ internal import RemoteSystemsTransport
 extension HostCore {
     /// Starts publishing the host's description. Watchers receive nothing before this call.
     func begin() throws {
-        let publications = try HostPublications(self.authorisation, self.context.security())
+        let publications = try HostPublications(
+            self.authorisation,
+            self.context.security(),
+            audit: { [context] decision, subject, target in context.audit(decision, about: subject, target) }
+        )
         self.publications = publications
         self.topics.begin(publications)
         self.accountChanged()

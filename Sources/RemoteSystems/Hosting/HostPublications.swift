@@ -48,17 +48,26 @@ final class HostPublications: Sendable {
         }
     }
 
+    /// Records a decision.
+    typealias Audit = @Sendable (Authorisation.Decision, Authorisation.Subject, Authorisation.Target) -> Void
+
     private let security: TransportSecurity
     private let authorisation: Authorisation
+    private let audit: Audit
     private let publications: Mutex<[Group: Publication]>
 
-    init(_ authorisation: Authorisation, _ security: TransportSecurity) throws(TransportError) {
+    init(
+        _ authorisation: Authorisation,
+        _ security: TransportSecurity,
+        audit: @escaping Audit
+    ) throws(TransportError) {
         var publications: [Group: Publication] = [:]
         for group in [Group.account, .local] + (authorisation.allowsAnyoneNearby ? [.anonymous] : []) {
             publications[group] = try Publication(to: group, security)
         }
         self.security = security
         self.authorisation = authorisation
+        self.audit = audit
         self.publications = Mutex(publications)
     }
 
@@ -119,10 +128,13 @@ final class HostPublications: Sendable {
 
     private func audience(of topic: String) -> TopicAudience {
         let own = self.security.systemID
-        return TopicAudience(view: { [authorisation] peer in
+        let target = Authorisation.Target.topic(topic)
+        return TopicAudience(view: { [authorisation, audit] peer in
             // Every program of a peer's system has the same rights to topics.
             let subject = Authorisation.Subject(peer, application: "", own: own)
-            guard authorisation.decide(subject, .topic(topic)) == .allowed else { return nil }
+            let decision = authorisation.decide(subject, target)
+            audit(decision, subject, target)
+            guard decision == .allowed else { return nil }
             return Authorisation.view(of: topic, for: peer.standing)
         })
     }
