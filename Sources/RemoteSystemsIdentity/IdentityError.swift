@@ -127,7 +127,7 @@ extension IdentityError {
         /// The digits of a pairing were not confirmed within 30 seconds. A new attempt may succeed.
         public static let pairingTimedOut = Code(kind: .pairingTimedOut)
         /// The other machine is busy with another attempt, or has just ended one. A new attempt may succeed after half
-        /// a minute.
+        /// a minute, unless three attempts from this machine's address have failed while the other one waits.
         public static let pairingBusy = Code(kind: .pairingBusy)
         /// The two machines want different things of a pairing, or neither can join the other's account.
         public static let pairingMismatch = Code(kind: .pairingMismatch)

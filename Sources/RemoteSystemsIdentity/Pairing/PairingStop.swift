@@ -163,7 +163,8 @@ package struct PairingStop: Error, Hashable, Sendable {
                 .pairingBusy,
                 """
                 The other machine is busy with another attempt to pair, or has just ended one. Try again in a few \
-                seconds.
+                seconds. If the error stays, start 'remotesystems pair' there again: after three attempts from one \
+                address that failed, it refuses further ones.
                 """
             )
         case .purpose:

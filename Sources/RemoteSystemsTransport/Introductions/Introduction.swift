@@ -13,6 +13,8 @@ struct Introduction<Message: IntroductionMessage>: Sendable {
     private let advance: @Sendable (UnauthenticatedSlots.Stage) -> Void
     /// The peer's address, for log messages. Kept, because a closed channel has none.
     let peerAddress: String
+    /// The key of the peer in limits. Kept for the same reason.
+    let peerKey: PeerKey
     /// The peer's messages, for one reader.
     let messages: AsyncThrowingStream<Message, any Error>
 
@@ -52,7 +54,9 @@ struct Introduction<Message: IntroductionMessage>: Sendable {
         self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         self.peerCertificate = secured.futureResult
         self.advance = advance
-        self.peerAddress = channel.transportPeer.address
+        let peer = channel.transportPeer
+        self.peerAddress = peer.address
+        self.peerKey = peer.key
         self.messages = messages
     }
 

@@ -102,7 +102,7 @@ package struct PairingPort: Sendable {
         await withDiscardingTaskGroup { group in
             for await connection in self.accepting.conversations {
                 group.addTask {
-                    let turn = turns.turn()
+                    let turn = turns.turn(of: connection.peerKey)
                     do {
                         outcome.yield(try await conversation.run(connection, turn: turn))
                     } catch let error as PairingUnfinished {
@@ -110,7 +110,9 @@ package struct PairingPort: Sendable {
                     } catch {
                         // Other machines, port scanners and failed connections do not end the wait.
                         self.logger.debug("A pairing attempt failed", metadata: ["reason": "\(error)"])
-                        if !Task.isCancelled, turn.isOwn || reports.mayReport(error, beside: turns) {
+                        if !Task.isCancelled,
+                            turn.isOwn || reports.mayReport(error, of: connection.peerKey, beside: turns)
+                        {
                             await failed((error as? PairingStop)?.error ?? error)
                         }
                     }
@@ -127,13 +129,13 @@ extension SharedPairingTurns {
     /// machines have purposes that do not fit, or belong to one account, and only this one can show the details.
     ///
     /// Not during a comparison: its person must not read about another machine.
-    fileprivate func mayReport(_ error: any Error, beside turns: SharedPairingTurns) -> Bool {
+    fileprivate func mayReport(_ error: any Error, of peer: PeerKey, beside turns: SharedPairingTurns) -> Bool {
         switch (error as? PairingStop)?.reason {
         case .purposes?, .sameAccount?: break
         default: return false
         }
         guard turns.areFree else { return false }
-        let report = self.turn()
+        let report = self.turn(of: peer)
         defer { report.end() }
         return report.take()
     }

@@ -32,7 +32,9 @@ import Testing
             while guesses.count < PairingTurns.maxTurns {
                 // The pause after a turn, and the end of the last connection.
                 machine.clock.advance(by: PairingTurns.pause)
-                let stranger = try await RawPairing.connect(port: machine.port)
+                // One address has a share of the guesses only.
+                let source = "127.0.0.\(2 + guesses.count / PairingTurns.maxTurnsOfPeer)"
+                let stranger = try await RawPairing.connect(port: machine.port, from: source)
                 let guess = try await stranger.guess { _ in
                     if let reason { try await stranger.connection.send(.refused(reason)) }
                 }
@@ -49,6 +51,68 @@ import Testing
         }
     }
 
+    @Test func `a stranger that connects without a pause keeps no machine at another address from pairing`()
+        async throws
+    {
+        try await WaitingMachine.with { machine in
+            // It takes every turn that it gets, never answers, and keeps the prompt until its time is over.
+            let stranger = Task {
+                while !Task.isCancelled {
+                    let peer = try await RawPairing.connect(port: machine.port, from: "127.0.0.2")
+                    let failed = machine.failed
+                    _ = try? await peer.guess { _ in
+                        while machine.failed == failed { try await Task.sleep(for: .milliseconds(5)) }
+                    }
+                }
+            }
+            let honest = PairingPerson(answering: true)
+            // The person at the waiting machine confirms when the other machine, too, shows digits.
+            let person = Task {
+                while honest.digits.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+                machine.person.answer(true)
+            }
+            defer {
+                stranger.cancel()
+                person.cancel()
+            }
+            try await eventually("the stranger's prompt") { !machine.person.digits.isEmpty }
+            var plan: PairingPlan?
+            for _ in 1...200 where plan == nil {
+                machine.clock.advance(by: .seconds(1))
+                plan = try? await machine.pair(honest)
+            }
+            #expect(plan == .join)
+            // The stranger had one turn, and the next one was for the other machine.
+            #expect(machine.person.digits.count == 2 && machine.person.digits.last == honest.digits.first)
+            stranger.cancel()
+            _ = await stranger.result
+        }
+    }
+
+    @Test func `a stranger at one address gets three prompts of the ten, and does not end the wait`() async throws {
+        try await WaitingMachine.with { machine in
+            var prompts = 0
+            for _ in 1...(4 * PairingTurns.maxTurns) {
+                machine.clock.advance(by: PairingTurns.pause)
+                let guess = try await RawPairing.connect(port: machine.port, from: "127.0.0.2").guess()
+                guard case .digits = guess else {
+                    #expect(guess == .refused(.busy))
+                    continue
+                }
+                prompts += 1
+                try await eventually("the report") { machine.failed == prompts }
+            }
+            #expect(prompts == PairingTurns.maxTurnsOfPeer)
+            machine.person.answer(true)
+            var plan: PairingPlan?
+            for _ in 1...10 where plan == nil {
+                machine.clock.advance(by: PairingTurns.pause)
+                plan = try? await machine.pair(PairingPerson(answering: true))
+            }
+            #expect(plan == .join)
+        }
+    }
+
     @Test func `ten answers with a purpose that does not fit do not end the wait`() async throws {
         try await WaitingMachine.with { machine in
             let link = try PairingIntention(.link, name: "stranger")
@@ -61,7 +125,7 @@ import Testing
             // Only the waiting machine can show the details. It does so as often as it would show digits.
             try await eventually("a report") { machine.failed > 0 }
             #expect(machine.failureCodes.allSatisfy { $0 == .pairingMismatch })
-            #expect(machine.failed <= PairingTurns.maxTurns)
+            #expect(machine.failed <= PairingTurns.maxTurnsOfPeer)
             machine.person.answer(true)
             let plan = try await machine.pair(PairingPerson(answering: true))
             let other = try await machine.result.value

@@ -4,6 +4,7 @@
 import Foundation
 import Logging
 import NIOCore
+import NIOPosix
 import Synchronization
 import Testing
 
@@ -142,14 +143,15 @@ struct RawPairing {
     let key: PairingKey
     let connection: Introduction<PairingMessage>
 
-    static func connect(port: Int) async throws -> RawPairing {
+    /// - Parameter source: The loopback address to connect from, which is a peer key of its own.
+    static func connect(port: Int, from source: String = "127.0.0.1") async throws -> RawPairing {
         let key = try PairingKey(now: Date())
         return RawPairing(
             key: key,
             connection: try await .connect(
                 to: Endpoint(transport: .ip, host: "127.0.0.1", port: port),
                 tls: PairingTLS(certificate: key.certificate, privateKeyPEM: key.privateKeyPEM),
-                .sockets,
+                TransportNetwork([SourceTransport(source: source)]),
                 times: .generous,
                 advice: ""
             )
@@ -219,5 +221,45 @@ struct RawWaiting {
 
     func part(nonce: [UInt8]) throws -> PairingTranscript.Part {
         PairingTranscript.Part(key: self.key.fingerprint, nonce: nonce, intention: try WaitingMachine.intention().bytes)
+    }
+}
+
+/// TCP that connects from a certain address of the loopback interface.
+private struct SourceTransport: Transport {
+    let source: String
+    private let sockets = SocketTransport()
+
+    init(source: String) { self.source = source }
+
+    var kind: TransportKind { .ip }
+    var loopbackHost: String? { nil }
+    func limited(to reach: NetworkReach) -> (any Transport)? { nil }
+    func isProximal(_ endpoint: Endpoint) -> Bool { self.sockets.isProximal(endpoint) }
+    func anyEventLoop() -> any EventLoop { self.sockets.anyEventLoop() }
+
+    func connect(
+        to endpoint: Endpoint,
+        on eventLoop: any EventLoop,
+        timeout: TimeAmount,
+        initializer: @escaping ChannelInitializer
+    ) -> EventLoopFuture<any Channel> {
+        do {
+            return ClientBootstrap(group: eventLoop)
+                .connectTimeout(timeout)
+                .channelInitializer(initializer)
+                .bind(to: try SocketAddress(ipAddress: self.source, port: 0))
+                .connect(to: try SocketAddress(ipAddress: endpoint.host, port: endpoint.port))
+        } catch {
+            return eventLoop.makeFailedFuture(error)
+        }
+    }
+
+    func listen(
+        host: String?,
+        port: Int,
+        logger: Logger,
+        initializer: @escaping ChannelInitializer
+    ) async throws -> BoundPort {
+        try await self.sockets.listen(host: host, port: port, logger: logger, initializer: initializer)
     }
 }
