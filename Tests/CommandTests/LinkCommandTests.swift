@@ -97,6 +97,21 @@ extension CommandTests {
             }
         }
 
+        @Test func `the page of accounts has a command that grants the activities`() async throws {
+            let root = (1...3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+            let page = try String(contentsOf: root.appending(path: "Docs/accounts.md"), encoding: .utf8)
+            let prompt = "ada$  remotesystems account grant bo "
+            let line = try #require(page.split(separator: "\n").first { $0.hasPrefix(prompt) })
+            let options = line.dropFirst(prompt.count).split(separator: " ").map(String.init)
+            try await Self.linked { sandbox, account in
+                let command = ["account", "grant", account.description] + options + ["--json"]
+                let granted = try await sandbox.start(command).finish()
+                let rights = try #require(granted.event("granted")?["granted"] as? [String: Any])
+                #expect(rights["services"] as? [String] == ["org.remotesystems.activities"])
+                #expect(rights["topics"] as? [String] == ["org.remotesystems.activities"])
+            }
+        }
+
         @Test func `all rights are removed only on request`() async throws {
             try await Self.linked { sandbox, account in
                 let id = account.description

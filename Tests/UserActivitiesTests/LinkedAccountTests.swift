@@ -15,6 +15,14 @@ import ValueSets
     private static let publisher = PublisherKey().chain.id
     private static let application = "com.example.editor"
 
+    @Test func `the page of accounts names the topic and the service that a link has to grant`() throws {
+        let root = (1...3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        let page = try String(contentsOf: root.appending(path: "Docs/accounts.md"), encoding: .utf8)
+        let name = ActivityDescriptor.topic
+        #expect(page.contains("| `--topic \(name)` |"))
+        #expect(page.contains("| `--topic \(name) --service \(name)` |"))
+    }
+
     /// An activity that is current on a system of a linked account, and a system of this account.
     private struct Desk: Sendable {
         let stage: DiscoveryStage

@@ -34,6 +34,15 @@ import ValueSets
         #expect(permissions.all.count == 3)
     }
 
+    @Test("The pages of accounts and of notifications name the service that a link has to grant")
+    func documentedService() throws {
+        let root = (1...3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        for name in ["accounts", "notifications"] {
+            let page = try String(contentsOf: root.appending(path: "Docs/\(name).md"), encoding: .utf8)
+            #expect(page.contains("--service \(NotificationMessage.service)`"), "\(name)")
+        }
+    }
+
     @Test("The number of permissions is limited")
     func limit() throws {
         var permissions = NotificationPermissions()

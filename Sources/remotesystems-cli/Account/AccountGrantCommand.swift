@@ -14,6 +14,10 @@ struct AccountGrantCommand: Subcommand {
             The given rights replace all earlier ones, which 'remotesystems account links' shows; --nothing removes \
             all, and keeps the link. Only the machine that holds the account's root key can change rights. Open \
             connections with systems of the linked account end, so that they continue with the new rights only.
+
+            Notifications on this account's systems are the service org.remotesystems.notifications. The activities \
+            that they offer are the topic org.remotesystems.activities; to continue these, grant the service of that \
+            name, too.
             """
     )
 
