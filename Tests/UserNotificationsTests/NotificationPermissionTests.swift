@@ -43,6 +43,16 @@ import ValueSets
         }
     }
 
+    @Test("A linked account may only show something, and a system of the account may use everything")
+    func uses() {
+        var local = Self.sender("s", "a")
+        local.isLocal = true
+        let linked = Self.sender("t", "a", account: "account")
+        #expect(NotificationUse.allCases.filter { linked.may($0) }.isEmpty)
+        #expect(NotificationUse.allCases.filter { Self.sender("t", "a").may($0) } == NotificationUse.allCases)
+        #expect(NotificationUse.allCases.filter { !local.may($0) } == [.serviceExtension])
+    }
+
     @Test("The number of permissions is limited")
     func limit() throws {
         var permissions = NotificationPermissions()

@@ -17,7 +17,7 @@ extension NotificationReceiver {
         from sender: NotificationSender,
         over connection: AppServiceConnection
     ) async throws(NotificationError) -> ValueSet {
-        guard sender.linkedAccountID == nil else {
+        guard sender.may(.attachments) else {
             throw NotificationError(.notAuthorized, "Only systems of the same account send attachments.")
         }
         try self.checkPermission(of: sender)
@@ -242,11 +242,11 @@ extension NotificationReceiver {
     func locateAttachments(
         of notification: inout RemoteNotification,
         isLocal: Bool,
-        isLinked: Bool = false
+        arePermitted: Bool = true
     ) throws(NotificationError) -> String? {
         let attachments = notification.request.content.attachments
         guard !attachments.isEmpty else { return nil }
-        guard !isLinked else {
+        guard arePermitted else {
             // It does not learn what is here.
             notification.request.content.attachments = []
             return "Only systems of the same account send attachments."

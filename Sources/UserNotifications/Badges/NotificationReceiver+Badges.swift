@@ -32,7 +32,7 @@ extension NotificationReceiver {
     /// - Returns: whether it may.
     @discardableResult
     func setBadge(of notification: RemoteNotification, _ sender: NotificationSender) async -> Bool {
-        guard let count = notification.request.content.badge, sender.linkedAccountID == nil else { return false }
+        guard let count = notification.request.content.badge, sender.may(.badge) else { return false }
         let application = notification.application(of: sender)
         do throws(NotificationError) {
             let before = try self.badges.set(count, of: application, by: sender)

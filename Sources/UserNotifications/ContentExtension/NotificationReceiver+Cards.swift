@@ -34,8 +34,7 @@ extension NotificationReceiver {
 
     private func cardProblem(of notification: RemoteNotification, _ sender: NotificationSender) -> String? {
         guard let cardPrograms else { return "this system shows none." }
-        // A link permits its systems to show something to the user, not to start programs.
-        guard sender.linkedAccountID == nil else { return "it is of a system of a linked account." }
+        guard sender.may(.card) else { return "it is of a system of a linked account." }
         guard let category = notification.request.content.categoryIdentifier else { return "it has no category." }
         return cardPrograms.problem(notification.application(of: sender), category)
     }

@@ -31,7 +31,7 @@ extension NotificationReceiver {
         let leftOut = try self.locateAttachments(
             of: &notification,
             isLocal: caller.isLocal,
-            isLinked: sender.linkedAccountID != nil
+            arePermitted: sender.may(.attachments)
         )
         guard notification.request.content.hasAlert else {
             let isBadge = await self.setBadge(of: notification, sender)

@@ -21,8 +21,7 @@ extension NotificationReceiver {
     }
 
     private func mayBeExtended(_ notification: RemoteNotification, _ sender: NotificationSender) -> Bool {
-        // A link permits its systems to show something to the user, not to start programs.
-        notification.isMutable && !sender.isLocal && sender.linkedAccountID == nil
+        notification.isMutable && sender.may(.serviceExtension)
     }
 
     /// Why a mutable notification is shown as it was sent, for a sender that may have mistaken the application.

@@ -18,7 +18,7 @@ extension NotificationReceiver {
     ) throws(NotificationError) -> [NotificationStoreChange] {
         let date = self.clock.date
         // A linked account could fill the table with what it withdraws.
-        let entries = entries.filter { status != .withdrawn || $0.sender.linkedAccountID == nil }
+        let entries = entries.filter { status != .withdrawn || $0.sender.may(.withdrawnState) }
         let ended = entries.compactMap(\.stateKey).map { key in
             (NotificationState.RecordKey.end(key), NotificationState(status: status, date: date))
         }

@@ -21,8 +21,7 @@ extension NotificationReceiver {
         _ notification: RemoteNotification,
         of sender: NotificationSender
     ) async throws(NotificationError) -> NotificationDelivery {
-        // A link permits its systems to show something to the user, not to start programs.
-        guard sender.linkedAccountID == nil else {
+        guard sender.may(.contentUpdate) else {
             return NotificationDelivery(.withheld, reason: "Only systems of the same account start applications.")
         }
         let holder = sender.quotaHolder
