@@ -112,9 +112,9 @@ extension TwoBuses {
         try self.start(["/usr/bin/python3", Self.script("vlc.py")] + addresses)
     }
 
-    /// Makes mpv the default player of this machine.
-    func installPlayer() throws {
-        let command = Player.command.map { "\"\($0)\"" }.joined(separator: " ")
+    /// Makes a command, mpv's by default, the default player of this machine.
+    func installPlayer(_ command: [String] = Player.command) throws {
+        let command = command.map { "\"\($0)\"" }.joined(separator: " ")
         let types = ["video/mp4", "audio/x-wav", "audio/vnd.wave"]
         try self.desktop.install(
             "org.example.mpv",
@@ -128,7 +128,7 @@ extension TwoBuses {
         )
     }
 
-    private static func script(_ name: String) -> String {
+    static func script(_ name: String) -> String {
         URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Scripts/\(name)").path
     }
 

@@ -119,6 +119,24 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a player that ends after it was started leaves the first one playing, and the error says so`()
+            async throws
+        {
+            try await Player.machines { first, second, media in
+                let address = "http://127.0.0.1:\(media.port)/song.wav"
+                try second.installPlayer(["/usr/bin/python3", TwoBuses.script("player.py"), "lie", "brief"])
+                let playing = try first.mpv(address)
+                try await first.plays(address)
+                let continuing = try await second.continuation()
+                #expect(try await continuing.exit(within: .seconds(90)) == 2)
+                let message = continuing.lines.joined()
+                #expect(message.contains("Liar was started and has ended: start it by hand to see why."), "\(message)")
+                let here = try await first.player { $0.players == 1 }
+                #expect(here.status == "Playing")
+                await playing.stop()
+            }
+        }
+
         @Test func `a player that lies does no harm, and what cannot be handed over is stated with the reason`()
             async throws
         {

@@ -174,6 +174,26 @@ import Testing
         #expect(!PlaybackStartStateMachine.isSame(nil, track) && !PlaybackStartStateMachine.isSame("file:///a", nil))
     }
 
+    @Test func `a player that has left the bus has failed at once, and one that only does not respond has not`()
+        throws
+    {
+        for isStarted in [true, false] {
+            var state = PlayerState()
+            state.status = .playing
+            state.address = "https://example.com/song"
+            state.position = 30
+            var machine = PlaybackStartStateMachine(
+                try PlayedMedia(state, documents: nil),
+                isStarted: isStarted,
+                began: self.start,
+                deadline: self.start + .seconds(20)
+            )
+            #expect(machine.observed(nil, isOnBus: true, now: self.start) == .wait)
+            let reason = isStarted ? "was started and has ended: start it by hand to see why" : "has ended"
+            #expect(machine.observed(nil, isOnBus: false, now: self.start) == .fail(reason))
+        }
+    }
+
     @Test func `at the deadline, the reason says how far the player came`() throws {
         let end = self.start + .seconds(20)
         var mute = try self.machine()

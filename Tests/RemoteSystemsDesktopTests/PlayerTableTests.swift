@@ -195,7 +195,7 @@ import ValueSets
         let old = candidate("old", ["http"], ["audio/ogg"])
         let idle = candidate("idle", ["https"], ["audio/flac"])
         #expect(PlayerChoice.best(of: [busy, pictures, old], scheme: "https", mediaType: "audio/ogg") == nil)
-        #expect(PlayerChoice.best(of: [busy, idle, old], scheme: "https", mediaType: "audio/ogg") == "idle")
-        #expect(PlayerChoice.best(of: [idle], scheme: "file", mediaType: nil) == "idle")
+        #expect(PlayerChoice.best(of: [busy, idle, old], scheme: "https", mediaType: "audio/ogg") == idle)
+        #expect(PlayerChoice.best(of: [idle], scheme: "file", mediaType: nil) == idle)
     }
 }

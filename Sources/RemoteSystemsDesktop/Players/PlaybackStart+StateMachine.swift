@@ -41,8 +41,12 @@ struct PlaybackStartStateMachine: Sendable {
     static let stillTime = Duration.seconds(1)
     static let maxStillTime = Duration.seconds(8)
 
+    /// The reason why a player that was started for the media has failed: it has left the bus again.
+    static let ended = "was started and has ended: start it by hand to see why"
+
     private let media: PlayedMedia
     private let later: [URL]
+    private let isStarted: Bool
     /// The time of the position.
     private let began: Instant
     private let deadline: Instant
@@ -67,6 +71,7 @@ struct PlaybackStartStateMachine: Sendable {
     init(_ media: PlayedMedia, next: [URL] = [], isStarted: Bool = true, began: Instant, deadline: Instant) {
         self.media = media
         self.later = isStarted ? next : []
+        self.isStarted = isStarted
         self.began = began
         self.deadline = deadline
     }
@@ -78,8 +83,11 @@ struct PlaybackStartStateMachine: Sendable {
 
     /// The player has stated what it does.
     ///
-    /// - Parameter state: `nil` if it did not respond.
-    mutating func observed(_ state: PlayerState?, now: Instant) -> Action {
+    /// - Parameters:
+    ///   - state: `nil` if it did not respond.
+    ///   - isOnBus: whether it has a connection to the bus. A player that has ended does not come back.
+    mutating func observed(_ state: PlayerState?, isOnBus: Bool = true, now: Instant) -> Action {
+        if state == nil, !isOnBus { return .fail(self.isStarted ? Self.ended : "has ended") }
         let (action, problem) = self.next(state, now: now)
         guard action != .started, now >= self.deadline else { return action }
         return .fail(problem)

@@ -15,14 +15,14 @@ enum PlayerChoice {
     /// - Parameters:
     ///   - scheme: the scheme of the media's address.
     ///   - mediaType: its media type, as its name suggests; `nil` if it suggests none.
-    static func best(of candidates: [Candidate], scheme: String, mediaType: String?) -> String? {
+    static func best(of candidates: [Candidate], scheme: String, mediaType: String?) -> Candidate? {
         candidates.filter { candidate in
             self.opens(candidate.abilities, scheme, mediaType) && !self.isBusy(candidate.state)
         }.min { one, other in
             // A player without media first, since nothing is lost there.
             let hasMedia = (one.state.address != nil, other.state.address != nil)
             return hasMedia.0 == hasMedia.1 ? one.player < other.player : !hasMedia.0
-        }?.player
+        }
     }
 
     private static func opens(_ abilities: PlayerBus.Abilities, _ scheme: String, _ mediaType: String?) -> Bool {

@@ -19,6 +19,9 @@ struct PlayerContinuation: Sendable {
     private static let pollInterval = Duration.milliseconds(50)
     /// The time that the player has to add the other tracks to its list.
     private static let listTime = Duration.seconds(5)
+    /// The time that a running player has to open the media, after a program that was started for it has ended. The
+    /// program may have passed the media to it.
+    private static let passingTime = Duration.seconds(3)
     /// The media types whose default application is taken when the name of the media suggests none.
     private static let usualTypes = ["video/mp4", "audio/mpeg"]
 
@@ -95,8 +98,9 @@ struct PlayerContinuation: Sendable {
         _ requests: StreamRequests
     ) async throws(ContinuationError) -> (player: String, name: String) {
         let deadline = began + Self.startTime
-        let (player, isStarted) = try await self.opened(media, playlist, deadline: deadline)
-        let name = await self.bus.abilities(of: player)?.identity ?? "The player"
+        let (candidate, isStarted) = try await self.opened(media, playlist, deadline: deadline)
+        let player = candidate.player
+        let name = candidate.abilities.identity ?? "The player"
         // The player may have taken long to start. Meanwhile, the other one went on, or was paused.
         let asked = ContinuousClock.now
         let now = await self.response(to: PlayerMessage.position, requests)
@@ -117,12 +121,13 @@ struct PlayerContinuation: Sendable {
         while true {
             let asked = ContinuousClock.now
             let state = await self.bus.state(of: player)
+            let isOnBus = self.bus.players.contains { $0.id == player }
             let answered = ContinuousClock.now
             guard !Task.isCancelled else {
                 throw ContinuationError(.timedOut, "The continuation was cancelled.", side: .local, canRetry: true)
             }
             // The position was right between the question and the response.
-            let action = machine.observed(state, now: asked + (answered - asked) / 2)
+            let action = machine.observed(state, isOnBus: isOnBus, now: asked + (answered - asked) / 2)
             do throws(MessageBus.Failure) {
                 switch action {
                 case .wait: break
@@ -155,7 +160,7 @@ struct PlayerContinuation: Sendable {
         _ media: PlayedMedia,
         _ playlist: Playlist,
         deadline: ContinuousClock.Instant
-    ) async throws(ContinuationError) -> (player: String, isStarted: Bool) {
+    ) async throws(ContinuationError) -> (player: PlayerChoice.Candidate, isStarted: Bool) {
         let address = media.address.absoluteString
         let scheme = media.address.scheme?.lowercased() ?? ""
         let name = media.address.lastPathComponent
@@ -165,7 +170,7 @@ struct PlayerContinuation: Sendable {
         let present = self.bus.players
         if let player = PlayerChoice.best(of: await self.candidates(present), scheme: scheme, mediaType: type) {
             do throws(MessageBus.Failure) {
-                try await self.bus.open(address, in: player)
+                try await self.bus.open(address, in: player.player)
             } catch {
                 throw Self.failed("The running player did not open the media: \(error.message).")
             }
@@ -196,14 +201,24 @@ struct PlayerContinuation: Sendable {
         besides present: Set<String>,
         _ application: String?,
         _ deadline: ContinuousClock.Instant
-    ) async throws(ContinuationError) -> String {
+    ) async throws(ContinuationError) -> PlayerChoice.Candidate {
+        var started: Set<String> = []
+        var alive = ContinuousClock.now
         while ContinuousClock.now < deadline, !Task.isCancelled {
-            for candidate in await self.candidates(self.bus.players) {
+            let players = self.bus.players
+            for candidate in await self.candidates(players) {
                 guard let address = candidate.state.address else { continue }
                 // An address can be written in several ways, or lead to another one.
                 if !present.contains(candidate.player) || address == media.address.absoluteString {
-                    return candidate.player
+                    return candidate
                 }
+            }
+            let now = ContinuousClock.now
+            let ids = Set(players.map(\.id))
+            started.formUnion(ids.subtracting(present))
+            if started.isEmpty || !started.isDisjoint(with: ids) { alive = now }
+            guard now - alive < Self.passingTime else {
+                throw Self.failed("\(application ?? "The player") \(PlaybackStartStateMachine.ended).")
             }
             try? await Task.sleep(for: Self.pollInterval)
         }

@@ -14,6 +14,7 @@ Usage: player.py state      prints the state of the only player as JSON, with th
 """
 
 import json
+import os
 import sys
 import time
 
@@ -87,12 +88,13 @@ class Liar:
     huge:     states a title of 2 MB
     restless: changes its title a thousand times a second
     mute:     does not respond to anything
+    brief:    ends when it is asked to play
     """
 
     def __init__(self, kind, url):
         self.kind = kind
         self.url = url
-        self.status = "Playing" if url else "Stopped"
+        self.status = "Paused" if kind == "brief" else "Playing" if url else "Stopped"
         self.changes = 0
         self.position = -7_000_000 if kind == "absurd" else 3_000_000
 
@@ -128,6 +130,8 @@ class Liar:
         print(method, *values.unpack(), flush=True)
         if self.kind == "mute":
             return
+        if self.kind == "brief" and method == "Play":
+            os._exit(1)
         if method == "OpenUri":
             self.url, self.status, self.position = values.unpack()[0], "Playing", 0
         if method == "Pause":
