@@ -29,14 +29,16 @@ enum DesktopEntries {
         return unsafe owned.with { unsafe Self.entry($0) }
     }
 
-    /// Guesses the media type of a file from its name.
+    /// Guesses the media type of an audio or video file from its name; `nil` if the name suggests neither.
+    ///
+    /// Takes a guess that GIO calls uncertain, too: the ending `.ogg` is that of several types, all of audio or video.
     static func mediaType(ofFileNamed name: String) -> String? {
-        var isUncertain: gboolean = 0
-        guard let type = unsafe g_content_type_guess(name, nil, 0, &isUncertain) else { return nil }
+        guard let type = unsafe g_content_type_guess(name, nil, 0, nil) else { return nil }
         defer { unsafe g_free(type) }
-        guard isUncertain == 0, let mediaType = unsafe g_content_type_get_mime_type(type) else { return nil }
+        guard let mediaType = unsafe g_content_type_get_mime_type(type) else { return nil }
         defer { unsafe g_free(mediaType) }
-        return unsafe String(cString: mediaType)
+        let text = unsafe String(cString: mediaType)
+        return ["audio/", "video/"].contains(where: text.hasPrefix) ? text : nil
     }
 
     /// Returns all handlers of a URI scheme.

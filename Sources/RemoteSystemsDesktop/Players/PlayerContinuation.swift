@@ -164,9 +164,7 @@ struct PlayerContinuation: Sendable {
         let address = media.address.absoluteString
         let scheme = media.address.scheme?.lowercased() ?? ""
         let name = media.address.lastPathComponent
-        let type = await BlockingCalls.run { DesktopEntries.mediaType(ofFileNamed: name) }.flatMap { type in
-            ["audio/", "video/"].contains(where: type.hasPrefix) ? type : nil
-        }
+        let type = await BlockingCalls.run { DesktopEntries.mediaType(ofFileNamed: name) }
         let present = self.bus.players
         if let player = PlayerChoice.best(of: await self.candidates(present), scheme: scheme, mediaType: type) {
             do throws(MessageBus.Failure) {
