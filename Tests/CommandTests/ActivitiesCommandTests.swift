@@ -78,6 +78,22 @@ extension CommandTests {
             }
         }
 
+        @Test func `in a pipe, the list shows the whole type and title of an activity, to be copied`() async throws {
+            try await Sandbox.withDesk { sandbox in
+                let type = "com.example.reading.books-of-a-library"
+                let title = String(repeating: "Emma ", count: 30) + "page 17"
+                let offering = try self.offer(sandbox, type, "--title", title)
+                _ = try await self.listed(1, sandbox)
+                let lines = try await eventually("the offer in the list", within: .seconds(60)) { () -> [String]? in
+                    let list = try await sandbox.run("activities", "list", "--loopback", as: "desk")
+                    return list.status == 0 ? list.lines : nil
+                }
+                #expect(lines.contains { $0.contains(" \(type) ") && $0.hasSuffix(title) }, "\(lines)")
+                offering.process.send(SIGTERM)
+                #expect(try await offering.finish().status == 1)
+            }
+        }
+
         @Test func `an advice names the state directory whose settings it changes (H-97)`() async throws {
             try await Sandbox.withDesk { sandbox in
                 let off = ["--sending", "off", "--receiving", "off"]

@@ -346,7 +346,6 @@ extension CommandTests {
                         "platform=linux"
                     )
                     #expect(offered.lines.count == 2)
-                    #expect(offered.lines.allSatisfy { $0.count <= 80 })
                     let remote = try await sandbox.run("list", "--loopback", "--wait", "2", "--filter", "remote=yes")
                     #expect(remote.status == 1)
                 }

@@ -55,10 +55,9 @@ extension UserActivityOffer {
     ///
     /// - Parameter width: The maximum width, in columns. `nil` for no limit, for files and pipes.
     func line(width: Int?) -> String {
-        let start =
-            "\(self.shownID.prefix(8)) \(self.system.displayName.printable.padded(to: 16)) "
-            + "\(self.activityType.printable.padded(to: 24)) "
-            + "\(self.publisher.column.padded(to: 9)) "
+        let system = self.system.displayName.printable.padded(to: 16, isCut: width != nil)
+        let type = self.activityType.printable.padded(to: 24, isCut: width != nil)
+        let start = "\(self.shownID.prefix(8)) \(system) \(type) \(self.publisher.column.padded(to: 9)) "
         let title = (self.title ?? self.applicationDisplayName).printable
         return start + (width.map { title.cut(to: $0 - start.columns) } ?? title)
     }

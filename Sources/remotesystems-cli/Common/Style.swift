@@ -65,8 +65,10 @@ extension String {
     var columns: Int { self.reduce(0) { $0 + $1.columns } }
 
     /// The text in exactly this many columns: padded with spaces, or cut with an ellipsis.
-    func padded(to width: Int) -> String {
-        let text = self.cut(to: width)
+    ///
+    /// - Parameter isCut: Whether a longer text is cut. In files and pipes it is not, so that it can be copied.
+    func padded(to width: Int, isCut: Bool = true) -> String {
+        let text = isCut ? self.cut(to: width) : self
         return text + String(repeating: " ", count: max(0, width - text.columns))
     }
 

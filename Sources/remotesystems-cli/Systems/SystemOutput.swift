@@ -101,8 +101,10 @@ extension RemoteSystem {
         let name =
             self.displayName.printable + (self.isLocal ? " (this one)" : "")
             + (self.accountName.map { " (of \($0.printable))" } ?? "")
+        let isCut = width != nil
         let start =
-            "\(name.padded(to: 22)) \(self.kind.rawValue.printable.padded(to: 8)) \(self.id.short.padded(to: 8)) "
+            "\(name.padded(to: 22, isCut: isCut)) \(self.kind.rawValue.printable.padded(to: 8, isCut: isCut)) "
+            + "\(self.id.short.padded(to: 8)) "
         let applications = self.applications.map(\.id.printable).joined(separator: ", ")
         return start + (width.map { applications.cut(to: $0 - start.columns) } ?? applications)
     }
