@@ -175,6 +175,19 @@ extension CommandTests {
                     as: "desk"
                 )
                 #expect(unknown.status == 1, "\(unknown)")
+                let misspelt = try await eventually("the offers", within: .seconds(60)) { () -> String? in
+                    let ended = try await sandbox.run(
+                        "activities",
+                        "continue",
+                        "com.example.reeding",
+                        "--print",
+                        "--loopback",
+                        as: "desk"
+                    )
+                    #expect(ended.status == 1, "\(ended)")
+                    return ended.errors.contains("com.example.writing on ") ? ended.errors : nil
+                }
+                #expect(misspelt.contains("'com.example.reeding'. Did you mean 'com.example.reading'?"))
                 for offering in [one, two] {
                     offering.process.send(SIGTERM)
                     #expect(try await offering.finish().status == 1)

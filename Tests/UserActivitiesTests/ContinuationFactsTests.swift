@@ -108,6 +108,12 @@ import Testing
         facts.wanted = "com.example.writing"
         let finding = try #require(self.unmet(facts))
         #expect(finding.condition == .offered && finding.message.contains("com.example.reading on alpha"))
+        facts.wanted = "com.example.reeding"
+        let similar = try #require(self.unmet(facts))
+        #expect(similar.message.contains(" Did you mean 'com.example.reading'?"))
+        facts.offers = (0..<20).map { .init(id: "00ff", type: "com.example.type-\($0)", system: "alpha") }
+        let many = try #require(self.unmet(facts))
+        #expect(many.message.hasSuffix(" and 4 more."))
         facts.wanted = "00F"
         #expect(self.unmet(facts) == nil)
     }

@@ -170,12 +170,11 @@ struct ContinuationFacts {
 
     private var notOffered: ContinuationFinding {
         let what = self.wanted.map { "the activity '\($0)'" } ?? "an activity"
-        let others = Set(self.offers.map { "\($0.type) on \($0.system)" }).sorted()
-        let list = others.isEmpty ? "" : " Offered are: \(others.joined(separator: ", "))."
+        let offers = self.offers.map { (type: $0.type, system: $0.system) }
         return ContinuationFinding(
             .offered,
             isMet: false,
-            "No system offers \(what).\(list)",
+            "No system offers \(what).\(OfferedActivities.hint(for: self.wanted, offers: offers))",
             advice: "On the other system, 'remotesystems activities current' lists what is offered, and "
                 + "'remotesystems activities settings' whether sending is on. The application must run, and the "
                 + "activity must be its current one."

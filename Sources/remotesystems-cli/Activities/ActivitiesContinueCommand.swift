@@ -56,11 +56,12 @@ struct ActivitiesContinueCommand: Subcommand {
         try await watcher.start()
         let isContinued = try await untilInterrupted {
             await watcher.enumerate(within: self.search.wait)
-            guard let offer = try self.choose(watcher.offers) else {
-                output.note(
-                    self.activity.map { "No other system offers the activity '\($0)'.".printable }
-                        ?? "No other system offers an activity."
-                )
+            let offers = watcher.offers
+            guard let offer = try self.choose(offers) else {
+                let what = self.activity.map { "the activity '\($0)'" } ?? "an activity"
+                let offered = offers.map { (type: $0.activityType, system: $0.system.displayName) }
+                let hint = OfferedActivities.hint(for: self.activity, offers: offered)
+                output.note("No other system offers \(what).\(hint)".printable)
                 return false
             }
             try await ContinuationNotes.during(offer, output) { notes in
