@@ -42,8 +42,29 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
         {
             SignalMask.blockTermination()
         }
+        await Self.parseAndRun(NotificationTexts.joined(words))
+    }
+
+    /// Parses the arguments and runs the subcommand, as `main(_:)` of the parser does, which reports unknown options
+    /// last.
+    @concurrent private static func parseAndRun(_ words: [String]) async {
+        let parsed: any ParsableCommand
         do {
-            await Self.main(try NotifyCommand.separatingWait(NotificationTexts.joined(words)))
+            parsed = try await Self.asyncParseAsRoot(NotifyCommand.separatingWait(words))
+        } catch {
+            if !Self.exitCode(for: error).isSuccess, let mistake = OptionSpelling.mistake(in: words, of: Self.self) {
+                Output.refuse(mistake)
+                Self.exit(withError: ExitCode.validationFailure)
+            }
+            Self.exit(withError: error)
+        }
+        do {
+            if var command = parsed as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                var command = parsed
+                try command.run()
+            }
         } catch {
             Self.exit(withError: error)
         }

@@ -204,7 +204,7 @@ extension CommandTests {
                 let offering = try self.offer(
                     sandbox,
                     "com.example.reading",
-                    "--web",
+                    "--webpage",
                     "https://example.com/emma?page=17"
                 )
                 _ = try await offering.event("offering")

@@ -71,6 +71,15 @@ extension CommandTests {
             (["topic", "jsn"], "Did you mean 'json'?"),
             (["call", "atlas", "test.volume", "Level"], "A field is key=value or key:=JSON"),
             (["serve", "--port", "80000"], "--port takes 0 to 65535, not 80000."),
+            (["list", "--lopback"], "Unknown option '--lopback'. Did you mean '--loopback'?"),
+            // The value of an unknown option is no argument of the command.
+            (["pair", "--link", "--activity-type", "org.example.story"], "Unknown option '--activity-type'."),
+            (
+                ["activities", "offer", "com.example.reading", "Note=hi", "--webpgae", "https://example.com/"],
+                "Unknown option '--webpgae'. Did you mean '--webpage'?"
+            ),
+            (["activities", "offer", "--tilte", "Emma"], "Usage: remotesystems activities offer <type>"),
+            (["host", "--config-fiel", "x"], "See 'remotesystems host run --help' for more information."),
         ])
         func `a misspelled option is reported with the probable one`(arguments: [String], says: String)
             async throws
@@ -79,6 +88,23 @@ extension CommandTests {
                 let finished = try await sandbox.start(arguments).finish()
                 #expect(finished.status == 64)
                 #expect(finished.errors.contains(says), "\(finished.errors)")
+            }
+        }
+
+        @Test func `the value of an unknown option, which may be a secret, is not repeated`() async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.start(["account", "join", "--secrte=zqx"]).finish()
+                #expect(finished.status == 64)
+                #expect(finished.errors.contains("Unknown option '--secrte'."), "\(finished.errors)")
+                #expect(!finished.errors.contains("zqx"), "\(finished.errors)")
+            }
+        }
+
+        @Test func `an argument after two hyphens is no option`() async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.start(["pair", "--", "--frobnicate"]).finish()
+                #expect(finished.status == 64)
+                #expect(!finished.errors.contains("Unknown option"), "\(finished.errors)")
             }
         }
     }

@@ -34,8 +34,11 @@ struct ActivitiesOfferCommand: Subcommand {
     @Option(help: "The title that other systems show.")
     var title: String?
 
-    @Option(help: ArgumentHelp("An address that shows the same in a browser: http or https.", valueName: "url"))
-    var web: String?
+    @Option(
+        name: [.customLong("webpage"), .customLong("web")],
+        help: ArgumentHelp("An address that shows the same in a browser: http or https.", valueName: "url")
+    )
+    var webpage: String?
 
     @Option(
         name: .customLong("for"),
@@ -70,15 +73,15 @@ struct ActivitiesOfferCommand: Subcommand {
             throw ValidationError("The type of an activity is a reversed domain name, such as com.example.reading.")
         }
         // The address may contain a password, and is not repeated.
-        if let web, !["http", "https"].contains(URL(string: web)?.scheme?.lowercased()) {
-            throw ValidationError("--web takes an http or https address.")
+        if let webpage, !["http", "https"].contains(URL(string: webpage)?.scheme?.lowercased()) {
+            throw ValidationError("--webpage takes an http or https address.")
         }
     }
 
     func perform(_ output: Output) async throws -> Bool {
         let activity = UserActivity(type: self.type, title: self.title)
         activity.userInfo = try MessageField.message(self.fields, for: nil, isSent: false)
-        activity.webpageURL = self.web.flatMap { URL(string: $0) }
+        activity.webpageURL = self.webpage.flatMap { URL(string: $0) }
         activity.expirationDate = self.seconds.map { Date.now + TimeInterval($0) }
         let outcome = Outcome()
         activity.delegate = outcome
