@@ -130,15 +130,6 @@ extension CommandTests {
             }
         }
 
-        @Test func `no help text names a file that an installed command does not have`() async throws {
-            try await Sandbox.with { sandbox in
-                for command in Usage.commands {
-                    let help = try await sandbox.start(command + ["--help"]).finish()
-                    #expect(!help.lines.contains { $0.contains("Docs/") || $0.contains(".md") }, "\(command)")
-                }
-            }
-        }
-
         @Test func `the topic about JSON names every event in the documentation`() async throws {
             let page = try String(contentsOf: Self.root.appending(path: "Docs/command-line.md"), encoding: .utf8)
             let table = try #require(page.split(separator: "## What `--json` prints").last)

@@ -11,21 +11,45 @@ import Testing
 
 extension CommandTests {
     @Suite struct Usage {
-        static let commands = [
-            [], ["watch"], ["list"], ["info"], ["apps"], ["call"], ["ping"], ["serve"], ["values"],
-            ["values", "encode"], ["values", "decode"],
-            ["account"], ["account", "show"], ["account", "invite"], ["account", "join"], ["account", "export"],
-            ["account", "import"], ["account", "revoke"], ["doctor"], ["launch"],
-            ["topic"], ["host"], ["host", "run"], ["host", "check"], ["host", "install"], ["host", "uninstall"],
-        ]
-
-        @Test func `the help of every subcommand fits into 80 columns`() async throws {
+        @Test func `every help fits into 80 columns, and names no file that an installed command does not have`()
+            async throws
+        {
             try await Sandbox.with { sandbox in
-                for command in Self.commands {
+                var commands: [[String]] = [[]]
+                var index = 0
+                while index < commands.count {
+                    let command = commands[index]
                     let help = try await sandbox.start(command + ["--help"]).finish()
                     #expect(help.status == 0)
                     #expect(help.lines.filter { $0.count > 80 } == [], "\(command)")
+                    #expect(!help.lines.contains { $0.contains("Docs/") || $0.contains(".md") }, "\(command)")
+                    // A summary that is wrapped, and the last line, begin in another way.
+                    commands += help.lines.drop { $0 != "SUBCOMMANDS:" }.compactMap { line -> [String]? in
+                        guard line.hasPrefix("  "), line.dropFirst(2).first?.isLowercase == true else { return nil }
+                        return line.split(separator: " ").first.map { command + [String($0)] }
+                    }
+                    index += 1
                 }
+                #expect(commands.contains(["account", "rotate-root-key"]) && commands.count > 60, "\(commands)")
+            }
+        }
+
+        @Test(arguments: [
+            (["list", "--search-time", "0"], "--wait takes 0.1 to 3600 seconds"),
+            (
+                ["activities", "continue", "--print", "--application", "com.example.editor"],
+                "--print and --application cannot be combined."
+            ),
+            (["activities", "offer", "com.example.reading", "--web", "ftp://example.com/"], "--webpage takes an http"),
+        ])
+        func `an option has the same name in every subcommand, and its earlier name remains`(
+            arguments: [String],
+            says: String
+        ) async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.start(arguments).finish()
+                #expect(finished.status == 64)
+                #expect(finished.errors.contains(says), "\(finished.errors)")
             }
         }
 

@@ -9,7 +9,7 @@ struct AccountGrantCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "grant",
         abstract: "Set what the systems of a linked account may use on the systems of this account.",
-        usage: "remotesystems account grant <account> [--service <name>]... [--scheme <scheme>]... [<options>]",
+        usage: "remotesystems account grant <account> [<options>]",
         discussion: """
             The given rights replace all earlier ones, which 'remotesystems account links' shows; --nothing removes \
             all, and keeps the link. Only the machine that holds the account's root key can change rights. Open \

@@ -14,8 +14,9 @@ struct AccountLinksCommand: Subcommand {
             'granted' is what the systems of the other account may use here. 'received' is what the other account \
             stated to grant when the accounts were linked; it may have changed since.
 
-            All systems of the account know the links. Only the machine that holds the account's root key makes, \
-            changes and withdraws them.
+            All systems of the account know the links. Only the machine that holds the account's root key makes them \
+            ('remotesystems pair --link'), changes them ('remotesystems account grant') and withdraws them \
+            ('remotesystems account unlink').
             """
     )
 

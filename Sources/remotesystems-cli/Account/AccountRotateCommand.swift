@@ -31,7 +31,10 @@ struct AccountRotateCommand: Subcommand {
 
     @Option(
         name: .customLong("keep-link"),
-        help: "With --stolen: a linked account whose link stays, with its present rights. May be repeated."
+        help: ArgumentHelp(
+            "With --stolen: a linked account whose link stays, with its present rights. Repeatable.",
+            valueName: "account"
+        )
     )
     var keptLinks: [String] = []
 

@@ -9,15 +9,18 @@ import RemoteSystems
 struct GrantOptions: ParsableArguments {
     @Option(
         name: .customLong("service"),
-        help: "An app service that they may call. Repeatable.",
+        help: "An app service that the other account may call. Repeatable.",
         completion: NetworkCompletion.services
     )
     var services: [String] = []
-    @Option(name: .customLong("scheme"), help: "A scheme of URIs that they may open here. Repeatable.")
+    @Option(name: .customLong("scheme"), help: "A scheme of URIs that the other account may open here. Repeatable.")
     var schemes: [String] = []
-    @Option(name: .customLong("topic"), help: "A topic of published state that they may subscribe to. Repeatable.")
+    @Option(
+        name: .customLong("topic"),
+        help: "A topic of published state that the other account may subscribe to. Repeatable."
+    )
     var topics: [String] = []
-    @Option(help: "The number of days after which the rights end. Without it they do not end. Valid range: 1–36500.")
+    @Option(help: "The number of days after which the rights end. Range: 1 to 36500. Defaults to no end.")
     var days: Int?
 
     func validate() throws {

@@ -11,11 +11,11 @@ struct ActivitiesBrowserCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "browser",
         abstract: "Hand over the page of a web browser, for its extension.",
-        usage: "remotesystems activities browser --install [<options>]",
+        usage: "remotesystems activities browser --install | --uninstall [<options>]",
         discussion: """
             The browser starts this command and talks to it (native messaging). --install writes the files by which \
-            the browsers of this user find it; the other options are passed on to it. Then add the extension to the \
-            browser: Extensions/browser/README.md.
+            the browsers of this user find it; --loopback, --interface and --state-directory then apply whenever a \
+            browser starts it. Then add the extension to the browser, as its README describes.
             """
     )
 

@@ -31,7 +31,7 @@ struct ActivitiesContinueCommand: Subcommand {
     var activity: String?
 
     @Option(
-        name: .customLong("in"),
+        name: [.customLong("application"), .customLong("in")],
         help: ArgumentHelp("The application that continues the activity, if several handle its type.", valueName: "id")
     )
     var application: String?
@@ -46,7 +46,7 @@ struct ActivitiesContinueCommand: Subcommand {
         // Every id begins with an empty text.
         guard self.activity?.isEmpty != true else { throw ValidationError("The activity's id or type is empty.") }
         guard !self.print || self.application == nil else {
-            throw ValidationError("--print and --in cannot be combined.")
+            throw ValidationError("--print and --application cannot be combined.")
         }
     }
 

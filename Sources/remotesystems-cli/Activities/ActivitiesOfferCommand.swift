@@ -18,8 +18,7 @@ struct ActivitiesOfferCommand: Subcommand {
         abstract: "Offer an activity until another system has continued it.",
         usage: "remotesystems activities offer <type> [<field> ...] [<options>]",
         discussion: """
-            The fields are the content: key=text or key:=JSON. Prints which system has continued the activity, and \
-            ends. Ctrl-C withdraws the offer.
+            Prints which system has continued the activity, and ends. Ctrl-C withdraws the offer.
 
             Exit status: 1 if the offer ended without being continued.
             """
@@ -28,10 +27,13 @@ struct ActivitiesOfferCommand: Subcommand {
     @Argument(help: "The type of the activity, such as com.example.reading.")
     var type: String
 
-    @Argument(help: "A field of the content.", transform: MessageField.init(written:))
+    @Argument(
+        help: ArgumentHelp("The fields of the content: key=value or key:=JSON.", valueName: "field"),
+        transform: MessageField.init(written:)
+    )
     var fields: [MessageField] = []
 
-    @Option(help: "The title that other systems show.")
+    @Option(help: ArgumentHelp("The title that other systems show.", valueName: "text"))
     var title: String?
 
     @Option(

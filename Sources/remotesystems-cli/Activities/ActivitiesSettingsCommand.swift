@@ -11,9 +11,10 @@ struct ActivitiesSettingsCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "settings",
         abstract: "Show and change what may be handed over.",
-        usage: "remotesystems activities settings [--application <id>] [--sending on|off] [--receiving on|off] "
-            + "[--developer-mode automatic|on|off]",
+        usage: "remotesystems activities settings [<options>]",
         discussion: """
+            Without --sending, --receiving and --developer-mode, prints the settings.
+
             Without --application, the settings apply to all applications of this system; those of one application can \
             only restrict them further.
 
@@ -40,15 +41,15 @@ struct ActivitiesSettingsCommand: Subcommand {
     @Option(help: ArgumentHelp("The application whose settings are changed.", valueName: "id"))
     var application: String?
 
-    @Option(help: "Whether activities are offered to other systems.")
+    @Option(help: ArgumentHelp("Whether activities are offered to other systems.", valueName: "choice"))
     var sending: Choice?
 
-    @Option(help: "Whether activities of other systems are continued.")
+    @Option(help: ArgumentHelp("Whether activities of other systems are continued.", valueName: "choice"))
     var receiving: Choice?
 
     @Option(
         name: .customLong("developer-mode"),
-        help: "Whether applications that are not signed hand over: automatic, on or off."
+        help: ArgumentHelp("Whether applications that are not signed hand over.", valueName: "choice")
     )
     var developerMode: Mode?
 

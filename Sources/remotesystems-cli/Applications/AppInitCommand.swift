@@ -12,8 +12,8 @@ struct AppInitCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
         abstract: "Write the manifest of a new application.",
-        usage: "remotesystems app init <id> --exec <program> [--activity-type <type> ...] [<options>]",
-        discussion: "Writes ID.json into the current directory. 'remotesystems topic manifest' explains its keys."
+        usage: "remotesystems app init <id> --exec <program> [<options>]",
+        discussion: "Writes the file ID.json. 'remotesystems topic manifest' explains its keys."
     )
 
     @Argument(help: "The application's id, in the form com.company.appname.")
@@ -40,7 +40,7 @@ struct AppInitCommand: Subcommand {
 
     @Option(
         name: .customLong("directory"),
-        help: ArgumentHelp("The directory of the file. Defaults to the current one.", valueName: "directory"),
+        help: ArgumentHelp("The directory of the file; '.' is the current one.", valueName: "directory"),
         completion: .directory
     )
     var directory = "."

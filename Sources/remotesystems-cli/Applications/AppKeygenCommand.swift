@@ -10,7 +10,7 @@ struct AppKeygenCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "keygen",
         abstract: "Create a publisher's key.",
-        usage: "remotesystems app keygen <file> [--encrypt] [--successor-of <file>] [<options>]",
+        usage: "remotesystems app keygen <file> [<options>]",
         discussion: """
             The publisher's id is that of its first key. A successor keeps the id: applications that were signed with \
             either key have the same publisher. Keep the file, and a copy in another place: without it, new \

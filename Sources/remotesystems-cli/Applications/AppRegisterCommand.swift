@@ -11,7 +11,7 @@ struct AppRegisterCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "register",
         abstract: "Install an application's manifest for this user.",
-        usage: "remotesystems app register <manifest> [--replace] [<options>]",
+        usage: "remotesystems app register <manifest> [<options>]",
         discussion: """
             Checks the manifest as 'app validate' does, and copies it to the directory of manifests \
             ($XDG_DATA_HOME/remote-systems/applications). A running host daemon uses it within two seconds. A package \

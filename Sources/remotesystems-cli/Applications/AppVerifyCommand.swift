@@ -11,7 +11,7 @@ struct AppVerifyCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Verify the signature of an application's manifest.",
-        usage: "remotesystems app verify <manifest> [--publisher <id>] [<options>]",
+        usage: "remotesystems app verify <manifest> [<options>]",
         discussion: """
             Exit status: 0 if the manifest has a valid signature, of the given publisher if one is named; 1 if not.
             """

@@ -12,10 +12,7 @@ struct AssociationSettingsCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "settings",
         abstract: "Show and change how sites are asked: for sites of your own network, and for tests.",
-        usage: """
-            remotesystems association settings [--authorities <file>] [--private-site <site> ...] \
-            [--public-site <host> ...]
-            """,
+        usage: "remotesystems association settings [<options>]",
         discussion: """
             Without settings, only sites with public addresses are asked, and only the authorities of the system are \
             trusted.

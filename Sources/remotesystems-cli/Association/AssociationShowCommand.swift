@@ -12,7 +12,7 @@ struct AssociationShowCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
         abstract: "Show what sites have said about applications.",
-        usage: "remotesystems association show [--forget] [<options>]",
+        usage: "remotesystems association show [<options>]",
         discussion: """
             An approval is remembered for a day at most, anything else for 5 minutes.
 

@@ -10,7 +10,10 @@ struct AssociationSignCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "sign",
         abstract: "Sign an association file.",
-        usage: "remotesystems association sign <file> --key <file> --certificate <file> --output <file>",
+        usage: """
+            remotesystems association sign <file> --key <file> --certificate <file>
+              --output <file> [<options>]
+            """,
         discussion: """
             Writes the file in a PKCS#7 signature (DER), which a site serves as application/pkcs7-mime. The \
             certificate is one of the site's server. 'openssl smime -verify' accepts the result. A site that serves \

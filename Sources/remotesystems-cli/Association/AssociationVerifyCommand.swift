@@ -13,7 +13,7 @@ struct AssociationVerifyCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Check which applications a site approves.",
-        usage: "remotesystems association verify <host> [--application <entry> ...] [--file <file>]",
+        usage: "remotesystems association verify <host> [<options>]",
         discussion: """
             Asks the site as hand-off does, but ignores what is remembered. With --file, a local file is checked as if \
             the host served it.

@@ -10,6 +10,7 @@ struct CallCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "call",
         abstract: "Send a message to an app service and print its response as JSON.",
+        usage: "remotesystems call <system> <service> [<field> ...] [<options>]",
         discussion: """
             Each field is parsed by the type that the service declares for it, and checked before anything is sent. \
             Write key=value for text, numbers, true and false, dates (2026-01-31T12:00:00Z), UUIDs, URLs and base64 \

@@ -42,7 +42,7 @@ struct LaunchCommand: Subcommand {
     @Option(
         name: .customLong("input"),
         help: ArgumentHelp(
-            "Input data for the application, as KEY=TEXT or KEY:=JSON. Repeatable.",
+            "Input data for the application, key=value or key:=JSON. Repeatable.",
             valueName: "key=value"
         )
     )

@@ -137,6 +137,7 @@ struct NotificationsAnswerCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "answer",
         abstract: "Answer a notification that waits on this system.",
+        usage: "remotesystems notifications answer <key> <action> [<options>]",
         discussion: """
             The answer goes to the program that sent the notification, which then disappears everywhere. An action \
             with a text field requires --text.

@@ -10,6 +10,7 @@ struct NotificationsOpenCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "open",
         abstract: "Open the view of a notification that waits on this system.",
+        usage: "remotesystems notifications open <key> [<options>]",
         discussion: """
             The view is a window on the desktop of the host daemon. The button 'Details' of the notification opens the \
             same. It is that of the application's content extension for the category of the notification.

@@ -11,7 +11,7 @@ struct NotificationsOutboxCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "outbox",
         abstract: "List or delete the notifications of this system that wait for systems that are away.",
-        usage: "remotesystems notifications outbox [--delete <id>]",
+        usage: "remotesystems notifications outbox [<options>]",
         discussion: """
             'remotesystems notify --later' puts them there. Each is sent when its system is back, and given up after \
             30 days or its own expiration.

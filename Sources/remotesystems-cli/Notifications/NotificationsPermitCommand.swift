@@ -11,15 +11,14 @@ struct NotificationsPermitCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "permit",
         abstract: "Show and change whose notifications are shown on this system.",
-        usage: "remotesystems notifications permit [allowed|silent|denied] [--per-hour <number>] [--system <id>] "
-            + "[--application <id>]",
+        usage: "remotesystems notifications permit [<permission>] [<options>]",
         discussion: """
             Without arguments it lists what is not allowed or has a limit, and how many notifications of each sender \
             were not accepted since the host daemon started. 'silent' shows notifications without a sound. 'denied' \
             refuses them, and their sender learns it. '--per-hour' refuses those beyond a number.
 
               remotesystems notifications permit denied --application com.example.build
-              remotesystems notifications permit silent --per-hour 5 --application com.example.chat
+              remotesystems notifications permit allowed --per-hour 5
 
             Without --system and --application the permission concerns everything. 'allowed' removes a permission \
             with the same options; others stay, and the strictest one counts.
@@ -38,7 +37,7 @@ struct NotificationsPermitCommand: Subcommand {
         var permission: NotificationPermission? { NotificationPermission(rawValue: self.rawValue) }
     }
 
-    @Argument(help: "The permission: allowed, silent or denied.")
+    @Argument(help: "The permission.")
     var permission: Choice?
 
     @Option(

@@ -11,14 +11,15 @@ struct NotificationsScheduleCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "schedule",
         abstract: "Show a notification on this system at a later time, or at a place.",
+        usage: "remotesystems notifications schedule [<options>] --title <text>",
         discussion: """
-            The host daemon keeps it while this command, the daemon or the system does not run. A date that passes \
-            meanwhile is made up for once.
+            Give the time with --in or --at, or the place with --near. The host daemon keeps the notification while \
+            this command, the daemon or the system does not run. A date that passes meanwhile is made up for once.
 
               remotesystems notifications schedule --in 600 --title 'Tea is ready'
               remotesystems notifications schedule --at 09:30 --repeat --title 'Stand-up'
-              remotesystems notifications schedule --at 2027-02-01T08:00 --title 'Renew the certificate'
-              remotesystems notifications schedule --near 52.52,13.405 --radius 200 --title 'Return the book'
+              remotesystems notifications schedule --at 2027-02-01T08:00 --title 'Pay taxes'
+              remotesystems notifications schedule --near 52.52,13.405 --title 'Return it'
 
             'notifications pending' lists scheduled notifications, 'notifications cancel' removes them.
             """
@@ -306,7 +307,7 @@ struct NotificationsCancelCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
         abstract: "Remove scheduled notifications of this system.",
-        usage: "remotesystems notifications cancel <id> ... [--application <id>] [<options>]",
+        usage: "remotesystems notifications cancel <id> ... [<options>]",
         discussion: "Exit status: 1 if none of them was scheduled."
     )
 

@@ -12,11 +12,12 @@ struct NotifyCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "notify",
         abstract: "Show a notification on other systems, and print what their user answers.",
+        usage: "remotesystems notify <system> | --all [<options>]",
         discussion: """
             The host daemon of each system shows it. With --wait, the command ends at the first answer, prints the id \
             of the action and, on a second line, the text that was entered, and withdraws the notification everywhere.
 
-              remotesystems notify --all --title 'Deploy?' --action yes=Deploy --action no=Wait --wait 600
+              remotesystems notify --all --title 'Deploy?' --action yes=Yes --wait 600
 
             An answer is the id of an action, 'default' for the notification itself, or 'dismiss'. With --all, systems \
             that appear while the command waits receive the notification, too, also if there is none at first.

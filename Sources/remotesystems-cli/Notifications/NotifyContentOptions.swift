@@ -33,7 +33,10 @@ struct NotifyContentOptions: ParsableArguments {
     var textActions: [String] = []
 
     @Option(
-        help: ArgumentHelp("How much it may interrupt: passive, active, time-sensitive, critical.", valueName: "level")
+        help: ArgumentHelp(
+            "How much it may interrupt: passive, active, time-sensitive or critical. Defaults to active.",
+            valueName: "level"
+        )
     )
     var level: String?
 

@@ -13,25 +13,21 @@ struct PairCommand: Subcommand {
         usage: "remotesystems pair [<address>] [<options>]",
         discussion: """
             Without an address, the command waits for the other machine, and prints what to run there. With an \
-            address, \
-            it connects. Both machines then show six digits. Confirm only if they are the same: if they differ, a \
-            third \
-            machine is between the two.
+            address, it connects. Both machines then show six digits. Confirm only if they are the same: if they \
+            differ, a third machine is between the two.
 
             With --find instead of an address, the command looks for a waiting machine on the network.
 
             Without --link, one machine joins the other one's account: the machine that holds its account's root key \
             admits the other one. Of two new machines, the one that connects joins. With --link on both machines, the \
             accounts of two persons are linked, and each grants the other one what its own options name. A machine \
-            that belongs to an account whose root key is elsewhere can do nothing of this: run the command on the \
+            that belongs to an account whose root key is elsewhere can neither admit nor link: run the command on the \
             machine with the root key, or, to move this machine to another account, add --leave-account. A machine \
             that joins another account leaves its own, and with it the links of that account: they are named before \
             you confirm.
 
-            The answer is read from the terminal; it is no unless it is yes within 30 seconds. If standard input is \
-            not \
-            a terminal, or with --type-digits, type the digits that the other machine shows instead. After three \
-            failed \
+            Answer yes or no in the terminal; no answer within 30 seconds counts as no. If standard input is not a \
+            terminal, or with --type-digits, type the digits that the other machine shows instead. After three failed \
             comparisons, connecting is locked for an hour.
 
             Exit status: 1 if the digits were not confirmed on both machines.
@@ -50,7 +46,7 @@ struct PairCommand: Subcommand {
     var link = false
     @OptionGroup(title: "Rights that --link grants to the other account") var rights: GrantOptions
 
-    @Flag(name: .customLong("leave-account"), help: "Join even if other systems belong to this machine's account.")
+    @Flag(name: .customLong("leave-account"), help: "Leave the current account even if other systems belong to it.")
     var leavesAccount = false
     @Flag(name: .customLong("type-digits"), help: "Type the digits that the other machine shows, instead of yes or no.")
     var typesDigits = false

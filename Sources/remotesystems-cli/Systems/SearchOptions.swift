@@ -10,7 +10,7 @@ struct SearchOptions: ParsableArguments {
     @OptionGroup var network: NetworkOptions
 
     @Option(
-        name: .customLong("wait"),
+        name: [.customLong("wait"), .customLong("search-time")],
         parsing: .unconditional,
         help: ArgumentHelp(
             "The maximum time to look for systems, in seconds. Range: 0.1 to 3600.",

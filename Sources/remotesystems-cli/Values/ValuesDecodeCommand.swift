@@ -21,10 +21,10 @@ struct ValuesDecodeCommand: Subcommand {
     @Argument(help: "The CBOR in hex or base64. '-' or no argument reads standard input.")
     var data: String?
 
-    @Option(help: "The form of the CBOR: hex, base64 or raw (standard input only).")
+    @Option(help: "The form of the CBOR; raw only from standard input.")
     var format = ByteFormat.hex
 
-    @Option(help: "Also check the value against a schema: appService, userActivity or full.")
+    @Option(help: "Also check the value against a schema.")
     var schema: NamedSchema?
 
     @Flag(help: "Print indented JSON on several lines.")

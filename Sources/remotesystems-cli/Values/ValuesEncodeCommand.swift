@@ -17,10 +17,10 @@ struct ValuesEncodeCommand: Subcommand {
     @Argument(help: "The JSON. '-' or no argument reads standard input.")
     var json: String?
 
-    @Option(help: "The form of the CBOR: hex, base64 or raw.")
+    @Option(help: "The form of the CBOR.")
     var format = ByteFormat.hex
 
-    @Option(help: "First check the value against a schema: appService, userActivity or full.")
+    @Option(help: "First check the value against a schema.")
     var schema: NamedSchema?
 
     @OptionGroup var common: CommonOptions
