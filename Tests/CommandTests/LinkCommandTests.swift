@@ -172,6 +172,34 @@ extension CommandTests {
             }
         }
 
+        @Test func `activities that a linked account grants are listed with its name (H-02, H-97)`() async throws {
+            try await Self.linked { sandbox, account in
+                let right = "org.remotesystems.activities"
+                let rights = ["--topic", right, "--service", right]
+                let granted = try await sandbox.start(["account", "grant", account.description] + rights).finish()
+                #expect(granted.status == 0, "\(granted)")
+                let offering = try sandbox.start(["activities", "offer", "--loopback", "--json", "com.example.reading"])
+                do {
+                    _ = try await offering.event("offering")
+                    let offer = try await eventually("the offer in the list", within: .seconds(60)) { () -> JSONLine? in
+                        try await sandbox.run("activities", "list", "--loopback", "--json", as: "bo").event("activity")
+                    }
+                    #expect(offer["type"] as? String == "com.example.reading")
+                    #expect(offer["accountName"] as? String == "Ada")
+                    let own = try await sandbox.account()["accountID"] as? String
+                    #expect(own != nil && offer["accountID"] as? String == own)
+                    let why = try await sandbox.run("activities", "why-not", "--loopback", "--json", as: "bo")
+                    let found = why.json.first { $0["condition"] as? String == "found" }
+                    #expect((found?["message"] as? String)?.contains("linked accounts") == true, "\(why)")
+                    #expect(!why.lines.contains { $0.contains("account invite") }, "\(why)")
+                } catch {
+                    await offering.process.stop()
+                    throw error
+                }
+                await offering.process.stop()
+            }
+        }
+
         @Test func `an unknown account and invalid rights are refused`() async throws {
             try await Self.linked { sandbox, account in
                 #expect(try await sandbox.run("account", "grant", "unknown", "--nothing").status == 2)

@@ -76,6 +76,12 @@ extension CommandTests {
                 let shown = try await sandbox.run("account", "show")
                 #expect(shown.lines.contains { $0.hasPrefix("state        System ") })
                 #expect(!shown.lines.contains { $0.contains("can invite others") })
+                let options = ["--loopback", "--wait", "1", "--json"]
+                let whyNot = try await sandbox.start(["activities", "why-not"] + options).finish()
+                let condition = try #require(whyNot.json.last { $0["event"] as? String == "condition" }, "\(whyNot)")
+                #expect(whyNot.status == 1 && condition["condition"] as? String == "network")
+                #expect((condition["message"] as? String)?.contains("was revoked") == true, "\(whyNot)")
+                #expect((condition["advice"] as? String)?.contains("account leave") == true, "\(whyNot)")
                 let inviting = try sandbox.start(["account", "invite", "--loopback"])
                 do {
                     _ = try await eventually("the invitation", within: .seconds(30)) {

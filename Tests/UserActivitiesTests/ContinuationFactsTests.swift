@@ -61,6 +61,10 @@ import Testing
         let account = try #require(self.unmet(facts))
         #expect(account.condition == .found && account.message.contains("other accounts"))
         #expect(account.advice?.contains("one account") == true)
+        #expect(account.advice?.contains("doctor ADDRESS") == true)
+        #expect(account.advice?.contains("Do not invite") == false)
+        facts.hasLinks = true
+        #expect(self.unmet(facts)?.advice?.contains("Do not invite a machine of an account that is linked") == true)
         facts.unreachable = ["10.0.0.5:47474"]
         let unreachable = try #require(self.unmet(facts))
         #expect(unreachable.condition == .found && unreachable.advice?.contains("doctor 10.0.0.5:47474") == true)
@@ -80,6 +84,27 @@ import Testing
         facts.excluded = [.init(name: "alpha")]
         let filtered = try #require(self.unmet(facts))
         #expect(filtered.condition == .near && filtered.advice == "Check again without filters.")
+    }
+
+    @Test func `a system of a linked account is found as one, and has to grant its activities (H-97)`() throws {
+        var facts = self.facts()
+        facts.systems.append(.init(name: "beta (of Bo)", isSameAccount: false))
+        let found = try #require(facts.findings.first { $0.condition == .found })
+        #expect(found.message == "Found of this account: alpha. Found of linked accounts: beta (of Bo).")
+        facts.offers = []
+        #expect(self.unmet(facts)?.advice?.contains("account grant ACCOUNT --topic org.remotesystems.act") == true)
+        facts.systems.removeLast()
+        #expect(self.unmet(facts)?.advice?.contains("account grant") == false)
+    }
+
+    @Test func `without a publisher, nothing is continued on a system of a linked account (H-06, H-97)`() throws {
+        var facts = self.facts()
+        (facts.ownOffers, facts.offers) = (facts.offers, [])
+        facts.handlers[0].system = "beta (of Bo)"
+        // Developer mode is on, which is for systems of this account.
+        #expect(self.unmet(facts) == nil)
+        facts.handlers[0].isSameAccount = false
+        #expect(self.unmet(facts)?.condition == .publisher)
     }
 
     @Test func `a watcher knows whether it sees nothing, other accounts, or systems that its filters exclude (H-97)`()

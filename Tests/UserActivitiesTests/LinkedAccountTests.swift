@@ -140,6 +140,24 @@ import ValueSets
         }
     }
 
+    @Test func `activities of a linked account are listed beside those of this one, with its name (H-02)`() async throws
+    {
+        try await self.with(Grants(services: Self.topic, topics: Self.topic)) { desk in
+            let minutes = UserActivity(type: ContinuationTests.editing, title: "Minutes")
+            try await minutes.becomeCurrent(at: desk.desktop.activityHost())
+            let watcher = UserActivityWatcher(desk.stage.configuration, filters: .withLinkedAccounts)
+            try await watcher.start()
+            try await desk.stage.eventually("both are listed") {
+                Set(watcher.offers.map(\.id)) == [desk.activity.id, minutes.id]
+            }
+            let systems = watcher.offers.map(\.system.nameWithAccount)
+            #expect(systems == ["Desktop", "Laptop (of Linked account)"])
+            let found = await watcher.findings().first { $0.condition == .found }
+            #expect(found?.message.hasSuffix("Found of linked accounts: Laptop (of Linked account).") == true)
+            await watcher.stop()
+        }
+    }
+
     @Test func `developer mode does not extend to a linked account, whatever its rights (H-06)`() async throws {
         try await self.with(Grants(services: Self.topic, topics: Self.topic), isSigned: false) { desk in
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue() }

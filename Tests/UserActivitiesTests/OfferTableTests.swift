@@ -142,6 +142,31 @@ import ValueSets
         }
     }
 
+    @Test func `a linked account takes no id from an activity of this account, and few of the places (H-02)`()
+        async throws
+    {
+        try await self.with(2) { table, systems in
+            var table = table
+            let id = UUID()
+            let records = ["com.example.editor": [id.uuidString.lowercased(): Self.record()]]
+            let (own, linked) = (systems[0], systems[1])
+            table.published(records, by: linked.id, isSameAccount: false, now: Self.now)
+            #expect(table.offers(now: Self.now).map(\.system.id) == [linked.id])
+            table.published(records, by: own.id, now: Self.now)
+            #expect(table.offers(now: Self.now).map(\.system.id) == [own.id] && table.omittedCount == 1)
+            table.published(records, by: linked.id, isSameAccount: false, now: Self.now)
+            #expect(table.offers(now: Self.now).map(\.system.id) == [own.id] && table.omittedCount == 1)
+            for _ in 0...(OfferTable.maxOfLinked / OfferTable.maxOfSystem) {
+                let applications = Self.applications(100, activities: 1)
+                table.published(applications, by: try Self.randomID(), isSameAccount: false, now: Self.now)
+            }
+            table.published(Self.applications(1, activities: 1), by: linked.id, isSameAccount: false, now: Self.now)
+            #expect(table.offers(now: Self.now).map(\.system.id) == [own.id])
+            table.published(Self.applications(2, activities: 1), by: own.id, now: Self.now)
+            #expect(table.offers(now: Self.now).map(\.system.id) == [own.id, own.id])
+        }
+    }
+
     @Test func `the offer of a process that hangs ends 10 min after its last refresh (X-04)`() async throws {
         try await self.with(1) { table, systems in
             var table = table

@@ -259,7 +259,7 @@ public final class RemoteSystemWatcher: Sendable {
     var network: RemoteSystemsConfiguration.Network { self.context.configuration.network }
 
     /// Whether this system's account is linked with another one.
-    var hasLinks: Bool { self.context.hasLinks }
+    package var hasLinks: Bool { self.context.hasLinks }
 
     // MARK: Listening
 

@@ -297,7 +297,7 @@ actor ActivityBusPrograms: BusPrograms {
 
     private func startedWatcher() async throws -> UserActivityWatcher {
         if let watching = self.watching { return watching.watcher }
-        let watcher = UserActivityWatcher(self.configuration)
+        let watcher = UserActivityWatcher(self.configuration, filters: .withLinkedAccounts)
         let changes = watcher.changes
         let following = Task { [server] in
             for await _ in changes {
@@ -327,6 +327,7 @@ actor ActivityBusPrograms: BusPrograms {
         ]
         if let title = offer.title { description["title"] = .string(title) }
         if let version = offer.payloadVersion { description["version"] = .integer(Int64(version)) }
+        if let account = offer.system.accountName { description["account_name"] = .string(account) }
         return description
     }
 }

@@ -22,13 +22,18 @@ extension ContinuationFacts {
     var found: ContinuationFinding {
         let found = self.systems + self.excluded
         guard found.isEmpty else {
-            return ContinuationFinding(.found, isMet: true, "Found of this account: \(Self.names(found)).")
+            let (own, linked) = (found.filter(\.isSameAccount), found.filter { !$0.isSameAccount })
+            let sentences = [("this account", own), ("linked accounts", linked)].filter { !$1.isEmpty }.map {
+                "Found of \($0): \(Self.names($1))."
+            }
+            return ContinuationFinding(.found, isMet: true, sentences.joined(separator: " "))
         }
         if let address = self.unreachable.min() {
             return ContinuationFinding(
                 .found,
                 isMet: false,
-                "A system of this account is announced at \(address), but cannot be reached.",
+                "A system of this account\(self.hasLinks ? " or of a linked one" : "") is announced at \(address), but "
+                    + "cannot be reached.",
                 advice: "'remotesystems doctor \(address)' finds the cause."
             )
         }
@@ -39,7 +44,9 @@ extension ContinuationFacts {
                 "Only systems of other accounts are seen on the network.",
                 advice:
                     "Both systems must belong to one account: compare 'remotesystems account show' on both, and add "
-                    + "the other one with 'remotesystems account invite'."
+                    + "the other one with 'remotesystems account invite'. A system that was revoked does not recognise "
+                    + "the others: 'remotesystems doctor ADDRESS', with the address of one, shows that."
+                    + (self.hasLinks ? Self.linkedAdvice : "")
             )
         }
         return ContinuationFinding(
@@ -77,6 +84,10 @@ extension ContinuationFacts {
             advice: "Check again without filters."
         )
     }
+
+    private static let linkedAdvice =
+        " Do not invite a machine of an account that is linked with this one: its owner grants what this account may "
+        + "use, and 'remotesystems account links' shows whether the link was withdrawn."
 
     private static func names(_ systems: [System]) -> String {
         systems.map(\.name).sorted().joined(separator: ", ")

@@ -10,7 +10,7 @@ struct ContinuationFacts {
     var wanted: String?
     /// The user's settings; `nil` if they cannot be read.
     var settings: HandOffSettings?
-    /// The other systems of the account that are listed.
+    /// The other systems that are listed.
     var systems: [System]
     /// Those that the watcher's filters leave out.
     var excluded: [System] = []
@@ -20,6 +20,8 @@ struct ContinuationFacts {
     var otherAccounts = 0
     /// The number of announcements with another protocol version.
     var otherVersions = 0
+    /// Whether this account is linked with another one.
+    var hasLinks = false
     /// The offers of other systems.
     var offers: [Offer]
     /// The offers of this system.
@@ -35,6 +37,8 @@ struct ContinuationFacts {
         var name: String
         /// Whether it was found on the same network, and not by an address.
         var isNear = true
+        /// Whether it is of this account, and not of a linked one.
+        var isSameAccount = true
     }
 
     struct Offer {
@@ -53,6 +57,7 @@ struct ContinuationFacts {
         var system: String?
         var types: Set<String>
         var publisher = ApplicationPublisher.unproven(nil)
+        var isSameAccount = true
     }
 
     /// The conditions in the order in which they depend on each other. Those after the first one that is not met are
@@ -90,7 +95,7 @@ struct ContinuationFacts {
                 own: isOwnOffer ? offer.publisher : handler.publisher,
                 other: isOwnOffer ? handler.publisher : offer.publisher,
                 acceptsUnsigned: accepts,
-                isSameAccount: offer.isSameAccount,
+                isSameAccount: offer.isSameAccount && handler.isSameAccount,
                 isBuiltIn: BuiltInApplication.isBuiltIn(handler.application)
                     && BuiltInApplication.isBuiltIn(offer.application)
             )
@@ -177,8 +182,16 @@ struct ContinuationFacts {
             "No system offers \(what).\(OfferedActivities.hint(for: self.wanted, offers: offers))",
             advice: "On the other system, 'remotesystems activities current' lists what is offered, and "
                 + "'remotesystems activities settings' whether sending is on. The application must run, and the "
-                + "activity must be its current one."
+                + "activity must be its current one." + self.linkedRights
         )
+    }
+
+    /// What a system of a linked account has to grant before its activities are listed; empty without one.
+    private var linkedRights: String {
+        guard self.systems.contains(where: { !$0.isSameAccount }) else { return "" }
+        let right = ActivityDescriptor.topic
+        return " The activities of a linked account are listed if its owner grants that: 'remotesystems account grant "
+            + "ACCOUNT --topic \(right) --service \(right)', with the other rights of the link."
     }
 
     private func offeredHere(_ offer: Offer) -> ContinuationFinding {

@@ -23,6 +23,8 @@ struct OfferTable {
     struct Origin: Hashable {
         let system: SystemID
         let application: String
+        /// Whether the system is of this account, and not of a linked one.
+        let isSameAccount: Bool
     }
 
     /// The maximum number of activities of one application that are listed. An application has one current activity;
@@ -32,6 +34,8 @@ struct OfferTable {
     static let maxOfSystem = 64
     /// The maximum number of activities that are listed.
     static let maxInAll = 4096
+    /// The maximum number of activities of linked accounts that are listed. The other places are for this account.
+    static let maxOfLinked = 1024
 
     /// What an application has published, read once: a change of one application does not read those of the others
     /// again.
@@ -65,7 +69,8 @@ struct OfferTable {
     private var readings: [SystemID: [String: Reading]] = [:]
     private var known: [Origin: [UUID: Known]] = [:]
     /// The application of each known activity. Another application that states the same id is not listed: the first one
-    /// keeps it, so that a second one cannot be continued in its place.
+    /// keeps it, so that a second one cannot be continued in its place. One of this account takes it from one of a
+    /// linked account.
     private var owners: [UUID: Origin] = [:]
     /// The number of valid descriptors of each system that are not listed: they exceed a limit, or repeat an id.
     private var omitted: [SystemID: Int] = [:]
@@ -160,10 +165,13 @@ struct OfferTable {
     /// Replaces the records of a system. A descriptor that did not change keeps the end of its offer, so that a peer
     /// cannot prolong it by other changes.
     ///
-    /// - Parameter isComplete: whether all programs of the system have sent their records.
+    /// - Parameters:
+    ///   - isSameAccount: whether the system is of this account, and not of a linked one.
+    ///   - isComplete: whether all programs of the system have sent their records.
     mutating func published(
         _ applications: [String: [String: ValueSet]],
         by system: SystemID,
+        isSameAccount: Bool = true,
         isComplete: Bool = true,
         now: Instant
     ) {
@@ -186,10 +194,14 @@ struct OfferTable {
             self.handled[origin] = nil
             self.titles[origin] = nil
         }
-        let limit = min(Self.maxOfSystem, Self.maxInAll - self.owners.count)
+        let places =
+            isSameAccount
+            ? Self.maxInAll - self.owners.count
+            : min(Self.maxInAll - self.owners.count, Self.maxOfLinked - self.owners.values.count { !$0.isSameAccount })
+        let limit = min(Self.maxOfSystem, places)
         var (count, omitted) = (0, 0)
         for (application, reading) in readings.sorted(by: { $0.key < $1.key }) {
-            let origin = Origin(system: system, application: application)
+            let origin = Origin(system: system, application: application, isSameAccount: isSameAccount)
             if let types = reading.types {
                 self.handled[origin] = types
                 self.titles[origin] = reading.titles
@@ -197,10 +209,12 @@ struct OfferTable {
             omitted += reading.omitted
             var activities: [UUID: Known] = [:]
             for descriptor in reading.activities {
-                guard count < limit, self.owners[descriptor.id] == nil else {
+                let owner = self.owners[descriptor.id]
+                guard count < limit, owner == nil || (isSameAccount && owner?.isSameAccount == false) else {
                     omitted += 1
                     continue
                 }
+                if let owner { self.displace(descriptor.id, of: owner) }
                 let old = before[origin]?[descriptor.id]
                 let ends = old?.descriptor == descriptor ? old?.ends : nil
                 activities[descriptor.id] = Known(descriptor: descriptor, ends: ends ?? now + descriptor.lifetime)
@@ -210,6 +224,13 @@ struct OfferTable {
             self.known[origin] = activities.isEmpty ? nil : activities
         }
         self.omitted[system] = omitted == 0 ? nil : omitted
+    }
+
+    /// Removes an activity whose id another application takes.
+    private mutating func displace(_ id: UUID, of owner: Origin) {
+        self.known[owner]?[id] = nil
+        if self.known[owner]?.isEmpty == true { self.known[owner] = nil }
+        self.omitted[owner.system, default: 0] += 1
     }
 }
 

@@ -50,7 +50,8 @@ public final class UserActivityWatcher: Sendable {
     /// - Parameters:
     ///   - configuration: this process's configuration.
     ///   - filters: the filters that choose the systems whose offers are listed. Defaults to no filter: every system of
-    ///     the account.
+    ///     the account. With the filters `authorizationKind(.sameUser)` and `authorizationKind(.linked)`, also systems
+    ///     of linked accounts, as far as these grant it.
     public convenience init(_ configuration: RemoteSystemsConfiguration, filters: [RemoteSystemFilter] = []) {
         self.init(configuration, filters: filters) { false }
     }
@@ -79,7 +80,13 @@ public final class UserActivityWatcher: Sendable {
         ) { receiver.take($0) }
         receiver.set { [weak self] change in
             self?.change {
-                $0.published(change.records, by: change.system, isComplete: change.isComplete, now: $1)
+                $0.published(
+                    change.records,
+                    by: change.system,
+                    isSameAccount: change.isSameAccount,
+                    isComplete: change.isComplete,
+                    now: $1
+                )
             }
         }
     }
@@ -141,7 +148,8 @@ public final class UserActivityWatcher: Sendable {
         let changes = self.changes
         // Other systems may be found at once where they were met before. This system is not, and discovery may have
         // settled before it has found it.
-        let expectsOwnSystem = self.filters.isEmpty && self.watcher.expectsOwnSystem
+        let listsOwnSystem = self.filters.isEmpty || self.filters == .withLinkedAccounts
+        let expectsOwnSystem = listsOwnSystem && self.watcher.expectsOwnSystem
         _ = await self.clock.first(within: limit) {
             for await _ in changes
             where self.state.withLock({ $0.isEnumerated(withOwnSystem: expectsOwnSystem) }) { return }
@@ -202,7 +210,7 @@ public final class UserActivityWatcher: Sendable {
                 ContinuationFacts.Offer(
                     id: $0.id.uuidString.lowercased(),
                     type: $0.activityType,
-                    system: $0.system.displayName,
+                    system: $0.system.nameWithAccount,
                     hasWebpage: $0.hasWebpage,
                     application: $0.applicationID,
                     publisher: $0.publisher,
@@ -212,7 +220,11 @@ public final class UserActivityWatcher: Sendable {
         }
         func found(_ systems: [RemoteSystem]) -> [ContinuationFacts.System] {
             systems.filter { !$0.isLocal }.map {
-                ContinuationFacts.System(name: $0.displayName, isNear: $0.isAvailableByProximity)
+                ContinuationFacts.System(
+                    name: $0.nameWithAccount,
+                    isNear: $0.isAvailableByProximity,
+                    isSameAccount: $0.authorizationKind == .sameUser
+                )
             }
         }
         let unlisted = await self.watcher.unlisted
@@ -227,6 +239,7 @@ public final class UserActivityWatcher: Sendable {
             unreachable: unlisted.unreachable + unlisted.refusals.keys,
             otherAccounts: unlisted.otherAccounts,
             otherVersions: unlisted.otherVersions,
+            hasLinks: self.watcher.hasLinks,
             offers: facts(self.offers),
             ownOffers: facts(self.ownOffers),
             hasSignedManifests: self.hasSignedManifests,
@@ -234,9 +247,10 @@ public final class UserActivityWatcher: Sendable {
             handlers: self.state.withLock { $0.table.handlers }.map { handler in
                 ContinuationFacts.Handler(
                     application: handler.application,
-                    system: handler.system.isLocal ? nil : handler.system.displayName,
+                    system: handler.system.isLocal ? nil : handler.system.nameWithAccount,
                     types: handler.types,
-                    publisher: handler.system.application(handler.application)?.publisher ?? .unproven(nil)
+                    publisher: handler.system.application(handler.application)?.publisher ?? .unproven(nil),
+                    isSameAccount: handler.system.authorizationKind == .sameUser
                 )
             }
         ).findings
@@ -297,5 +311,20 @@ public final class UserActivityWatcher: Sendable {
             }
             state.expiry = (next, task)
         }
+    }
+}
+
+extension [RemoteSystemFilter] {
+    /// The filters of a watcher that lists the offers of this account's systems, and those of linked accounts as far as
+    /// they grant it.
+    package static var withLinkedAccounts: [RemoteSystemFilter] {
+        [.authorizationKind(.sameUser), .authorizationKind(.linked)]
+    }
+}
+
+extension RemoteSystem {
+    /// The name of the system, with the name of its account if that is a linked one.
+    package var nameWithAccount: String {
+        self.displayName + (self.accountName.map { " (of \($0))" } ?? "")
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import Logging
 internal import RemoteSystems
 
 /// Notifications that wait, and that the user has read or wants to see later, on all systems.

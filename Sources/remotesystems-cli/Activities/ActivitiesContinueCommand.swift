@@ -85,8 +85,11 @@ struct ActivitiesContinueCommand: Subcommand {
             guard let wanted else { return true }
             return offer.shownID.hasPrefix(wanted) || offer.activityType.lowercased() == wanted
         }
-        guard matching.count > 1 else { return matching.first }
-        let list = matching.map { "\($0.shownID.prefix(8)) (\($0.title ?? $0.activityType))" }
+        // Another account must not make the choice among the activities of this one ambiguous.
+        let own = matching.filter { $0.system.authorizationKind == .sameUser }
+        let choices = own.isEmpty ? matching : own
+        guard choices.count > 1 else { return choices.first }
+        let list = choices.map { "\($0.shownID.prefix(8)) (\($0.title ?? $0.activityType))" }
         throw Failure(
             "\(RemoteSystemError.Code.invalidArgument)",
             "Several activities are offered: \(list.joined(separator: ", ")). State the id of one."

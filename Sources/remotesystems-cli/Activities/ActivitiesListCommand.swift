@@ -12,7 +12,8 @@ struct ActivitiesListCommand: Subcommand {
         abstract: "List the activities that other systems offer now.",
         usage: "remotesystems activities list [<options>]",
         discussion: """
-            At most 4 activities of one application, 64 of one system and 4096 in all are listed.
+            At most 4 activities of one application, 64 of one system and 4096 in all are listed. Activities of \
+            linked accounts are among them, as far as these grant that; the system's name is followed by the account's.
 
             Exit status: 1 if there is none.
             """

@@ -18,7 +18,10 @@ struct ActivitiesWatchCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let watcher = UserActivityWatcher(self.search.configuration(for: "activities", self.common))
+        let watcher = UserActivityWatcher(
+            self.search.configuration(for: "activities", self.common),
+            filters: .withLinkedAccounts
+        )
         try await watcher.start()
         let changes = watcher.changes
         _ = try await untilInterrupted {

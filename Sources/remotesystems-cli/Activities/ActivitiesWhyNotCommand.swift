@@ -15,9 +15,9 @@ struct ActivitiesWhyNotCommand: Subcommand {
         usage: "remotesystems activities why-not [<activity>] [<options>]",
         discussion: """
             Checks each condition in turn: hand-off is permitted, another system is seen on the network, one of this \
-            account is found, it is nearby or reached by address, the activity is offered, an application or the \
-            browser continues it, and both applications have the same publisher. Works on both systems: where the \
-            activity is offered, and where it is to be continued.
+            account or of a linked one is found, it is nearby or reached by address, the activity is offered, an \
+            application or the browser continues it, and both applications have the same publisher. Works on both \
+            systems: where the activity is offered, and where it is to be continued.
 
             If the activity is continued by its web address, each installed application that claims a site is listed \
             with what the site says now; this does not change the exit status.
@@ -37,6 +37,7 @@ struct ActivitiesWhyNotCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let activity = self.activity
+        let configuration = self.search.configuration(for: "activities", self.common)
         let (findings, isPage) = try await self.search.offers(for: "activities", self.common) { watcher in
             let browserProblem = await DesktopURILauncher.webpageProblem()
             return (
@@ -44,13 +45,14 @@ struct ActivitiesWhyNotCommand: Subcommand {
                 watcher.isContinuedByAddress(activity)
             )
         }
+        // The stopped watcher has stored a refusal of this run, too.
+        let loss = LostMembership(of: RemoteSystemsAccount(configuration))
         for finding in findings {
-            var condition = ConditionOutput(finding)
+            var condition = ConditionOutput(finding, loss)
             condition.advice = condition.advice.map(self.search.state.complete)
             try Self.show(condition, output)
         }
         guard isPage else { return findings.allSatisfy(\.isMet) }
-        let configuration = self.search.configuration(for: "activities", self.common)
         for claim in await WebpageClaims(configuration).findings() { try Self.show(ConditionOutput(claim), output) }
         return findings.allSatisfy(\.isMet)
     }
@@ -72,11 +74,16 @@ private struct ConditionOutput: Encodable {
     var message: String
     var advice: String?
 
-    init(_ finding: ContinuationFinding) {
+    /// - Parameter loss: the reason why the systems of the account do not accept this one any more. If none of them is
+    ///   found, it is the reason for that.
+    init(_ finding: ContinuationFinding, _ loss: LostMembership?) {
         self.condition = "\(finding.condition)"
         self.isMet = finding.isMet
         self.message = finding.message
         self.advice = finding.advice
+        guard let loss, !finding.isMet, finding.condition == .network || finding.condition == .found else { return }
+        self.message = loss.finding.what
+        self.advice = loss.finding.advice
     }
 
     init(_ claim: WebpageClaims.Finding) {

@@ -70,10 +70,11 @@ extension ApplicationRegistry {
 }
 
 extension UserActivityWatcher {
-    /// Creates a watcher that also knows of signed manifests that are damaged.
+    /// Creates a watcher of this account's and linked accounts' systems that also knows of signed manifests that are
+    /// damaged.
     static func knowingManifests(_ configuration: RemoteSystemsConfiguration) -> UserActivityWatcher {
         let hasSignedManifests = ApplicationRegistry.silent.hasSignedManifests
-        return UserActivityWatcher(configuration) { hasSignedManifests }
+        return UserActivityWatcher(configuration, filters: .withLinkedAccounts) { hasSignedManifests }
     }
 }
 

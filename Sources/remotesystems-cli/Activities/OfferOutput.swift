@@ -14,6 +14,9 @@ struct OfferOutput: Encodable {
     var title: String?
     var systemID: SystemID
     var system: String
+    /// The account of the system, and its name, if it is a linked one.
+    var accountID: AccountID?
+    var accountName: String?
     var application: String
     /// The id of the publisher, if the offer's system states one.
     var publisher: PublisherID?
@@ -32,6 +35,10 @@ struct OfferOutput: Encodable {
         self.title = offer.title
         self.systemID = offer.system.id
         self.system = offer.system.displayName
+        if offer.system.authorizationKind == .linked {
+            self.accountID = offer.system.accountID
+            self.accountName = offer.system.accountName
+        }
         self.application = offer.applicationID
         self.publisher = offer.publisher.id
         self.proof = offer.publisher.proof
@@ -48,18 +55,27 @@ extension UserActivityOffer {
     var shownID: String { self.id.uuidString.lowercased() }
 
     static let heading =
-        "\("ID".padded(to: 8)) \("SYSTEM".padded(to: 16)) \("TYPE".padded(to: 24)) "
+        "\("ID".padded(to: 8)) \("SYSTEM".padded(to: 20)) \("TYPE".padded(to: 24)) "
         + "\("PUBLISHER".padded(to: 9)) TITLE"
 
     /// The offer in one line, under ``heading``.
     ///
     /// - Parameter width: The maximum width, in columns. `nil` for no limit, for files and pipes.
     func line(width: Int?) -> String {
-        let system = self.system.displayName.printable.padded(to: 16, isCut: width != nil)
+        let system = self.system.column(isCut: width != nil).padded(to: 20, isCut: width != nil)
         let type = self.activityType.printable.padded(to: 24, isCut: width != nil)
         let start = "\(self.shownID.prefix(8)) \(system) \(type) \(self.publisher.column.padded(to: 9)) "
         let title = (self.title ?? self.applicationDisplayName).printable
         return start + (width.map { title.cut(to: $0 - start.columns) } ?? title)
+    }
+}
+
+extension RemoteSystem {
+    /// The name in a column. A long one must not hide that the system belongs to a linked account.
+    fileprivate func column(isCut: Bool) -> String {
+        let name = self.displayName.printable
+        guard let accountName = self.accountName?.printable else { return name }
+        return isCut ? "\(name.cut(to: 8)) (of \(accountName.cut(to: 6)))" : "\(name) (of \(accountName))"
     }
 }
 

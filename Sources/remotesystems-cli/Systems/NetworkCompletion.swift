@@ -86,7 +86,7 @@ enum NetworkCompletion {
         _ select: (UserActivityWatcher) -> [UserActivityOffer]
     ) async -> [String] {
         guard let configuration = Self.accountConfiguration(words) else { return [] }
-        let watcher = UserActivityWatcher(configuration)
+        let watcher = UserActivityWatcher(configuration, filters: .withLinkedAccounts)
         guard (try? await watcher.start()) != nil else { return [] }
         await watcher.enumerate(within: Self.time)
         let offers = select(watcher)

@@ -153,8 +153,9 @@ extension Topic {
         A service has name, version, summary, supportsRemote, requestSchema,
         responseSchema, pushRequestSchema and pushResponseSchema.
 
-        An offer has id, type, title, systemID, system, application, streams, webpage,
-        version, target, expires, publisher and proof.
+        An offer has id, type, title, systemID, system, accountID and accountName (of a
+        linked account only), application, streams, webpage, version, target, expires,
+        publisher and proof.
 
         A notification has key, id, title, subtitle, body, application, sender,
         systemID, system, isShown, isRead, snoozedUntil, thread, relevance, target,
