@@ -89,11 +89,14 @@ extension AccountContext {
     }
 
     /// Stores the notice that another account has withdrawn its link, after verifying it.
-    func learnWithdrawal(_ withdrawal: (account: AccountID, notice: [UInt8])) {
-        guard let security = try? self.security(), let linked = security.trust.linked[withdrawal.account] else {
-            return
-        }
+    ///
+    /// - Returns: the task that does it. A program that ends at once waits for it.
+    @discardableResult
+    func learnWithdrawal(_ withdrawal: (account: AccountID, notice: [UInt8])) -> Task<Void, Never> {
         Task(executorPreference: self.environment.taskExecutor) {
+            guard let security = try? self.security(), let linked = security.trust.linked[withdrawal.account] else {
+                return
+            }
             do {
                 let store = try self.store()
                 try await self.accountQueue.run {

@@ -239,6 +239,9 @@ public final class AppServiceConnection: Sendable {
             case let error as TransportError where error.code == .outOfReach:
                 throw RemoteSystemError(error)
             default:
+                if let notice = (error as? TransportError)?.withdrawal {
+                    request.origin.account.learnWithdrawal(notice)
+                }
                 self.guarded.withLock { $0.openError = RemoteSystemError(error) }
                 return AppServiceConnectionStatus(error)
             }

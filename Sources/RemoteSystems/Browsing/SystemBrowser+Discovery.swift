@@ -202,7 +202,7 @@ extension SystemBrowser {
     }
 
     /// The discovery keys of the links whose systems a watcher wants.
-    private var linkKeys: [DiscoveryKey] {
+    var linkKeys: [DiscoveryKey] {
         guard self.needs.wanted.contains(.linked) else { return [] }
         return self.security.trust.linked.values.compactMap(\.account.discoveryKey).sorted {
             $0.bytes.lexicographicallyPrecedes($1.bytes)

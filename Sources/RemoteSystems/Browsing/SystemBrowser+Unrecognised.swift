@@ -17,7 +17,7 @@ extension SystemBrowser {
         else { return self.unrecognised.remove(name) }
         let identity = self.security.identity
         let isFormer = identity.formerDiscoveryKeys.contains { $0.matches(tag, instance: hint.instance) }
-        guard isFormer || self.hasOtherSystems else { return }
+        guard isFormer || self.hasOtherSystems || self.missesLinkedSystems else { return }
         let kind = isFormer ? UnrecognisedHints.Kind.former : .unknown
         guard self.unrecognised.seen(name, at: endpoints, kind, now: self.time.now) else { return }
         self.tryUnrecognisedLater()
@@ -55,8 +55,15 @@ extension SystemBrowser {
     /// Whether unknown tags are tried: while no other system of the account is listed, and always on a machine with the
     /// root key, because another such machine may have replaced the discovery key meanwhile.
     var triesUnknownTags: Bool {
-        self.security.identity.isAuthority
+        self.security.identity.isAuthority || self.missesLinkedSystems
             || self.machine.systems.keys.allSatisfy { $0 == self.security.systemID }
+    }
+
+    /// Whether no system of a linked account is listed, although a watcher wants such systems. Their account may have
+    /// withdrawn the link: its announcements do not carry the link's tag any more.
+    private var missesLinkedSystems: Bool {
+        !self.linkKeys.isEmpty
+            && !self.machine.systems.values.contains { $0.parts.contains { $0.standing == .linked } }
     }
 
     /// Connects, and lets both sides exchange what they publish of the account's trust. The system is listed only once
@@ -71,6 +78,7 @@ extension SystemBrowser {
                 timeout: self.needs.connectTimeout,
                 logger: self.logger
             )
+            connector.accepted = self.accepted(for: .sameAccount)
             connector.opened = { [publisher = self.publisher, opened = connector.opened] connection in
                 opened(connection)
                 guard let connection = connection as? Connection, connection.isWithinAccount else { return }
@@ -95,11 +103,16 @@ extension SystemBrowser {
             self.logger.debug("Met a system with another tag", metadata: ["isNewKey": "\(isNew)"])
         } catch {
             self.ended(attempt.number, nil)
-            // A system of this account has refused this one, perhaps because it was revoked. Otherwise it is a system
-            // of another account, or none.
-            if (error as? TransportError)?.openStatus == .notAuthorized {
-                self.report(error, at: attempt.endpoints, from: .sameAccount)
+            // A system of this account has refused this one, perhaps because it was revoked, or one of a linked account
+            // that has withdrawn the link. Otherwise it is a system of another account, or none.
+            guard let refusal = error as? TransportError, refusal.openStatus == .notAuthorized else { return }
+            if let notice = refusal.withdrawal {
+                self.account.learnWithdrawal(notice)
+            } else if refusal.peerStanding == .linked {
+                // Its account grants nothing.
+                return
             }
+            self.report(refusal, at: attempt.endpoints, from: .sameAccount)
         }
     }
 }

@@ -249,7 +249,8 @@ extension TrustError {
             """
             The other system belongs to an account that is linked with this one. Only programs use the systems of a \
             linked account, as far as its owner permits: 'remotesystems account links' shows what they may use, and \
-            'remotesystems list --filter authorization=linked' lists the systems.
+            'remotesystems list --filter authorization=linked' lists the systems. 'remotesystems doctor ADDRESS' \
+            records it if the owner has withdrawn the link.
             """,
             toPeer: """
                 Your system belongs to an account that is linked with the other side's account, which is not enough \

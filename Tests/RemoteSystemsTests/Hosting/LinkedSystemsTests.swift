@@ -165,6 +165,54 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a diagnosis by address shows that the other account has withdrawn the link`(isStolen: Bool) async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            if isStolen {
+                try accounts.ourAccount.rotateRootKey(isStolen: true)
+            } else {
+                try accounts.ourAccount.unlink(accounts.friendsID)
+            }
+            try await accounts.ours.withHost([Self.open]) { host in
+                let port = try await host.port
+                let configuration = accounts.friends.configuration("test.doctor")
+                let findings = await RemoteSystemsDiagnosis(configuration).run(
+                    with: RemoteSystemConnectionRequest(host: "127.0.0.1", port: port, configuration: configuration)
+                )
+                #expect(findings.first?.what.contains("has withdrawn its link") == true, "\(findings)")
+                #expect(findings.first?.advice?.contains("account links") == true)
+                #expect(try accounts.friendsStore.links().links.map(\.state) == [.withdrawnByOther])
+            }
+        }
+    }
+
+    @Test func `a diagnosis by address does not end a link that is in force`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try await accounts.ours.withHost([Self.open]) { host in
+                let port = try await host.port
+                let configuration = accounts.friends.configuration("test.doctor")
+                let findings = await RemoteSystemsDiagnosis(configuration).run(
+                    with: RemoteSystemConnectionRequest(host: "127.0.0.1", port: port, configuration: configuration)
+                )
+                #expect(findings.first?.what.contains("linked with this one") == true, "\(findings)")
+                #expect(try accounts.friendsStore.links().links.map(\.state) == [.active])
+            }
+        }
+    }
+
+    @Test func `a watcher that starts after the link was withdrawn learns of that, too`() async throws {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            try accounts.ourAccount.unlink(accounts.friendsID)
+            try await accounts.ours.withHost([Self.open]) { _ in
+                let watcher = accounts.friendsWatcher()
+                try await watcher.start()
+                // Our announcements have no tag of the link any more.
+                try await until { (try? accounts.friendsStore.links().links.first?.state) == .withdrawnByOther }
+                await watcher.stop()
+            }
+        }
+    }
+
     @Test func `connections end when the grants end or change, and continue with the new ones`() async throws {
         let brief = Grants(services: ["test.granted"], end: Date().addingTimeInterval(15))
         try await LinkedAccounts.with(granting: brief) { accounts in

@@ -52,7 +52,39 @@ struct PeerExamination: Sendable {
             return facts
         } catch {
             await self.context.account.untilRootsAreStored()
-            return self.facts(target, after: error)
+            let isOfLink = ((error as? TransportError)?.cause as? TrustError) == .linkedAccount
+            let end = await isOfLink ? self.endOfLink(with: target) : nil
+            return self.facts(target, after: end ?? error)
+        }
+    }
+
+    /// Returns the refusal of a system whose account has withdrawn its link with this one; `nil` if it has not.
+    ///
+    /// Such a system no longer carries the link's tag in its announcements, so programs that use the link do not find
+    /// it and cannot learn that the link has ended.
+    private func endOfLink(with target: RemoteSystemConnectionRequest.DiagnosisTarget) async -> TransportError? {
+        do {
+            var connector = try await self.context.connector()
+            connector.accepted = [.linked]
+            let connection = try await connector.connect(
+                to: target.endpoints,
+                expecting: target.systemID,
+                hello: self.context.hello(
+                    service: Presence.service,
+                    targetApplication: nil,
+                    limits: connector.limits
+                )
+            ) { _, _ in
+                .requestsNotTaken
+            }
+            await connection.abortAndWait(.completed)
+            return nil
+        } catch {
+            guard let refusal = error as? TransportError, let notice = refusal.withdrawal else { return nil }
+            let account = self.context.account
+            await account.untilRootsAreStored()
+            await account.learnWithdrawal(notice).value
+            return refusal
         }
     }
 
