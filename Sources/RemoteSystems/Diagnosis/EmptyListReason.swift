@@ -12,13 +12,14 @@ struct EmptyListReason: Sendable {
     var listed = 0
     /// Whether this account is linked with another one.
     var hasLinks = false
+    /// Whether only systems of linked accounts are to be listed.
+    var listsOnlyLinked = false
 
     /// The first reason that applies, in decreasing order of certainty.
     var finding: DiagnosisFinding {
-        self.filters ?? self.interfacesDown ?? self.serviceInstances.authentication ?? self.hampered
-            ?? self.serviceInstances.refused ?? self.unreachable ?? self.serviceInstances.otherVersions ?? self
-            .otherAccounts
-            ?? self.nothingFound
+        self.noLinkedSystem ?? self.filters ?? self.interfacesDown ?? self.serviceInstances.authentication
+            ?? self.hampered ?? self.serviceInstances.refused ?? self.unreachable ?? self.serviceInstances.otherVersions
+            ?? self.otherAccounts ?? self.nothingFound
     }
 
     private var serviceInstances: DiscoveryFindings {
@@ -27,6 +28,33 @@ struct EmptyListReason: Sendable {
             unlisted: self.unlisted,
             network: self.network,
             hasLinks: self.hasLinks
+        )
+    }
+
+    /// Systems of this account, and others that are seen, say nothing about systems of linked accounts.
+    private var noLinkedSystem: DiagnosisFinding? {
+        guard self.listsOnlyLinked, !self.unlisted.excluded.contains(where: { $0.authorizationKind == .linked }) else {
+            return nil
+        }
+        if let certain = self.interfacesDown ?? self.serviceInstances.authentication ?? self.hampered { return certain }
+        guard self.hasLinks else {
+            return DiagnosisFinding(
+                .systems,
+                .warning,
+                "This account is linked with no other one.",
+                why: "Systems of another account are listed only while the accounts are linked.",
+                advice: "Link the accounts: 'remotesystems pair --link' on both machines."
+            )
+        }
+        return DiagnosisFinding(
+            .systems,
+            .warning,
+            "No system of a linked account is reachable.",
+            why: "Systems of a linked account are listed while the link is in force, and only if their account grants "
+                + "this one anything.",
+            advice: "If the accounts were just linked, or a host has just started, list again: both take some seconds. "
+                + "On a machine of the other account, a host must run ('remotesystems serve'). 'remotesystems doctor "
+                + "ADDRESS', with its address, shows whether its account has withdrawn the link."
         )
     }
 

@@ -230,7 +230,8 @@ public struct RemoteSystemsDiagnosis: Sendable {
             unlisted: unlisted,
             interfaces: InterfaceFacts.current(),
             network: watcher.network,
-            hasLinks: watcher.hasLinks
+            hasLinks: watcher.hasLinks,
+            listsOnlyLinked: watcher.listsOnlyLinked
         )
     }
 

@@ -261,6 +261,11 @@ public final class RemoteSystemWatcher: Sendable {
     /// Whether this system's account is linked with another one.
     package var hasLinks: Bool { self.context.hasLinks }
 
+    /// Whether the filters choose systems of linked accounts, and none of this account.
+    var listsOnlyLinked: Bool {
+        self.filters.contains(.authorizationKind(.linked)) && !self.filters.contains(.authorizationKind(.sameUser))
+    }
+
     // MARK: Listening
 
     /// The events from now on, after an `added` for each system that is already listed. Each access returns a new

@@ -185,6 +185,37 @@ import Testing
         }
     }
 
+    @Test func `a list of linked accounts' systems that is empty has a reason about links`() {
+        for hasLinks in [false, true] {
+            // What is seen of this account and of others is no reason.
+            for network in [RemoteSystemsConfiguration.Network.all, .loopback] {
+                var unlisted = RemoteSystemWatcher.Unlisted()
+                unlisted.otherAccounts = 8
+                unlisted.unreachable = ["10.0.0.5:47474"]
+                let reason = EmptyListReason(
+                    unlisted: unlisted,
+                    interfaces: [Self.wired, Self.loopback],
+                    network: network,
+                    hasLinks: hasLinks,
+                    listsOnlyLinked: true
+                )
+                let finding = reason.finding
+                #expect(finding.what.contains("linked") && !finding.what.contains("serve"))
+                #expect(finding.advice?.contains(hasLinks ? "doctor ADDRESS" : "pair --link") == true)
+            }
+        }
+        var unlisted = RemoteSystemWatcher.Unlisted()
+        unlisted.errors = [RemoteSystemWatcherError(.authenticationError, "Not it.", recoversByItself: false)]
+        let reason = EmptyListReason(
+            unlisted: unlisted,
+            interfaces: [Self.wired],
+            network: .all,
+            hasLinks: true,
+            listsOnlyLinked: true
+        )
+        #expect(reason.finding.what.contains("Not it."))
+    }
+
     @Test func `a list with this system alone has the reasons of an empty one`() {
         var unlisted = RemoteSystemWatcher.Unlisted()
         unlisted.otherAccounts = 1
