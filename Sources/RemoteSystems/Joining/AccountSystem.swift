@@ -28,8 +28,8 @@ public struct AccountSystem: Sendable, Hashable {
     public let isLocal: Bool
 
     /// Whether the system must join again, because the account's root key was stolen and replaced since it got its last
-    /// certificate that is known here. `false` if none is known. On a machine without the root key, also `false` for
-    /// all systems but its own, because they join again elsewhere.
+    /// certificate that is known here, or because none is known and the key was stolen once. On a machine without the
+    /// root key, `false` for all systems but its own, because they join again elsewhere.
     package let mustJoinAgain: Bool
 
     /// Whether the system was revoked before a stolen root key was replaced on this machine, and was not admitted

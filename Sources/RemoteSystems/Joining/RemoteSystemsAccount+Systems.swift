@@ -47,7 +47,8 @@ extension RemoteSystemsAccount {
                 let end = met[id].map { Date(timeIntervalSince1970: TimeInterval($0.certificateEnd)) }
                 let isRevoked = revoked.contains(id)
                 let wasRevoked = !isRevoked && formerlyRevoked.contains(id)
-                let isOutdated = if let invalid, let end { end <= invalid } else { false }
+                // A system that joins again is noted with its new certificate. One of which none is known has not.
+                let isOutdated = if let invalid { end.map { $0 <= invalid } ?? true } else { false }
                 return AccountSystem(
                     id: id,
                     name: met[id].flatMap { $0.name.isEmpty ? nil : $0.name },

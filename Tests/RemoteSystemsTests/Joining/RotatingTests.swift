@@ -247,6 +247,25 @@ import Testing
         }
     }
 
+    @Test func `after a theft, a system whose certificate is not known here must join again, too`() async throws {
+        try await TwoMachines.with { machines in
+            let (account, store) = (machines.account("first"), self.store("first", of: machines))
+            _ = try store.identity()
+            // A machine that held the root key before admitted it, and no program of this one has met it.
+            let unknown = try #require(SystemID(bytes: (0..<32).map { _ in UInt8.random(in: 0...255) }))
+            try store.recordJoined(unknown)
+            func mustJoinAgain() throws -> Bool? {
+                try account.systems().first { $0.id == unknown }?.mustJoinAgain
+            }
+            #expect(try mustJoinAgain() == false)
+            try account.rotateRootKey(isStolen: true)
+            #expect(try mustJoinAgain() == true)
+            // As an admission is noted, in a later second.
+            store.noteAdmission(of: unknown, named: "attic", now: Date().addingTimeInterval(2))
+            #expect(try mustJoinAgain() == false)
+        }
+    }
+
     @Test func `after a stolen root key the other systems join again, and keep their ids`() async throws {
         try await TwoMachines.with { machines in
             try await machines.join("second")
