@@ -31,8 +31,16 @@ struct AccountLinksCommand: Subcommand {
             if index > 0 { try output.line("") }
             for line in link.lines { try output.line(line) }
         }
-        if links.isEmpty { try output.line("No account is linked. 'remotesystems pair --link' links one.") }
-        if try account.isMember() {
+        let isMember = try account.isMember()
+        if links.isEmpty {
+            let text =
+                isMember
+                ? "No link is known here. One that was made on the machine with the account's root key arrives when "
+                    + "this machine meets a system that knows it: 'remotesystems list' meets those that are reachable."
+                : "No account is linked. 'remotesystems pair --link' links one."
+            try output.line(text.wrapped())
+        }
+        if isMember {
             let text =
                 "Only the machine with the account's root key makes, changes and withdraws links. This is not the one: "
                 + "'remotesystems account show' there prints the role 'authority'."

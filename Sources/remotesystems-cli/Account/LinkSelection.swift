@@ -115,7 +115,10 @@ extension AccountLink {
             "state        \(state), linked \(self.created.formatted(.iso8601))",
         ]
         if self.state == .active {
-            lines += ["granted      \(self.granted.text)", "received     \(self.received.text)"]
+            lines += [
+                "granted      \(self.granted.text)",
+                "received     \(self.received.text) (as stated when it was linked)",
+            ]
         }
         return lines
     }
