@@ -179,7 +179,7 @@ final class AccountContext: Sendable {
             )
         }
         let store = try self.store()
-        return try self.readUnchanged(store) { version in
+        let account = try self.readUnchanged(store) { version in
             Account(
                 identity: try store.identity(),
                 systemName: store.systemName(),
@@ -189,6 +189,8 @@ final class AccountContext: Sendable {
                 settings: Self.settings(store)
             )
         }
+        store.noteUse(as: account.identity.systemID)
+        return account
     }
 
     /// Reads the account; returns `nil` if there is none.

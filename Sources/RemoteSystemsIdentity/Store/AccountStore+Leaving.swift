@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Synchronization
+
 /// A system leaves its account in three steps. A crash at any point leaves either the whole account or none:
 ///
 /// 1. The directory `account` is renamed to `.left-` and the system's id. From then on there is no account.
@@ -59,6 +61,27 @@ extension AccountStore {
         if try Self.leftSystems(in: state).contains("\(system)") { return true }
         // The directory is there until the file names the id.
         return try state.names().contains(Self.leftPrefix + "\(system)")
+    }
+
+    /// The systems as which this process uses accounts, by the store's directory.
+    private static let used = Mutex<[String: SystemID]>([:])
+
+    /// Notes that this process uses the account as this system. If the system leaves the account, the process creates
+    /// no other one: its parts would use different accounts, and it may be about to end because of that.
+    package func noteUse(as system: SystemID) { Self.used.withLock { $0[self.directory] = system } }
+
+    /// Checks that this process may create an account.
+    ///
+    /// - Throws: ``IdentityError/Code/accountLeft`` if its own account was left.
+    func checkCreation() throws(IdentityError) {
+        guard let system = Self.used.withLock({ $0[self.directory] }), try self.hasLeft(system) else { return }
+        throw IdentityError(
+            .accountLeft,
+            """
+            This system has left its account. Start this program again: it then uses the account that is stored, or \
+            creates a new one.
+            """
+        )
     }
 
     static let leftPrefix = ".left-"

@@ -119,6 +119,7 @@ public struct AccountStore: Sendable {
             if let stored = try Self.loadSettled(from: state) {
                 return stored.identity
             }
+            try self.checkCreation()
             let authority = try AccountAuthority(creatingAt: now)
             let identity = try SystemIdentity.founding(authority, now: now)
             try Self.install(

@@ -103,12 +103,31 @@ import Testing
             let host = RemoteSystemHost(Self.configuration(machines, "second", on: stage), services: [])
             let running = Task(executorPreference: stage.taskExecutor) { try await host.run(isStaged: true) }
             _ = try await host.port
-            try machines.account("second").leave()
-            let fresh = try machines.account("second").identity()
+            let account = machines.account("second")
+            try account.leave()
+            // By another path, as if another program created the account: this one does not.
+            let fresh = try AccountStore(directory: "\(account.directory)/.").identity()
             try await stage.advance(by: .seconds(1))
             let error = await #expect(throws: RemoteSystemError.self) { try await running.value }
             #expect((error?.cause as? IdentityError)?.code == .accountLeft)
             #expect(try machines.account("second").identity().systemID == fresh.systemID)
+        }
+    }
+
+    @Test func `no part of a program creates an account after its system has left the one that it uses`() async throws {
+        try await Self.with { machines, stage in
+            let account = machines.account("second")
+            let watcher = RemoteSystemWatcher(Self.configuration(machines, "second", on: stage))
+            try await watcher.start()
+            try account.leave()
+            // The watcher has not noticed it yet. These parts read the files for the first time.
+            let names = #expect(throws: RemoteSystemError.self) { try account.systemNames() }
+            #expect((names?.cause as? IdentityError)?.code == .accountLeft)
+            let late = RemoteSystemWatcher(Self.configuration(machines, "second", on: stage))
+            let start = await #expect(throws: RemoteSystemError.self) { try await late.start() }
+            #expect((start?.cause as? IdentityError)?.code == .accountLeft)
+            #expect(try !AccountStore(directory: account.directory).holdsAccount())
+            await watcher.stop()
         }
     }
 
