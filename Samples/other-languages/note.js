@@ -60,8 +60,10 @@ const handler = {
 
 const commands = {
     list() {
-        for (const offer of call('List')[0])
-            print(`${offer.id} ${offer.system_name}: ${offer.title ?? offer.type}`);
+        for (const offer of call('List')[0]) {
+            const account = offer.account_name ? ` (of ${offer.account_name})` : '';
+            print(`${offer.id} ${offer.system_name}${account}: ${offer.title ?? offer.type}`);
+        }
     },
     continue(id) {
         print(`continued in ${call('Continue', '(ss)', id, '')[0]}`);
@@ -97,6 +99,10 @@ try {
     }
     commands[command](...words);
 } catch (error) {
+    if (Gio.DBusError.get_remote_error(error) === 'org.freedesktop.DBus.Error.ServiceUnknown') {
+        printerr("note.js: The host daemon does not run. Start it with 'remotesystems host run'.");
+        System.exit(1);
+    }
     Gio.DBusError.strip_remote_error(error);
     printerr(`note.js: ${error.message}`);
     System.exit(1);

@@ -66,7 +66,8 @@ def main():
     activities = Gio.DBusProxy.new_sync(bus, Gio.DBusProxyFlags.NONE, None, NAME, PATH, NAME)
     if command == "list":
         for offer in activities.List():
-            say(f"{offer['id']} {offer['system_name']}: {offer.get('title', offer['type'])}")
+            account = f" (of {offer['account_name']})" if "account_name" in offer else ""
+            say(f"{offer['id']} {offer['system_name']}{account}: {offer.get('title', offer['type'])}")
     elif command == "continue":
         say(f"continued in {activities.Continue('(ss)', words[0], '')}")
     elif command == "receive":
@@ -99,5 +100,7 @@ def main():
 try:
     main()
 except GLib.Error as error:
+    if Gio.DBusError.get_remote_error(error) == "org.freedesktop.DBus.Error.ServiceUnknown":
+        sys.exit("note.py: The host daemon does not run. Start it with 'remotesystems host run'.")
     Gio.DBusError.strip_remote_error(error)
     sys.exit(f"note.py: {error.message}")

@@ -86,6 +86,9 @@ extension CommandTests {
                 }
                 let reset = try await sandbox.run("account", "rename")
                 #expect(reset.status == 0)
+                let own = try await sandbox.run("account", "systems", "--json").event("account-system")
+                let name = try #require(own?["name"] as? String)
+                #expect(reset.lines == ["This machine has its own name again: \(name)."])
             }
         }
 

@@ -32,14 +32,16 @@ extension CommandTests {
 
         private static func with(
             _ sandbox: Sandbox,
+            options: [String] = [],
             typedBefore early: String? = nil,
             _ body: (_ waiting: Machine, _ connecting: Machine) async throws -> Void
         ) async throws {
-            let waiting = try Machine.start(sandbox, ["pair", "--loopback"], as: "own")
+            let waiting = try Machine.start(sandbox, ["pair", "--loopback"] + options, as: "own")
             do {
                 let shown = try await waiting.terminal.wait(for: "Ctrl-C stops.")
                 // As a person copies it.
-                let line = try #require(shown.firstMatch(of: /remotesystems (pair 127\.0\.0\.1:\d+ --loopback)\n/)?.1)
+                let command = /remotesystems (pair 127\.0\.0\.1:\d+(?: --link)? --loopback)\n/
+                let line = try #require(shown.firstMatch(of: command)?.1)
                 if let early { try waiting.terminal.type(early) }
                 let connecting = try Machine.start(sandbox, line.split(separator: " ").map(String.init), as: "bo")
                 do {
@@ -138,6 +140,22 @@ extension CommandTests {
                     #expect(try await connecting.command.finish().status == 1)
                 }
                 #expect(try bo.links().links.first?.state == .active)
+            }
+        }
+
+        @Test func `each machine states before the question what it grants by a link`() async throws {
+            try await Sandbox.with { sandbox in
+                try await Self.with(sandbox, options: ["--link", "--service", "test.volume"]) { waiting, connecting in
+                    _ = (try await waiting.digits(), try await connecting.digits())
+                    for (machine, rights) in [(waiting, "services test.volume."), (connecting, "nothing.")] {
+                        let shown = machine.terminal.shown
+                        let question = try #require(shown.range(of: Machine.question))
+                        let before = shown[..<question.lowerBound]
+                        #expect(before.contains("then grants to the other one: \(rights)"), "\(shown)")
+                    }
+                    try connecting.terminal.type("n")
+                    #expect(try await connecting.command.finish().status == 1)
+                }
             }
         }
 

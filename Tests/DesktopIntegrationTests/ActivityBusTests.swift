@@ -33,6 +33,14 @@ extension DesktopTests {
             }
         }
 
+        @Test(arguments: ["note.py", "note.js"])
+        func `without the host daemon, a program says how to start it`(program: String) async throws {
+            let path = TwoBuses.path(ofSample: program)
+            let listing = try ChildProcess(["dbus-run-session", "--", path, "list"], readsErrors: true)
+            #expect(try await listing.exit(within: .seconds(60)) == 1)
+            #expect(listing.lines.contains { $0.contains("'remotesystems host run'") }, "\(listing.lines)")
+        }
+
         @Test
         func `an activity that the receiving program does not continue stays offered by its origin`()
             async throws
@@ -307,10 +315,12 @@ struct TwoBuses {
 
     /// Runs one of the samples.
     func note(_ sample: String, _ arguments: String...) throws -> ChildProcess {
-        let samples = URL(filePath: #filePath).deletingLastPathComponent().appending(
-            path: "../../Samples/other-languages"
-        )
-        return try self.start([samples.appending(path: sample).standardizedFileURL.path] + arguments)
+        try self.start([Self.path(ofSample: sample)] + arguments)
+    }
+
+    static func path(ofSample name: String) -> String {
+        URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Samples/other-languages").appending(path: name).standardizedFileURL.path
     }
 
     /// Waits until an offer is listed, and returns its id.

@@ -58,9 +58,10 @@ struct DiscoveryFindings: Sendable {
             "'remotesystems account links' shows the links of this account. If one was withdrawn by mistake, link the "
                 + "accounts again: 'remotesystems pair --link' on both machines."
         default:
-            "If a system was revoked, invite it again. Otherwise check that both systems belong to the same account "
-                + "('remotesystems account show' on both), and that their certificates and clocks are valid "
-                + "('remotesystems doctor' on both)."
+            "A system that was revoked returns with 'remotesystems account leave' there, 'remotesystems account "
+                + "invite' on the machine with the root key, and 'remotesystems account join'. Otherwise check that "
+                + "both systems belong to the same account ('remotesystems account show' on both), and that their "
+                + "certificates and clocks are valid ('remotesystems doctor' on both)."
         }
     }
 

@@ -32,8 +32,7 @@ extension RemoteSystemsAccount {
             let retirement = own.isAuthority ? nil : own.rootRetirement(at: now)
             let local = AccountSystem(
                 id: own.systemID,
-                name: self.context.configuration.systemDisplayName ?? store.systemName()
-                    ?? MachineFacts.read().displayName,
+                name: self.name(in: store),
                 lastMet: nil,
                 certificateEnd: min(own.certificateValidity.upperBound, retirement ?? .distantFuture),
                 isRevoked: revoked.contains(own.systemID),
@@ -62,6 +61,15 @@ extension RemoteSystemsAccount {
             }
             return [local] + systems
         }
+    }
+
+    /// The name under which other systems list this system. Creates no account.
+    package func systemName() throws(RemoteSystemError) -> String {
+        try self.withStore { store throws(IdentityError) in self.name(in: store) }
+    }
+
+    private func name(in store: AccountStore) -> String {
+        self.context.configuration.systemDisplayName ?? store.systemName() ?? MachineFacts.read().displayName
     }
 
     /// Changes the name under which other systems list this system. Running hosts publish it within two seconds, unless

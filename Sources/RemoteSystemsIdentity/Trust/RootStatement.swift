@@ -58,8 +58,8 @@ enum RootStatement: String {
         TrustError(
             .retiredRoot,
             """
-            \(self.name) was signed by a root key that the account has replaced. Nothing was changed. Sign it again \
-            with the newest root key.
+            \(self.name) was signed by a root key that the account has replaced. Nothing was changed. A system that \
+            does not know the newest root key yet may have sent it.
             """
         )
     }

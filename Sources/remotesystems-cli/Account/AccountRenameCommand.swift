@@ -31,8 +31,10 @@ struct AccountRenameCommand: Subcommand {
         let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
         try account.rename(to: self.name)
         try output.json(RenamedOutput(name: self.name))
+        let name = try account.systemName().printable
         try output.line(
-            self.name.map { "This machine is now called \($0.printable)." } ?? "This machine has its own name again."
+            self.name == nil
+                ? "This machine has its own name again: \(name)." : "This machine is now called \(name)."
         )
         return true
     }

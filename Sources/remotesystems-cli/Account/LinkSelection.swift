@@ -125,7 +125,8 @@ extension AccountLink {
 }
 
 extension Grants {
-    fileprivate var text: String {
+    /// The rights in words.
+    var text: String {
         var parts: [String] = []
         for (what, names) in [("services", self.services), ("schemes", self.uriSchemes), ("topics", self.topics)]
         where !names.isEmpty {

@@ -103,7 +103,12 @@ struct PairCommand: Subcommand {
         )
         let purpose: PairingPurpose =
             self.link ? .link(grants: self.rights.grants) : .join(leavingAccount: self.leavesAccount)
-        let dialogue = PairDialogue(output: output, account: account, typesDigits: self.typesDigits)
+        let dialogue = PairDialogue(
+            output: output,
+            account: account,
+            typesDigits: self.typesDigits,
+            grants: self.rights.grants
+        )
         let result: PairingResult?
         do {
             result = try await untilInterrupted { try await self.pair(account, purpose, dialogue, output) }

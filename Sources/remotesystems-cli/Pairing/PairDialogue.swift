@@ -10,6 +10,8 @@ struct PairDialogue: Sendable {
     let output: Output
     let account: RemoteSystemsAccount
     let typesDigits: Bool
+    /// The rights that the other account gets if the accounts are linked.
+    let grants: Grants
 
     /// Whether the person types the other machine's digits instead of yes or no. A program could always answer yes.
     private var wantsDigits: Bool { self.typesDigits || isatty(STDIN_FILENO) != 1 }
@@ -53,6 +55,9 @@ struct PairDialogue: Sendable {
         self.output.note("\nConnected to a machine that calls itself \(prompt.name.printable). This machine shows:\n")
         try self.output.line("    \(prompt.groupedDigits)\n")
         self.output.note("If you confirm on both machines, \(effect).")
+        if prompt.effect == .links {
+            self.output.note("This account then grants to the other one: \(self.grants.text).".wrapped())
+        }
         if !endingLinks.isEmpty {
             self.output.note(
                 ("This machine then leaves its present account, and with it the links with other people's accounts: "

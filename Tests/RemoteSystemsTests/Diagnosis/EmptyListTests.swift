@@ -81,8 +81,9 @@ import Testing
     }
 
     @Test(arguments: [FailureCode.revoked, .otherAccount, nil])
-    func `a system that is not trusted for another reason may be invited again`(code: FailureCode?) {
-        #expect(Self.untrusted("Not it.", code).advice?.contains("invite it again") == true)
+    func `a system that is not trusted for another reason may leave and be invited again`(code: FailureCode?) throws {
+        let advice = try #require(Self.untrusted("Not it.", code).advice)
+        #expect(advice.contains("account leave") && advice.contains("account invite"))
     }
 
     @Test(arguments: [FailureCode.linkWithdrawn, .grantsChanged])
