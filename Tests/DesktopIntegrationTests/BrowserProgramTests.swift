@@ -43,12 +43,84 @@ extension DesktopTests {
         @Test func `a second program of the same browser says that the first one runs`() async throws {
             try await Desktop.with { desktop in
                 let command = [try builtProgram("remotesystems"), "activities", "browser", "--browser", "firefox"]
-                let first = try Self.start(desktop, "ready", command)
+                let first = try Self.start(desktop.environment, "ready", command)
                 try await first.prints("{\"application\": \"org.remotesystems.web-browser.firefox\"")
-                let second = try Self.start(desktop, "ready", command)
+                let second = try Self.start(desktop.environment, "ready", command)
                 try await second.prints("{\"status\": 2")
                 #expect(second.lines.contains { $0.contains("\"type\": \"failed\"") }, "\(second.lines)")
                 await first.stop()
+            }
+        }
+
+        @Test func `an application's page is opened by its address only, and stays offered if that fails (H-79, B-15)`()
+            async throws
+        {
+            try await TwoBuses.with { first, second in
+                let remotesystems = try builtProgram("remotesystems")
+                // Without developer mode, nothing but the address is given to a browser, which has no publisher.
+                try await run(
+                    [remotesystems, "activities", "settings", "--developer-mode", "off"],
+                    environment: first.environment
+                )
+                let offering = try first.start(
+                    [remotesystems, "activities", "offer", "com.example.reading", "Secret=content"]
+                        + ["--web", "https://example.com/x", "--loopback"]
+                )
+                try await offering.prints("Offering ")
+                let browser = try Self.start(
+                    second.environment,
+                    "ready,open=no window,continue,open=,continue,end",
+                    [remotesystems, "activities", "browser", "--browser", "chromium"]
+                )
+                _ = try await browser.exit(within: .seconds(200))
+                let outcomes = browser.lines.filter { $0.contains(#""type": "failed""#) || $0.contains("continued") }
+                #expect(outcomes.count == 2, "\(browser.lines)")
+                #expect(outcomes.first?.contains("The browser did not open the page: no window") == true)
+                #expect(outcomes.last?.contains(#""type": "continued""#) == true, "\(browser.lines)")
+                let opened = browser.lines.filter { $0.contains(#""type": "open""#) }
+                #expect(opened.count == 2 && opened.allSatisfy { $0.contains("https://example.com/x") }, "\(opened)")
+                let code = try await offering.exit(within: .seconds(60))
+                #expect(code == 0, "\(offering.lines)")
+                let handedOver = offering.lines.filter {
+                    $0.hasPrefix("Continued by org.remotesystems.web-browser.chromium")
+                }
+                #expect(handedOver.count == 1, "\(offering.lines)")
+            }
+        }
+
+        @Test func `a page that the named browser does not open stays offered, and can be continued again (B-15)`()
+            async throws
+        {
+            try await TwoBuses.with { first, second in
+                let remotesystems = try builtProgram("remotesystems")
+                let offering = try first.start(
+                    [remotesystems, "activities", "offer", "org.remotesystems.browsing-web"]
+                        + ["--web", "https://example.com/x", "--loopback"]
+                )
+                try await offering.prints("Offering ")
+                let browser = try Self.start(
+                    second.environment,
+                    "ready,open=no window,opened=1,open=,opened=2",
+                    [remotesystems, "activities", "browser", "--browser", "chromium"]
+                )
+                let application = "org.remotesystems.web-browser.chromium"
+                let command =
+                    [remotesystems, "activities", "continue", "org.remotesystems.browsing-web", "--loopback"]
+                    + ["--in", application]
+                // Fails with another reason before the daemon lists the browser.
+                _ = try await eventually("the browser's refusal", within: .seconds(60)) { () async throws -> Bool? in
+                    let failing = try second.start(command)
+                    let code = try await failing.exit(within: .seconds(60))
+                    #expect(code == 2, "\(failing.lines)")
+                    return failing.lines.joined().contains("no window") ? true : nil
+                }
+                #expect(offering.lines.count == 1, "\(offering.lines)")
+                let continuing = try second.start(command)
+                let code = try await continuing.exit(within: .seconds(60))
+                #expect(code == 0, "\(continuing.lines)")
+                let end = try await offering.exit(within: .seconds(60))
+                #expect(end == 0, "\(offering.lines)")
+                await browser.stop()
             }
         }
 
@@ -91,7 +163,7 @@ extension DesktopTests {
         private static func talk(_ kind: String) async throws -> (lines: [String], errors: String) {
             try await Desktop.with { desktop in
                 let process = try Self.start(
-                    desktop,
+                    desktop.environment,
                     kind,
                     [try builtProgram("remotesystems"), "activities", "browser", "--browser", "chromium"]
                 )
@@ -100,12 +172,16 @@ extension DesktopTests {
             }
         }
 
-        private static func start(_ desktop: Desktop, _ kind: String, _ command: [String]) throws -> ChildProcess {
+        private static func start(
+            _ environment: [String: String],
+            _ kind: String,
+            _ command: [String]
+        ) throws -> ChildProcess {
             let tests = URL(filePath: #filePath).deletingLastPathComponent()
             return try ChildProcess(
                 ["/usr/bin/python3", "-u", tests.appending(path: "Scripts/native_host.py").path, kind] + command
                     + ["--loopback"],
-                environment: desktop.environment,
+                environment: environment,
                 readsErrors: true
             )
         }

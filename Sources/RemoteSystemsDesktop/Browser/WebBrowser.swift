@@ -57,6 +57,8 @@ package actor WebBrowser {
     private func serve() async throws {
         var options = UserActivityHost.Options()
         options.host.displayName = "Web browser"
+        // If the browser does not open a page, the origin keeps the activity.
+        options.continuesBeforeConfirmation = true
         let host = UserActivityHost(
             self.configuration,
             activityTypes: [UserActivity.browsingWeb],
@@ -203,12 +205,15 @@ package actor WebBrowser {
             guard let offer = self.watcher.offers.first(where: { $0.id.uuidString.lowercased() == id }) else {
                 throw ContinuationError(.activityUnknown, "No other system offers this page any more.", side: .local)
             }
+            var options = UserActivityHost.Options()
+            options.continuesBeforeConfirmation = true
             let host = UserActivityHost(
                 self.configuration,
                 activityTypes: [offer.activityType],
+                options: options,
                 handler: .closure { [weak self] activity in try await self?.open(activity) }
             )
-            try await host.continue(offer)
+            try await host.continueWebpage(of: offer)
             self.connection.send(.continued(id: id))
         } catch {
             let error = error as? ContinuationError

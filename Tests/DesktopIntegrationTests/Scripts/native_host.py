@@ -10,6 +10,9 @@ Prints each message of the program as a line of JSON, and at last its exit statu
 KIND is a list of what is sent, separated by commas:
     ready      waits for the program
     page=URL   a page; leave; continue=ID
+    continue   continues the first offer that is listed, and waits for the outcome
+    open=TEXT  responds to each `open` from now on: with a failure, if there is a text
+    opened=N   waits until N pages were to be opened
     garbage    a message that is not JSON
     list       a message that is JSON of another form
     private    a page of a private window
@@ -18,6 +21,7 @@ KIND is a list of what is sent, separated by commas:
     end        closes the connection
 """
 
+import contextlib
 import json
 import struct
 import subprocess
@@ -25,25 +29,52 @@ import sys
 import threading
 
 program = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-ready = threading.Event()
+# What the program has sent, and whether it sends no more.
+messages, has_ended = [], False
+changed = threading.Condition()
+writing = threading.Lock()
+# The fields of the response to `open`; None for no response.
+response = None
 taken = 0
 
 
 def read():
-    while header := program.stdout.read(4):
-        message = json.loads(program.stdout.read(struct.unpack("=I", header)[0]))
-        print(json.dumps(message, sort_keys=True), flush=True)
-        if message["type"] == "ready":
-            ready.set()
-    # It will not be ready any more.
-    ready.set()
+    global has_ended
+    with contextlib.suppress(BrokenPipeError):
+        while header := program.stdout.read(4):
+            message = json.loads(program.stdout.read(struct.unpack("=I", header)[0]))
+            print(json.dumps(message, sort_keys=True), flush=True)
+            if message["type"] == "open" and response is not None:
+                send(json.dumps({"type": "opened", "number": message["number"], **response}).encode())
+            with changed:
+                messages.append(message)
+                changed.notify_all()
+    with changed:
+        has_ended = True
+        changed.notify_all()
+
+
+def wait(test, since=0, count=1):
+    """Waits for so many messages. Returns the last of them; None if the program ends before, or after a minute."""
+
+    def found():
+        return [message for message in messages[since:] if test(message)]
+
+    with changed:
+        changed.wait_for(lambda: has_ended or len(found()) >= count, 60)
+        return found()[-1] if len(found()) >= count else None
+
+
+def continue_offer(offer):
+    send(json.dumps({"type": "continue", "id": offer}).encode())
 
 
 def send(body):
     global taken
-    program.stdin.write(struct.pack("=I", len(body)) + body)
-    program.stdin.flush()
-    taken += 4 + len(body)
+    with writing:
+        program.stdin.write(struct.pack("=I", len(body)) + body)
+        program.stdin.flush()
+        taken += 4 + len(body)
 
 
 def page(url, **more):
@@ -56,13 +87,22 @@ try:
     for word in sys.argv[1].split(","):
         match word.split("=", 1):
             case ["ready"]:
-                ready.wait(60)
+                wait(lambda message: message["type"] == "ready")
             case ["page", url]:
                 page(url)
             case ["leave"]:
                 send(b'{"type": "leave"}')
             case ["continue", offer]:
-                send(json.dumps({"type": "continue", "id": offer}).encode())
+                continue_offer(offer)
+            case ["continue"]:
+                if listed := wait(lambda message: message.get("offers")):
+                    offer, since = listed["offers"][0]["id"], len(messages)
+                    continue_offer(offer)
+                    wait(lambda message: message.get("id") == offer, since)
+            case ["open", failure]:
+                response = {"failure": failure} if failure else {}
+            case ["opened", count]:
+                wait(lambda message: message["type"] == "open", count=int(count))
             case ["garbage"]:
                 send(b"\xff\x00 no JSON")
             case ["list"]:
