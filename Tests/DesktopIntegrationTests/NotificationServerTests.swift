@@ -136,7 +136,12 @@ extension DesktopTests {
             }
         }
 
-        @Test(arguments: ["hang", "deny"])
+        @Test(
+            arguments: [
+                "hang", "deny", "deny org.cinnamon.ScreenSaver", "deny org.mate.ScreenSaver",
+                "deny org.xfce.ScreenSaver",
+            ]
+        )
         func `a screen lock that does not say that the session is unlocked counts as locked, and is asked again`(
             kind: String
         ) async throws {

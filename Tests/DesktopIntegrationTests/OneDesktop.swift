@@ -33,7 +33,8 @@ struct OneDesktop {
     /// - Parameters:
     ///   - kind: the kind of server. It needs no screen.
     ///   - script: the program that is the server. Defaults to `notification_server.py`.
-    ///   - lock: the kind of screen lock of `screen_lock.py`. Defaults to `nil`: there is none.
+    ///   - lock: the kind of screen lock of `screen_lock.py`, and its name if it has another one, separated by a space.
+    ///     Defaults to `nil`: there is none.
     static func with(
         server kind: String,
         script: String = "notification_server",
@@ -45,7 +46,8 @@ struct OneDesktop {
                 let environment = desktop.environment.merging(bus) { $1 }
                 try await Self.withScript(script, [kind], environment) { server in
                     guard let lock else { return try await Self.run(desktop, environment, server, body) }
-                    try await Self.withScript("screen_lock", [lock], environment) { lock in
+                    let arguments = lock.split(separator: " ").map(String.init)
+                    try await Self.withScript("screen_lock", arguments, environment) { lock in
                         try await Self.run(desktop, environment, server, lock: lock, body)
                     }
                 }

@@ -39,11 +39,24 @@ import Testing
     ) {
         var locks = ScreenLocks()
         let round = locks.ask()
+        let others = ScreenLocks.interfaces.dropFirst(2).map { locks.responded($0.0, .none, in: round) }
         let (early, late) = (
             locks.responded(Self.first, one, in: round), locks.responded(Self.second, other, in: round)
         )
+        #expect(others.allSatisfy { $0 == nil })
         #expect(early == nil)
         #expect(late == together)
+    }
+
+    @Test(arguments: ["freedesktop", "gnome", "cinnamon", "mate", "xfce"])
+    func `the lock of each desktop is asked`(desktop: String) {
+        var locks = ScreenLocks()
+        let round = locks.ask()
+        let states = ScreenLocks.interfaces.map { name, path in
+            let isAsked = name == "org.\(desktop).ScreenSaver" && path == "/org/\(desktop)/ScreenSaver"
+            return locks.responded(name, isAsked ? .locked : .none, in: round)
+        }
+        #expect(states.compactMap(\.self) == [.locked])
     }
 
     @Test func `a report that the session is locked ends the round, and one that it is unlocked begins one`() {
@@ -52,8 +65,8 @@ import Testing
         let round = locks.ask()
         _ = locks.responded(Self.first, .unlocked, in: round)
         locks.reportedLocked()
-        let late = locks.responded(Self.second, .unlocked, in: round)
-        #expect(late == nil)
+        let late = ScreenLocks.interfaces.dropFirst().map { locks.responded($0.0, .unlocked, in: round) }
+        #expect(late.allSatisfy { $0 == nil })
         #expect(!locks.isDue)
         locks.reportedUnlocked()
         #expect(locks.isDue)

@@ -36,6 +36,9 @@ struct ScreenLocks {
     static let interfaces = [
         ("org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver"),
         ("org.gnome.ScreenSaver", "/org/gnome/ScreenSaver"),
+        ("org.cinnamon.ScreenSaver", "/org/cinnamon/ScreenSaver"),
+        ("org.mate.ScreenSaver", "/org/mate/ScreenSaver"),
+        ("org.xfce.ScreenSaver", "/org/xfce/ScreenSaver"),
     ]
 
     private var round = 0

@@ -3,12 +3,13 @@
 
 """Is a screen lock on the session bus, which states that the session is unlocked from its first SIGUSR1 on.
 
-Usage: screen_lock.py KIND
+Usage: screen_lock.py KIND [NAME]
 
 Prints "ready", then "asked" for each call of GetActive.
 
 KIND  hang  responds to no call before
       deny  refuses all calls before
+NAME  its name on the bus. Defaults to org.freedesktop.ScreenSaver
 """
 
 import signal
@@ -16,10 +17,10 @@ import sys
 
 from gi.repository import Gio, GLib
 
-NAME, PATH = "org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver"
-XML = """
-<node><interface name="org.freedesktop.ScreenSaver"><method name="GetActive"><arg type="b" direction="out"/></method>
-</interface></node>
+NAME = sys.argv[2] if len(sys.argv) > 2 else "org.freedesktop.ScreenSaver"
+PATH = "/" + NAME.replace(".", "/")
+XML = f"""
+<node><interface name="{NAME}"><method name="GetActive"><arg type="b" direction="out"/></method></interface></node>
 """
 
 kind = sys.argv[1]
