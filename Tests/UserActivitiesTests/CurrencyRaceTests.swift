@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: End.allCases)
-    func `an activity that ends before it is offered is not offered (H-17, H-20)`(end: End) async throws {
+    func `an activity that ends before it is offered is not offered (H-19, H-25)`(end: End) async throws {
         let (activity, publisher) = (UserActivity(type: "com.example.editing"), SuspendedPublisher())
         async let becoming: Void = activity.becomeCurrent(publishedBy: publisher)
         await publisher.requested()
@@ -62,7 +62,7 @@ import Testing
         #expect(!activity.isCurrent)
     }
 
-    @Test func `an activity that becomes current at another host meanwhile is offered only there (H-20)`() async throws
+    @Test func `an activity that becomes current at another host meanwhile is offered only there (H-19)`() async throws
     {
         let activity = UserActivity(type: "com.example.editing")
         let (first, second) = (SuspendedPublisher(), SuspendedPublisher())
@@ -79,7 +79,7 @@ import Testing
         #expect(second.offered.withLock { $0.isEmpty })
     }
 
-    @Test func `whatever happens at once, the record that is left is that of the current activity (H-20)`() async throws
+    @Test func `whatever happens at once, the record that is left is that of the current activity (H-19)`() async throws
     {
         try await DiscoveryStage.with { stage in
             let origin = ActivityOrigin(stage.configuration, UserActivityHost.Options())
