@@ -232,7 +232,12 @@ import ValueSets
             let offer = try await desk.offer(UserActivity(type: Self.editing))
             #expect(offer.system.isAvailableByProximity)
             try await desk.stage.eventually("it is near") { watchers[0].offers.map(\.id) == [offer.id] }
-            #expect(watchers[1].offers.isEmpty)
+            // The other one sees the systems, too.
+            try await desk.stage.eventually("the systems are left out") {
+                await watchers[1].findings().last?.condition == .near
+            }
+            try await desk.stage.settle()
+            #expect(watchers[1].offers.isEmpty && watchers[0].offers.map(\.id) == [offer.id])
             for watcher in watchers { await watcher.stop() }
         }
     }
