@@ -109,7 +109,7 @@ import ValueSets
 
     /// Hangs or fails at a stated step.
     private final class Faulty: ContinuationHandler {
-        enum Fault { case decides, fails, hangs }
+        enum Fault { case decides, decidesAndFails, fails, hangs }
         struct Failure: Error {}
 
         let fault: Fault
@@ -128,7 +128,7 @@ import ValueSets
 
         func willContinueUserActivity(type: String) async -> Bool {
             self.log.withLock { $0.append("will") }
-            if self.fault == .decides { await self.hang() }
+            if self.fault == .decides || self.fault == .decidesAndFails { await self.hang() }
             return true
         }
 
@@ -144,6 +144,7 @@ import ValueSets
 
         func didFailToContinueUserActivity(type: String, error: ContinuationError) async {
             self.log.withLock { $0.append("failed \(error.code)") }
+            if self.fault == .decidesAndFails { await self.hang() }
         }
     }
 
@@ -169,6 +170,32 @@ import ValueSets
             let code = await failure?.code
             #expect(code == .timedOut)
             #expect(handler.log.withLock { $0 } == ["will", "failed timedOut"])
+            #expect(activity.isCurrent && desk.watcher.offers.map(\.id) == [activity.id])
+        }
+    }
+
+    @Test func `a handler that hangs in each method keeps no place, and its caller learns of it (H-55, H-61)`()
+        async throws
+    {
+        let handler = Faulty(.decidesAndFails)
+        try await Desk.with(handler) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let offer = try await desk.offer(activity)
+            let host = try await desk.desktop.activityHost()
+            // The last one finds a place only if the others have left theirs.
+            for round in 1...(ActivityReceiver.maxRunning + 1) {
+                async let failure = Self.failure(of: offer, host)
+                try await desk.stage.eventually("it is asked") {
+                    handler.log.withLock { $0.count { $0 == "will" } } == round
+                }
+                try await desk.stage.advance(by: .seconds(6))
+                try await desk.stage.eventually("it is notified of the failure") {
+                    handler.log.withLock { $0.count { $0 == "failed timedOut" } } == round
+                }
+                try await desk.stage.advance(by: .seconds(6))
+                let code = await failure?.code
+                #expect(code == .timedOut)
+            }
             #expect(activity.isCurrent && desk.watcher.offers.map(\.id) == [activity.id])
         }
     }

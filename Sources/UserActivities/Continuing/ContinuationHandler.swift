@@ -14,8 +14,9 @@ public protocol ContinuationHandler: Sendable {
     ///
     /// - Parameter type: the type of the activity: one of those that the application handles, or
     ///   ``UserActivity/browsingWeb`` for a page of a site that its manifest claims.
-    /// - Returns: whether to continue. A method that does not return within
-    ///   ``UserActivityHost/Options/decisionTimeout`` counts as `false`.
+    /// - Returns: whether to continue. If the method does not return within
+    ///   ``UserActivityHost/Options/decisionTimeout``, the continuation fails with
+    ///   ``ContinuationError/Code/timedOut``.
     func willContinueUserActivity(type: String) async -> Bool
 
     /// Reports how far a continuation is, for example to show that it takes long. The default does nothing.
@@ -42,8 +43,11 @@ public protocol ContinuationHandler: Sendable {
         restore: @escaping ActivityRestoration
     ) async throws -> Bool
 
-    /// Reports that a continuation that ``willContinueUserActivity(type:)`` accepted has failed. The default does
-    /// nothing.
+    /// Reports that a continuation has failed, also one about which ``willContinueUserActivity(type:)`` did not decide
+    /// in time. Not called after it has returned `false`. The default does nothing.
+    ///
+    /// The caller of the continuation receives the error when the method returns, or after
+    /// ``UserActivityHost/Options/decisionTimeout``.
     ///
     /// - Parameters:
     ///   - type: the type of the activity.

@@ -33,7 +33,7 @@ struct IncomingContinuation: Sendable {
 
     /// Continues the activity. Returns when the application has continued it.
     ///
-    /// - Throws: ``ContinuationError``. The handler has received it before, unless it declined.
+    /// - Throws: ``ContinuationError``. The handler has received it before, unless it declined or hangs.
     func run() async throws(ContinuationError) {
         let type = self.source.type
         let decision = await self.clock.first(within: self.options.decisionTimeout) { [handler] in
@@ -82,8 +82,16 @@ struct IncomingContinuation: Sendable {
         }
     }
 
+    /// Notifies the application. An application that hangs, perhaps since ``run()`` has asked it, does not keep the
+    /// caller waiting.
     private func failed(_ error: ContinuationError) async -> ContinuationError {
-        await self.handler.didFailToContinueUserActivity(type: self.source.type, error: error)
+        let (handler, type, limit) = (self.handler, self.source.type, self.options.decisionTimeout)
+        // In a task of its own: the application has its time also if this one was cancelled.
+        await self.clock.task { [clock] in
+            _ = await clock.first(within: limit) {
+                await handler.didFailToContinueUserActivity(type: type, error: error)
+            }
+        }.value
         return error
     }
 

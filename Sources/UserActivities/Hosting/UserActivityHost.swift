@@ -45,8 +45,8 @@ public final class UserActivityHost: Service {
         /// The time that the application has to save an activity when another system continues it. After it, the last
         /// saved state is sent. Defaults to 3 s. Valid range: 0–60 s.
         public var saveTimeout = Duration.seconds(3)
-        /// The time that the application has to decide whether it continues an activity. Defaults to 5 s. Valid range:
-        /// 0.01–60 s.
+        /// The time that the application has to decide whether it continues an activity, and as long again to be
+        /// notified of a failure. Defaults to 5 s. Valid range: 0.01–60 s.
         public var decisionTimeout = Duration.seconds(5)
         /// The time to wait for the content of an activity. Defaults to 15 s. Valid range: 0.1–300 s.
         public var contentTimeout = Duration.seconds(15)
