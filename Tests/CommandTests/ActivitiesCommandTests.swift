@@ -188,10 +188,20 @@ extension CommandTests {
                     return ended.errors.contains("com.example.writing on ") ? ended.errors : nil
                 }
                 #expect(misspelt.contains("'com.example.reeding'. Did you mean 'com.example.reading'?"))
-                for offering in [one, two] {
-                    offering.process.send(SIGTERM)
-                    #expect(try await offering.finish().status == 1)
-                }
+                let id = try #require(try await one.event("offering")["id"] as? String)
+                let printed = try await sandbox.run(
+                    "activities",
+                    "continue",
+                    id,
+                    "--print",
+                    "--loopback",
+                    "--json",
+                    as: "desk"
+                )
+                #expect(printed.status == 0 && printed.event("content") != nil, "\(printed)")
+                #expect(try await one.finish().status == 0)
+                two.process.send(SIGTERM)
+                #expect(try await two.finish().status == 1)
             }
         }
 

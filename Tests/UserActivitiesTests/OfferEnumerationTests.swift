@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import RemoteSystems
 import RemoteSystemsTesting
 import Synchronization
@@ -48,6 +49,42 @@ import Testing
             source.settle()
             let end = await enumeration.value
             #expect(end - start == .seconds(enumerated))
+            await watcher.stop()
+        }
+    }
+
+    /// What has returned.
+    private final class Ends: Sendable {
+        private let names = Mutex<Set<String>>([])
+
+        var all: Set<String> { self.names.withLock { $0 } }
+
+        func add(_ name: String) { self.names.withLock { _ = $0.insert(name) } }
+    }
+
+    @Test func `an offer whose id is known is found before discovery has settled`() async throws {
+        try await ContinuationTests.Desk.with(RestoringHandler(objects: [])) { desk in
+            let offer = try await desk.offer(UserActivity(type: ContinuationTests.editing))
+            let source = Source()
+            var configuration = desk.stage.configuration
+            configuration.discovery.sources = (configuration.discovery.sources ?? []) + [source]
+            let watcher = UserActivityWatcher(configuration)
+            try await watcher.start()
+            let (clock, ends, id) = (FeatureClock(configuration), Ends(), offer.id)
+            let enumeration = clock.task {
+                await watcher.enumerate(within: .seconds(30))
+                ends.add("enumerate")
+            }
+            let search = clock.task {
+                await watcher.find(id, withHandlers: true, within: .seconds(30))
+                ends.add("find")
+            }
+            try await desk.stage.eventually("it is found") { ends.all == ["find"] }
+            #expect(watcher.offers.map(\.id) == [id])
+            source.settle()
+            try await desk.stage.eventually("all are found") { ends.all == ["find", "enumerate"] }
+            await enumeration.value
+            await search.value
             await watcher.stop()
         }
     }

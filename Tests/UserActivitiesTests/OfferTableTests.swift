@@ -32,12 +32,14 @@ import ValueSets
     }
 
     /// Runs a body with systems of a stage, which a table lists.
-    private func with(_ count: Int, _ body: @escaping @Sendable (OfferTable, [RemoteSystem]) throws -> Void)
-        async throws
-    {
+    private func with(
+        _ count: Int,
+        application: String = "a.b",
+        _ body: @escaping @Sendable (OfferTable, [RemoteSystem]) throws -> Void
+    ) async throws {
         try await DiscoveryStage.with { stage in
             for number in 0..<count {
-                try await stage.appears(try stage.system("System \(number)", applications: [StagedApplication("a.b")]))
+                try await stage.appears(try stage.system("System \(number)", application: application))
             }
             let watcher = stage.watcher()
             try await watcher.start()
@@ -104,6 +106,25 @@ import ValueSets
             // Another program has started.
             table.published(all, by: systems[0].id, isComplete: false, now: Self.now)
             #expect(!table.isComplete && table.offers(now: Self.now).count == 8 && table.omittedCount == 4)
+        }
+    }
+
+    @Test(arguments: [RemoteSystemHost.machineApplicationID, "com.example.editor"])
+    func `what this system continues is known when its daemon has sent all of it`(application: String) async throws {
+        try await self.with(1, application: application) { table, systems in
+            var table = table
+            var own = systems[0]
+            own.isLocal = true
+            own.applications[0].topics = [ActivityDescriptor.topic]
+            table.listed(own)
+            table.published([:], by: own.id, isComplete: false, now: Self.now)
+            #expect(!table.hasOwnHandlers)
+            table.published([:], by: own.id, now: Self.now)
+            // Without a daemon, other programs may be found later.
+            #expect(table.hasOwnHandlers == (application == RemoteSystemHost.machineApplicationID))
+            own.isLocal = false
+            table.listed(own)
+            #expect(!table.hasOwnHandlers)
         }
     }
 

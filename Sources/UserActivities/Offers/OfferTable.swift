@@ -83,15 +83,24 @@ struct OfferTable {
     private var answered: Set<SystemID> = []
 
     /// Whether every listed system that publishes activities has sent them.
-    var isComplete: Bool {
-        self.systems.values.allSatisfy { system in
-            self.answered.contains(system.id)
-                || !system.applications.contains { $0.topics.contains(ActivityDescriptor.topic) }
-        }
+    var isComplete: Bool { self.systems.values.allSatisfy { self.hasAnswered($0) } }
+
+    private func hasAnswered(_ system: RemoteSystem) -> Bool {
+        self.answered.contains(system.id)
+            || !system.applications.contains { $0.topics.contains(ActivityDescriptor.topic) }
     }
 
     /// Whether this system is listed, because one of its processes runs.
     var hasOwnSystem: Bool { self.systems.values.contains { $0.isLocal } }
+
+    /// Whether the host daemon of this system is listed, and has sent what its applications continue. Without a daemon,
+    /// each program announces itself, and further ones may be found later.
+    var hasOwnHandlers: Bool {
+        self.systems.values.contains { system in
+            system.isLocal && system.application(RemoteSystemHost.machineApplicationID) != nil
+                && self.hasAnswered(system)
+        }
+    }
 
     /// The offers that are valid now, ordered by system and application.
     ///

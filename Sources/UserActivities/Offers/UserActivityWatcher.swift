@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+package import FoundationEssentials
 public import RemoteSystems
 internal import RemoteSystemsIdentity
 internal import Synchronization
@@ -144,15 +144,39 @@ public final class UserActivityWatcher: Sendable {
     /// applications runs: what it continues decides about ``choice(for:in:)``.
     ///
     /// - Parameter limit: the maximum time to wait.
-    public func enumerate(within limit: Duration) async {
+    public func enumerate(within limit: Duration) async { await self.enumerate(within: limit) { _, _, _ in false } }
+
+    /// Waits until an offer of another system is listed, or until ``enumerate(within:)`` would return. The former is
+    /// sooner: discovery settles after a second or two.
+    ///
+    /// - Parameters:
+    ///   - offer: the id of the offer.
+    ///   - withHandlers: whether to wait also until it is known which applications of this system can continue it.
+    ///   - limit: the maximum time to wait.
+    package func find(_ offer: UUID, withHandlers: Bool, within limit: Duration) async {
+        await self.enumerate(within: limit) { offers, table, expectsOwnSystem in
+            offers.contains { $0.id == offer } && (!withHandlers || !expectsOwnSystem || table.hasOwnHandlers)
+        }
+    }
+
+    /// - Parameter isEnough: whether what is known so far is enough for the caller.
+    private func enumerate(
+        within limit: Duration,
+        orUntil isEnough: @escaping @Sendable ([UserActivityOffer], OfferTable, _ expectsOwnSystem: Bool) -> Bool
+    ) async {
         let changes = self.changes
         // Other systems may be found at once where they were met before. This system is not, and discovery may have
         // settled before it has found it.
         let listsOwnSystem = self.filters.isEmpty || self.filters == .withLinkedAccounts
         let expectsOwnSystem = listsOwnSystem && self.watcher.expectsOwnSystem
         _ = await self.clock.first(within: limit) {
-            for await _ in changes
-            where self.state.withLock({ $0.isEnumerated(withOwnSystem: expectsOwnSystem) }) { return }
+            for await offers in changes {
+                let isOver = self.state.withLock { state in
+                    state.isEnumerated(withOwnSystem: expectsOwnSystem)
+                        || isEnough(offers, state.table, expectsOwnSystem)
+                }
+                if isOver { return }
+            }
         }
     }
 

@@ -55,7 +55,12 @@ struct ActivitiesContinueCommand: Subcommand {
         let watcher = UserActivityWatcher.knowingManifests(configuration)
         try await watcher.start()
         let isContinued = try await untilInterrupted {
-            await watcher.enumerate(within: self.search.wait)
+            // Another system may offer an activity of the same type, and there is only one with this id.
+            if let id = self.activity.flatMap({ UUID(uuidString: $0) }) {
+                await watcher.find(id, withHandlers: !self.print, within: self.search.wait)
+            } else {
+                await watcher.enumerate(within: self.search.wait)
+            }
             let offers = watcher.offers
             guard let offer = try self.choose(offers) else {
                 let what = self.activity.map { "the activity '\($0)'" } ?? "an activity"
