@@ -251,19 +251,29 @@ struct TwoBuses {
     let desktop: Desktop
     let environment: [String: String]
     let state: String
+    /// The host on which its programs run; `nil` for the loopback interface of this machine.
+    let host: SimulatedHost?
+
+    /// The options of commands for its network.
+    var network: [String] { self.host == nil ? ["--loopback"] : [] }
 
     /// Runs `body` with two systems of one account.
     ///
-    /// - Parameter settings: the daemons' settings, as environment variables of each machine.
+    /// - Parameters:
+    ///   - hosts: a host for each of them. Defaults to `nil`: the loopback interface of this machine.
+    ///   - settings: the daemons' settings, as environment variables of each machine.
     static func with(
+        on hosts: (SimulatedHost, SimulatedHost)? = nil,
         settings: (Desktop) throws -> [String: String] = { _ in [:] },
         _ body: (TwoBuses, TwoBuses) async throws -> Void
     ) async throws {
         try await Desktop.with { one in
             try await Desktop.with { two in
                 try await createTwoSystems("\(one.directory)/state", "\(two.directory)/state")
-                try await self.withDaemon(one, try settings(one)) { first in
-                    try await self.withDaemon(two, try settings(two)) { second in try await body(first, second) }
+                try await self.withDaemon(one, hosts?.0, try settings(one)) { first in
+                    try await self.withDaemon(two, hosts?.1, try settings(two)) { second in
+                        try await body(first, second)
+                    }
                 }
             }
         }
@@ -271,6 +281,7 @@ struct TwoBuses {
 
     private static func withDaemon(
         _ desktop: Desktop,
+        _ host: SimulatedHost?,
         _ settings: [String: String],
         _ body: (TwoBuses) async throws -> Void
     ) async throws {
@@ -278,10 +289,11 @@ struct TwoBuses {
             let system = TwoBuses(
                 desktop: desktop,
                 environment: desktop.environment.merging(bus) { $1 }.merging(settings) { $1 },
-                state: "\(desktop.directory)/state"
+                state: "\(desktop.directory)/state",
+                host: host
             )
             let daemon = try system.start(
-                [try builtProgram("remotesystems"), "host", "run", "--loopback", "--port", "0"]
+                [try builtProgram("remotesystems"), "host", "run", "--port", "0"] + system.network
             )
             do {
                 try await daemon.prints("ready:")
@@ -310,7 +322,9 @@ struct TwoBuses {
     }
 
     func start(_ arguments: [String]) throws -> ChildProcess {
-        try ChildProcess(arguments, environment: self.environment, readsErrors: true)
+        guard let host else { return try ChildProcess(arguments, environment: self.environment, readsErrors: true) }
+        let variables = self.environment.map { "\($0.key)=\($0.value)" }
+        return try host.start(["env"] + variables + arguments, readsErrors: true)
     }
 
     /// Runs one of the samples.

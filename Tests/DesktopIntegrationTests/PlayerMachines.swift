@@ -27,10 +27,19 @@ enum Player {
         } || ProcessInfo.processInfo.environment["CI"] != nil
     }()
 
+    /// The network between the machines.
+    enum Network {
+        case loopback, simulated
+
+        static let toBeTried: [Network] = SimulatedNetwork.isToBeTried ? [.loopback, .simulated] : [.loopback]
+    }
+
     /// A track, and a server that has it.
     struct Media {
         var file: String
-        var port: Int
+        var server: String
+
+        func url(_ name: String) -> String { "http://\(self.server)/\(name)" }
 
         /// Creates the files of a list of three tracks in a folder. The second one has the name of the track.
         func list(in folder: String) throws -> [URL] {
@@ -54,8 +63,22 @@ enum Player {
     }
 
     /// Runs `body` with two machines whose daemons hand players over.
-    static func machines(_ body: (TwoBuses, TwoBuses, Media) async throws -> Void) async throws {
-        try await TwoBuses.with { desktop in
+    static func machines(
+        on network: Network = .loopback,
+        _ body: (TwoBuses, TwoBuses, Media) async throws -> Void
+    ) async throws {
+        guard network == .simulated else { return try await Self.machines(on: nil, body) }
+        try await SimulatedNetwork.with { network in
+            let hosts = try await (network.addHost("alpha"), network.addHost("beta"))
+            try await Self.machines(on: hosts, body)
+        }
+    }
+
+    private static func machines(
+        on hosts: (SimulatedHost, SimulatedHost)?,
+        _ body: (TwoBuses, TwoBuses, Media) async throws -> Void
+    ) async throws {
+        try await TwoBuses.with(on: hosts) { desktop in
             let music = "\(desktop.directory)/music"
             try FileManager.default.createDirectory(atPath: music, withIntermediateDirectories: true)
             return [
@@ -66,12 +89,13 @@ enum Player {
             let media = "\(first.desktop.directory)/media"
             try FileManager.default.createDirectory(atPath: media, withIntermediateDirectories: true)
             try Self.track.write(to: URL(filePath: "\(media)/song.wav"))
-            let server = try first.script("media_server.py", media)
+            let address = first.host?.address ?? "127.0.0.1"
+            let server = try first.script("media_server.py", media, address)
             do {
                 let port = try await eventually("the server", within: .seconds(60)) {
                     server.lines.first.flatMap(Int.init)
                 }
-                try await body(first, second, Media(file: "\(media)/song.wav", port: port))
+                try await body(first, second, Media(file: "\(media)/song.wav", server: "\(address):\(port)"))
             } catch {
                 await server.stop()
                 throw error
@@ -160,13 +184,10 @@ extension TwoBuses {
     }
 
     func command(_ arguments: String...) async throws -> [String] {
-        let process = try self.start([try builtProgram("remotesystems")] + arguments + Self.network(arguments))
+        let network = arguments.contains("players") ? [] : self.network
+        let process = try self.start([try builtProgram("remotesystems")] + arguments + network)
         _ = try await process.exit(within: .seconds(60))
         return process.lines
-    }
-
-    private static func network(_ arguments: [String]) -> [String] {
-        arguments.contains("players") ? [] : ["--loopback"]
     }
 
     @discardableResult
@@ -195,7 +216,7 @@ extension TwoBuses {
         try await self.isOffered("song.wav")
         return try self.start(
             [try builtProgram("remotesystems"), "activities", "continue", "org.remotesystems.playing-media"]
-                + ["--loopback"]
+                + self.network
         )
     }
 

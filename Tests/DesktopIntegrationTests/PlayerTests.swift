@@ -10,10 +10,12 @@ extension DesktopTests {
     /// and the host daemons of two systems of one account.
     @Suite(.enabled(if: Player.isInstalled, "mpv, mpv-mpris or python3-gi is not installed"))
     struct MediaPlayers {
-        @Test func `a track goes on in a running player of another machine at the same second, and back`() async throws
-        {
-            try await Player.machines { first, second, media in
-                let address = "http://127.0.0.1:\(media.port)/song.wav"
+        @Test(arguments: Player.Network.toBeTried)
+        func `a track goes on in a running player of another machine at the same second, and back`(
+            network: Player.Network
+        ) async throws {
+            try await Player.machines(on: network) { first, second, media in
+                let address = media.url("song.wav")
                 let playing = try first.mpv(address, "--volume=60")
                 let idle = try second.mpv("--idle=yes")
                 try await first.plays(address)
@@ -55,7 +57,7 @@ extension DesktopTests {
         func `the tracks before and after the one that plays go into the list of the other player`() async throws {
             try await Player.machines { first, second, media in
                 let list = try media.list(in: URL(filePath: media.file).deletingLastPathComponent().path)
-                    .map { "http://127.0.0.1:\(media.port)/\($0.lastPathComponent)" }
+                    .map { media.url($0.lastPathComponent) }
                 let playing = try first.vlc(list)
                 let idle = try second.vlc([])
                 try await first.plays("before.wav")
@@ -98,7 +100,7 @@ extension DesktopTests {
             async throws
         {
             try await Player.machines { first, second, media in
-                let address = "http://127.0.0.1:\(media.port)/song.wav"
+                let address = media.url("song.wav")
                 let playing = try first.mpv(address)
                 let lying = try second.script("player.py", "lie", "still")
                 try await lying.prints("ready")

@@ -1,9 +1,9 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
 
-"""Serves the files of a directory over HTTP on the loopback interface, with ranges, so that players can seek.
+"""Serves the files of a directory over HTTP, with ranges, so that players can seek.
 
-Usage: media_server.py DIRECTORY
+Usage: media_server.py DIRECTORY ADDRESS
 
 Prints the port, then each request.
 """
@@ -50,6 +50,6 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 os.chdir(sys.argv[1])
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server = http.server.ThreadingHTTPServer((sys.argv[2], 0), Handler)
 print(server.server_address[1], flush=True)
 server.serve_forever()
