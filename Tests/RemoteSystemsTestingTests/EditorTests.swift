@@ -40,4 +40,8 @@ import UserActivities
             await watcher.stop()
         }
     }
+
+    @Test func `it does not fail, however often it runs`() async throws {
+        try await RepeatedRuns.run("an editor") { try await self.`my editor restores caret and text (H-04, H-08)`() }
+    }
 }
