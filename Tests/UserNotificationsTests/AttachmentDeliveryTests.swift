@@ -53,7 +53,7 @@ import Testing
 
         func poster(of path: String, _ mediaType: String, to result: String) async -> ImageScaling {
             guard let image else { return .unavailable }
-            FileManager.default.createFile(atPath: result, contents: Data(image))
+            _ = FileManager.default.createFile(atPath: result, contents: Data(image))
             return self.result
         }
     }
@@ -552,6 +552,6 @@ extension NotificationReceiver {
         isLinked: Bool = false
     ) throws -> (String?, RemoteNotification) {
         var notification = notification
-        return (try self.locateAttachments(of: &notification, isLocal: false, isLinked: isLinked), notification)
+        return (try self.locateAttachments(of: &notification, isLocal: false, arePermitted: !isLinked), notification)
     }
 }
