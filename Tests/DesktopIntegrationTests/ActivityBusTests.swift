@@ -75,6 +75,54 @@ extension DesktopTests {
             GLib.MainLoop().run()
             """
 
+        @Test func `a continuation that takes long is shown on the desktop until it ends (H-95)`() async throws {
+            try await TwoBuses.with { first, second in
+                try await OneDesktop.withScript("notification_server", ["plain"], second.environment) { server in
+                    let offering = try first.note("note.py", "offer", "Shopping", "milk")
+                    try await offering.prints("offered: Shopping")
+                    let receiving = try second.start(["/usr/bin/python3", "-c", Self.slow])
+                    try await receiving.prints("registered")
+                    let id = try await second.listed("Shopping", with: "note.py")
+                    let continuing = try second.note("note.py", "continue", id)
+                    _ = try await eventually("the notification", within: .seconds(60)) {
+                        server.lines.contains { $0.contains(#"Continuing \u201cShopping\u201d"#) } ? true : nil
+                    }
+                    #expect(continuing.exitCode == nil && !server.lines.contains { $0.contains("close") })
+                    receiving.send(SIGUSR1)
+                    let code = try await continuing.exit(within: .seconds(60))
+                    #expect(code == 0, "\(continuing.lines)")
+                    _ = try await eventually("the end of the notification", within: .seconds(60)) {
+                        server.lines.contains(#"{"close": 1}"#) ? true : nil
+                    }
+                    await receiving.stop()
+                }
+            }
+        }
+
+        /// Registers for notes, and continues one when it receives SIGUSR1.
+        private static let slow = """
+            import signal
+            from gi.repository import Gio, GLib
+            NAME, PATH = "org.remotesystems.Activities1", "/org/remotesystems/Activities1"
+            bus = Gio.bus_get_sync(Gio.BusType.SESSION)
+            activities = Gio.DBusProxy.new_sync(bus, Gio.DBusProxyFlags.NONE, None, NAME, PATH, NAME)
+            waiting = []
+            def respond():
+                while waiting:
+                    waiting.pop().return_value(GLib.Variant("(b)", (True,)))
+                return True
+            handler = ("<node><interface name='org.remotesystems.ActivityHandler1'><method name='Continue'>"
+                + "".join(f"<arg type='{kind}' direction='in'/>" for kind in ("s", "s", "a{sv}", "a{sv}"))
+                + "<arg type='b' direction='out'/></method></interface></node>")
+            bus.register_object("/org/remotesystems/ActivityHandler1",
+                Gio.DBusNodeInfo.new_for_xml(handler).interfaces[0],
+                lambda *arguments: waiting.append(arguments[-1]))
+            GLib.unix_signal_add(GLib.PRIORITY_HIGH, signal.SIGUSR1, respond)
+            activities.Register("(sas)", "org.example.notes", ["org.example.note"])
+            print("registered", flush=True)
+            GLib.MainLoop().run()
+            """
+
         @Test func `a program that ends without a word withdraws its offer`() async throws {
             try await TwoBuses.with { first, second in
                 let offering = try first.note("note.py", "offer", "Shopping", "milk")

@@ -30,6 +30,7 @@ actor ActivityBusPrograms: BusPrograms {
     private let registry: ApplicationRegistry
     private let server: BusObjectServer
     private let webpages: WebpageResolver?
+    private let presenter: SessionPresenter?
     private var programs: [String: Program] = [:]
     /// The programs that are being registered.
     private var registering: Set<String> = []
@@ -41,12 +42,14 @@ actor ActivityBusPrograms: BusPrograms {
         _ configuration: RemoteSystemsConfiguration,
         _ registry: ApplicationRegistry,
         _ server: BusObjectServer,
-        _ webpages: WebpageResolver?
+        _ webpages: WebpageResolver?,
+        _ presenter: SessionPresenter?
     ) {
         self.configuration = configuration
         self.registry = registry
         self.server = server
         self.webpages = webpages
+        self.presenter = presenter
     }
 
     func perform(_ call: ActivityBusCall, _ sender: String) async throws -> [MessageBus.Argument] {
@@ -73,6 +76,8 @@ actor ActivityBusPrograms: BusPrograms {
             guard let offer = watcher.offers.first(where: { $0.id.uuidString.lowercased() == id.lowercased() }) else {
                 throw ContinuationError(.activityUnknown, "No other system offers this activity.", side: .local)
             }
+            let number = self.presenter?.beginContinuation(offer.title ?? offer.activityType)
+            defer { if let number { self.presenter?.endContinuation(number) } }
             let continuation = OfferContinuation(watcher, self.configuration, self.webpages) { await self.host(of: $0) }
             let continued = try await continuation.continue(offer, in: application.isEmpty ? nil : application)
             return [.string(continued.id ?? "")]

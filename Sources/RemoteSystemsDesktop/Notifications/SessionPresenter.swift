@@ -34,10 +34,13 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         var places: [String: String] = [:]
         /// The media types that no application opens.
         var unopenedTypes: Set<String> = []
+        /// The activities that are being continued here.
+        var continuations = ContinuationNotices()
 
         var notifications: [DesktopNotification] {
             guard let isLocked = self.isLocked else { return [] }
             return SessionPresenter.newest(self.shown).map { self.notification($0, isLocked) }
+                + self.continuations.notifications(isLocked: isLocked)
         }
 
         private func notification(_ notification: PresentedNotification, _ isLocked: Bool) -> DesktopNotification {
@@ -168,6 +171,26 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         }
     }
 
+    /// The time after which a continuation takes long.
+    private static let continuationTime = Duration.seconds(1)
+
+    /// Shows that an activity is being continued here, if that takes long.
+    ///
+    /// - Returns: its number, for ``endContinuation(_:)``.
+    func beginContinuation(_ title: String) -> Int {
+        let number = self.state.withLock { $0.continuations.begin(title) }
+        BlockingCalls.after(Self.continuationTime) { [weak self] in
+            guard let self, self.state.withLock({ $0.continuations.takesLong(number) }) else { return }
+            self.update { _ in }
+        }
+        return number
+    }
+
+    func endContinuation(_ number: Int) {
+        guard self.state.withLock({ $0.continuations.end(number) }) else { return }
+        self.update { _ in }
+    }
+
     package func setBadge(_ count: Int, of desktopEntry: String) { self.desktop.setBadge(count, of: desktopEntry) }
 
     package func place(of identifier: String) -> String? { self.state.withLock { $0.places[identifier] } }
@@ -210,8 +233,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
             let key = notification.key
             var isCurrent = false
             self.update { state in
-                // A newer one may have replaced it meanwhile.
-                isCurrent = state.notifications.contains(notification)
+                // A newer one may have replaced it meanwhile, or it states only that an activity is being continued.
+                isCurrent = state.isCurrent(notification) && state.notifications.contains(notification)
                 guard isCurrent else { return }
                 state.shown.removeAll { $0.identifier == key }
                 state.confirmed.remove(key)

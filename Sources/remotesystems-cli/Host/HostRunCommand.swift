@@ -63,7 +63,7 @@ struct HostRunCommand: Subcommand {
             stateDirectory: settings.stateDirectory,
             logger: logger
         )
-        let (notificationServices, notifications) = try await Self.notifications(settings, configuration)
+        let (notificationServices, notifications, presenter) = try await Self.notifications(settings, configuration)
         var hostOptions = await Self.hostOptions(settings, registry: registry, socket: socket, logger: logger)
         hostOptions.features = [notifications?.feature].compactMap(\.self)
         let host = RemoteSystemHost(
@@ -100,7 +100,7 @@ struct HostRunCommand: Subcommand {
         )
         let services: [any Service] =
             [registry, host, supervision, reload, bus]
-            + Self.desktopServices(settings, configuration, registry, logger)
+            + Self.desktopServices(settings, configuration, registry, presenter, logger)
             + notificationServices
             + Self.mirror(settings, notifications, systemID, logger)
         // By default, the log has everything that a service consists of.
@@ -121,8 +121,8 @@ struct HostRunCommand: Subcommand {
     private static func notifications(
         _ settings: HostSettings,
         _ configuration: RemoteSystemsConfiguration
-    ) async throws -> (services: [any Service], receiver: NotificationReceiver?) {
-        guard settings.notifications else { return ([], nil) }
+    ) async throws -> (services: [any Service], receiver: NotificationReceiver?, presenter: SessionPresenter?) {
+        guard settings.notifications else { return ([], nil, nil) }
         let presenter = DesktopNotifications.isPossible ? SessionPresenter(configuration) : nil
         let account = RemoteSystemsAccount(configuration)
         let directory = try account.directory
@@ -141,7 +141,7 @@ struct HostRunCommand: Subcommand {
         }
         if settings.snoozeMinutes > 0 { await receiver.setSnoozeButton(seconds: settings.snoozeMinutes * 60) }
         await receiver.restore(loaded)
-        return ((presenter.map { [$0] } ?? []) + [receiver], receiver)
+        return ((presenter.map { [$0] } ?? []) + [receiver], receiver, presenter)
     }
 
     /// What shows this desktop's notifications on the other systems, if the user wants that.
@@ -177,10 +177,12 @@ struct HostRunCommand: Subcommand {
         _ settings: HostSettings,
         _ configuration: RemoteSystemsConfiguration,
         _ registry: ApplicationRegistry,
+        _ presenter: SessionPresenter?,
         _ logger: Logger
     ) -> [any Service] {
+        let webpages = WebpageResolver(configuration, registry: registry)
         var services: [any Service] = [
-            ActivityBus(configuration, registry, webpages: WebpageResolver(configuration, registry: registry))
+            ActivityBus(configuration, registry, webpages: webpages, presenter: presenter)
         ]
         if settings.notifications { services.append(NotificationBus(configuration)) }
         if settings.mediaPlayers {
