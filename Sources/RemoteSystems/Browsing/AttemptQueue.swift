@@ -11,10 +11,10 @@ internal import RemoteSystemsTransport
 /// (``RemoteSystemsConfiguration/Transport/helloTimeout``).
 ///
 /// Other machines cause most attempts, and choose their addresses. So attempts at addresses that were not
-/// authenticated never take all places, machines take turns, at one machine advertised names take turns, and each
-/// attempt takes *tokens* (``TokenBucket``) that return over time. An attempt that finds a process of the account
-/// returns its tokens, so a network with many systems is listed at full speed, and an address that has no such process
-/// is tried a few times a second at most.
+/// authenticated never take all places, machines take turns, at one machine advertised names take turns
+/// (``AttemptTurns``), and each attempt takes *tokens* (``TokenBucket``) that return over time. An attempt that finds a
+/// process of the account returns its tokens, so a network with many systems is listed at full speed, and an address
+/// that has no such process is tried a few times a second at most.
 ///
 /// A value type without I/O; times are arguments.
 struct AttemptQueue {
@@ -95,14 +95,14 @@ struct AttemptQueue {
 
     /// The attempts in one lane. Names take turns, so that many copies of one advertisement do not delay another one.
     private struct Line {
-        private var names: ArraySlice<String> = []
+        private var names = AttemptTurns<String>()
         private var numbers: [String: ArraySlice<Int>] = [:]
 
         var isEmpty: Bool { self.numbers.isEmpty }
         var count: Int { self.numbers.values.reduce(0) { $0 + $1.count } }
 
         mutating func append(_ number: Int, of name: String) {
-            if self.numbers[name] == nil { self.names.append(name) }
+            if self.numbers[name] == nil { self.names.append(name, isNew: true) }
             self.numbers[name, default: []].append(number)
         }
 
@@ -114,7 +114,7 @@ struct AttemptQueue {
                     self.numbers[name]?.removeFirst()
                 }
                 self.numbers[name] = nil
-                self.names.removeFirst()
+                _ = self.names.popFirst()
             }
             return nil
         }
@@ -123,7 +123,11 @@ struct AttemptQueue {
         mutating func removeNext() {
             guard let name = self.names.popFirst() else { return }
             self.numbers[name]?.removeFirst()
-            if self.numbers[name]?.isEmpty ?? true { self.numbers[name] = nil } else { self.names.append(name) }
+            if self.numbers[name]?.isEmpty ?? true {
+                self.numbers[name] = nil
+            } else {
+                self.names.append(name, isNew: false)
+            }
         }
 
         /// Removes the numbers that do not wait any more.
@@ -132,7 +136,8 @@ struct AttemptQueue {
                 let left = numbers.filter(isWaiting)
                 return left.isEmpty ? nil : left[...]
             }
-            self.names = self.names.filter { self.numbers[$0] != nil }[...]
+            let left = self.numbers
+            self.names.keep { left[$0] != nil }
         }
     }
 
@@ -145,7 +150,7 @@ struct AttemptQueue {
     /// Attempts of each lane in order. Numbers that are not in ``waiting`` are removed from time to time.
     private var known: ArraySlice<Int> = []
     private var lanes: [Lane: Line] = [:]
-    private var turns: ArraySlice<Lane> = []
+    private var turns = AttemptTurns<Lane>()
     /// Lanes without tokens, with the time at which they have one.
     private var parked: [Lane: Instant] = [:]
     private var unparksAt: Instant?
@@ -185,7 +190,7 @@ struct AttemptQueue {
             self.known.append(attempt.number)
             return
         }
-        if self.lanes[lane] == nil { self.turns.append(lane) }
+        if self.lanes[lane] == nil { self.turns.append(lane, isNew: true) }
         self.lanes[lane, default: Line()].append(attempt.number, of: attempt.name ?? attempt.instance)
     }
 
@@ -205,7 +210,8 @@ struct AttemptQueue {
             line.keep { self.waiting[$0] != nil }
             return line.isEmpty ? nil : line
         }
-        self.turns = self.turns.filter { self.lanes[$0] != nil }[...]
+        let left = self.lanes
+        self.turns.keep { left[$0] != nil }
         self.parked = self.parked.filter { self.lanes[$0.key] != nil }
     }
 
@@ -294,7 +300,7 @@ struct AttemptQueue {
             self.waiting[number] = nil
             if !line.isEmpty {
                 self.lanes[lane] = line
-                self.turns.append(lane)
+                self.turns.append(lane, isNew: false)
             }
             attempt.isHurried = self.turns.count > Self.crowd
             return attempt
@@ -308,7 +314,7 @@ struct AttemptQueue {
         let due = self.parked.filter { $0.value <= now }.keys
         for lane in due {
             self.parked[lane] = nil
-            self.turns.append(lane)
+            self.turns.append(lane, isNew: false)
         }
         self.unparksAt = self.parked.values.min()
     }

@@ -151,6 +151,37 @@ struct AttemptQueueTests {
         #expect(queue.storedCount < 1000)
     }
 
+    @Test func `a new advertisement gets the next token, before copies of another one`() throws {
+        // At the address of the copies, and at another one.
+        let loopback = Endpoint(host: "127.0.0.1", port: 4000)
+        for endpoint in [loopback, Self.host(1)] {
+            var queue = AttemptQueue(now: Self.start)
+            func add(_ number: Int, name: String, at endpoint: Endpoint) {
+                queue.add(
+                    Attempt(instance: "\(number)", name: name, number: number, endpoints: [endpoint], cause: .hint)
+                )
+            }
+            for number in 0..<1000 { add(number, name: "copied", at: loopback) }
+            while case let numbers = started(&queue), !numbers.isEmpty {
+                for number in numbers { queue.ended(number, now: Self.start) }
+            }
+            #expect(queue.waitingCount == 1000 - Int(AttemptQueue.burst))
+            add(1000, name: "new", at: endpoint)
+            let time = try #require(queue.nextTime) - Self.start
+            #expect(started(&queue, at: time) == [1000])
+        }
+    }
+
+    @Test func `names that keep appearing leave turns to a name that had one`() {
+        var queue = AttemptQueue(now: Self.start)
+        for (number, name) in (["again", "again"] + (0..<100).map { "new \($0)" }).enumerated() {
+            queue.add(
+                Attempt(instance: "\(number)", name: name, number: number, endpoints: [Self.host(0)], cause: .hint)
+            )
+        }
+        #expect(started(&queue).firstIndex(of: 1) == AttemptTurns<String>.newInRow)
+    }
+
     @Test func `hints never take all places, and known processes come first`() {
         var queue = queue(1000)
         #expect(started(&queue).count == AttemptQueue.foreignLimit)
