@@ -3,6 +3,7 @@
 
 import Dispatch
 import Foundation
+import IntegrationSupport
 import RemoteSystemsIdentity
 import RemoteSystemsTransport
 import Testing
@@ -384,6 +385,56 @@ import Testing
         }
     }
 
+    /// Runs a host on the first machine, which listens at this port.
+    private static func whileServing(
+        _ machines: TwoMachines,
+        at port: HeldPort,
+        _ body: () async throws -> Void
+    ) async throws {
+        var options = RemoteSystemHost.Options()
+        options.port = port.number
+        let configuration = machines.configuration("first", application: "test.host")
+        let host = RemoteSystemHost(configuration, services: [.ping], options: options)
+        let running = Task { try await host.run() }
+        do { try await body() } catch {
+            running.cancel()
+            _ = await running.result
+            throw error
+        }
+        running.cancel()
+        _ = await running.result
+    }
+
+    @Test(arguments: [DiscoveryProblem.Code.cacheLimit, .announcementFlood, .tooManyHints])
+    func `a known system is tried again and again while discovery misses systems`(
+        _ code: DiscoveryProblem.Code
+    ) async throws {
+        try await TwoMachines.with { machines in
+            try await machines.join()
+            let port = try HeldPort()
+            var configuration = machines.configuration("second", application: "test.watcher")
+            try await Self.whileServing(machines, at: port) {
+                let watcher = RemoteSystemWatcher(configuration)
+                try await watcher.start()
+                try await until { watcher.systems.count == 1 }
+                await watcher.stop()
+            }
+            let segment = ScriptedDiscovery()
+            configuration.discovery.sources = [segment]
+            let watcher = RemoteSystemWatcher(configuration)
+            let events = EventRecorder(watcher)
+            try await watcher.start()
+            // The known system was tried once, and is not there.
+            _ = try await events.first { if case .enumerationCompleted = $0 { true } else { nil } }
+            segment.emit(.trouble(Trouble.of(code)))
+            _ = try await events.first { if case .error = $0 { true } else { nil } }
+            #expect(watcher.systems.isEmpty)
+            // Its announcement does not arrive.
+            try await Self.whileServing(machines, at: port) { _ = try await events.added() }
+            await watcher.stop()
+        }
+    }
+
     @Test func `a watcher that does not remember systems writes nothing and tries nothing`() async throws {
         try await Self.afterMeeting(remembers: false) { machines, host in
             #expect(!Self.hasFile(machines))
@@ -405,10 +456,9 @@ import Testing
 }
 
 private enum Trouble {
-    static let example = DiscoveryProblem(
-        code: .nameNotResolved,
-        message: "Nothing.",
-        advice: "Nothing.",
-        recoversByItself: true
-    )
+    static let example = Self.of(.nameNotResolved)
+
+    static func of(_ code: DiscoveryProblem.Code) -> DiscoveryProblem {
+        DiscoveryProblem(code: code, message: "Nothing.", advice: "Nothing.", recoversByItself: true)
+    }
 }

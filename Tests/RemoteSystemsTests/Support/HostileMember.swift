@@ -134,7 +134,7 @@ final class CountingPort: Sendable {
         let count = Mutex(0)
     }
 
-    init() async throws {
+    init(host: String = "127.0.0.1") async throws {
         let accepted = Counted()
         self.accepted = accepted
         self.channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -143,7 +143,7 @@ final class CountingPort: Sendable {
                 accepted.count.withLock { $0 += 1 }
                 return channel.close()
             }
-            .bind(host: "127.0.0.1", port: 0).get()
+            .bind(host: host, port: 0).get()
     }
 
     var port: Int { self.channel.localAddress?.port ?? 0 }
