@@ -62,21 +62,30 @@ struct MemberSegment {
 
 /// A system with a valid certificate of the account, which describes itself as it likes.
 final class HostileMember: Sendable {
-    private let publisher = StatePublisher()
+    private let publisher: StatePublisher
     private let topic: PublishedTopic
     private let listener: Listener
 
     var port: Int { self.listener.port }
 
+    /// Starts to listen on loopback as a system of the shared account.
+    convenience init(_ number: Int) async throws {
+        try await self.init(as: ThrowAwayAccount.shared.system(number))
+    }
+
     /// Starts to listen on loopback.
-    init(_ number: Int) async throws {
-        self.topic = try self.publisher.open(PresenceTopic.schema, for: .sameAccount)
+    ///
+    /// - Parameter other: a member whose description this one publishes as its own. Defaults to `nil`: none.
+    init(as identity: SystemIdentity, describedAs other: HostileMember? = nil) async throws {
+        let publisher = other?.publisher ?? StatePublisher()
+        self.publisher = publisher
+        self.topic = try other?.topic ?? publisher.open(PresenceTopic.schema, for: .sameAccount)
         let limits = ConnectionLimits()
-        let (publisher, received) = (self.publisher, Shared())
+        let received = Shared()
         self.listener = try await Listener.start(
             host: "127.0.0.1",
             port: 0,
-            security: TransportSecurity(identity: ThrowAwayAccount.shared.system(number)),
+            security: TransportSecurity(identity: identity),
             limits: limits,
             logger: Logger(label: "hostile") { _ in SwiftLogNoOpLogHandler() }
         ) { hello, _ in
