@@ -15,9 +15,24 @@ package enum AttackName: String, Codable, CaseIterable, Sendable {
     case requests
     /// Changes of a member's description, 100 KB each.
     case descriptions
-    /// Announcements of a discovery source: unknown tags, and copies of a system's tag at other addresses.
+    /// Requests of a member, 64 in flight, each with a new idempotency key.
+    case keyedRequests = "keyed-requests"
+    /// Requests of a member for a new certificate.
+    case renewals
+    /// A host daemon of a member, which describes new programs all the time.
+    case referrals
+    /// TCP connections that send nothing, at the port for joining.
+    case joiningPort = "joining-port"
+    /// Announcements: unknown tags, and copies of a system's tag at other addresses.
     case announcements
+    /// Announcements with tags of the discovery key that a revoked system knows.
+    case formerTags = "former-tags"
 
     /// Whether a server without discovery can be attacked, too.
-    package var concernsConnectionsOnly: Bool { self != .descriptions && self != .announcements }
+    package var concernsConnectionsOnly: Bool {
+        switch self {
+        case .silentConnections, .handshakes, .foreignHellos, .halfMessages, .requests: true
+        case .descriptions, .keyedRequests, .renewals, .referrals, .joiningPort, .announcements, .formerTags: false
+        }
+    }
 }

@@ -12,7 +12,7 @@ extension Report {
         /// The times from the start of a system until a watcher adds it; nil where nothing is discovered.
         package var normalAdded: Series?
         package var attackedAdded: Series?
-        /// The processor time of the attackers, in percent of a core; nil if they are part of the attacked process.
+        /// The processor time of the attackers, in percent of a core; nil if no round was measured.
         package var attackerPercent: Double?
 
         package init(

@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import NIOCore
+import NIOPosix
 import RemoteSystems
 import Synchronization
 
@@ -15,6 +16,7 @@ final class AttackedSystem: Sendable {
     private let source: FollowedFolder
     private let added = Mutex<[String: Int64]>([:])
     private let running = Mutex<RemoteSystemWatcher?>(nil)
+    private let inviting = Mutex<Task<Void, any Error>?>(nil)
 
     init(directory: String, folder: String) throws {
         NIOSingletons.groupLoopCountSuggestion = 1
@@ -22,8 +24,7 @@ final class AttackedSystem: Sendable {
         source = try FollowedFolder(folder: "\(directory)/\(folder)")
     }
 
-    /// Starts the host and the watcher. Returns the host's port.
-    func start() async throws -> Int {
+    private var configuration: RemoteSystemsConfiguration {
         var configuration = RemoteSystemsConfiguration(
             applicationID: Ours.service,
             network: .loopback,
@@ -31,6 +32,12 @@ final class AttackedSystem: Sendable {
             stateDirectory: "\(directory)/system-\(Attacker.Systems.victim)"
         )
         configuration.limits.messageBytes = 2 << 20
+        return configuration
+    }
+
+    /// Starts the host and the watcher. Returns the host's port, and the one that receives forged announcements.
+    func start() async throws -> (host: Int, forging: Int) {
+        let configuration = configuration
         let service = AppService(Ours.service, requestSchema: .full, responseSchema: .full) { request in
             request.message["IsEcho"] == true ? request.message : [:]
         }
@@ -45,7 +52,7 @@ final class AttackedSystem: Sendable {
         try await watcher.start()
         // Both run until the process ends, which ends with its driver.
         running.withLock { $0 = watcher }
-        return port
+        return (port, try await source.receiveForged())
     }
 
     func added(_ name: String, within seconds: Double) async throws -> Int64 {
@@ -58,21 +65,45 @@ final class AttackedSystem: Sendable {
         throw BenchError("\(name) was not added within \(seconds) s.")
     }
 
-    func forge(_ isForging: Bool) { source.forge(isForging) }
+    func dropForged() { source.dropForged() }
+
+    /// Opens the port for joining, and returns it.
+    func invite() async throws -> Int {
+        endInviting()
+        let account = RemoteSystemsAccount(configuration)
+        let (ports, shown) = AsyncStream<Int>.makeStream()
+        let task = Task {
+            defer { shown.finish() }
+            _ = try await account.invite { invitation in
+                _ = shown.yield(Int(invitation.addresses.first?.port ?? 0))
+            }
+        }
+        inviting.withLock { $0 = task }
+        for await port in ports { return port }
+        try await task.value
+        throw BenchError("The invitation has no address.")
+    }
+
+    func endInviting() {
+        inviting.withLock { task in
+            task?.cancel()
+            task = nil
+        }
+    }
 }
 
-/// A discovery source that follows a folder of advertisements, and can forge others.
-///
-/// Forged are 500 announcements a second: alternately instances with unknown tags, and copies of the tag of an
-/// advertised system at a port at which nothing listens. The last 2 000 are kept.
+/// A discovery source that follows a folder of advertisements, and receives forged ones. The last 2 000 are kept.
 final class FollowedFolder: DiscoverySource {
-    private static let perSecond = 500
     private static let kept = 2000
+    /// A port at which nothing listens.
+    private static let nowhere = [DiscoveryEndpoint(address: "127.0.0.1", port: 9)]
 
     private let present: FolderDiscovery
     private let feed = Mutex<DiscoveryEvents.Feed?>(nil)
     private let following = Mutex<Task<Void, Never>?>(nil)
-    private let forging = Mutex<Task<Void, Never>?>(nil)
+    private let forged = Mutex(CircularBuffer<String>())
+    /// Receives what is forged. Its thread is not that of the connections, as with Avahi.
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     init(folder: String) throws { present = try FolderDiscovery(folder: folder) }
 
@@ -102,34 +133,39 @@ final class FollowedFolder: DiscoverySource {
         return events
     }
 
-    func forge(_ isForging: Bool) {
-        forging.withLock { task in
-            task?.cancel()
-            task = isForging ? Task { await self.forge() } : nil
-        }
+    /// Receives forged announcements on loopback from now on, and returns the port.
+    func receiveForged() async throws -> Int {
+        let channel = try await DatagramBootstrap(group: group)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(ForgedAnnouncement.Receiver { self.received($0) })
+                }
+            }
+            .bind(to: SocketAddress(ipAddress: "127.0.0.1", port: 0)).get()
+        return channel.localAddress?.port ?? 0
     }
 
-    private func forge() async {
-        guard let feed = feed.withLock({ $0 }), let copied = present.hints().first else { return }
-        var ids = CircularBuffer<String>()
-        let nowhere = [DiscoveryEndpoint(address: "127.0.0.1", port: 9)]
-        while !Task.isCancelled {
-            for _ in 0..<(Self.perSecond / 100) {
-                let isCopy = ids.count.isMultiple(of: 2)
-                let id = "forged-\(UInt64.random(in: 0 ... .max))"
-                var properties = copied.properties
-                if !isCopy { properties["t"] = (0..<8).map { _ in UInt8.random(in: 0 ... .max) } }
-                let hint = DiscoveryHint(
-                    id: id,
-                    instance: isCopy ? copied.instance : id,
-                    endpoints: nowhere,
-                    properties: properties
-                )
-                feed.yield(.appeared(hint))
-                ids.append(id)
-                if ids.count > Self.kept { feed.yield(.vanished(ids.removeFirst())) }
-            }
-            try? await Task.sleep(for: .milliseconds(10))
+    private func received(_ announcement: ForgedAnnouncement) {
+        guard let feed = feed.withLock({ $0 }) else { return }
+        let hint = DiscoveryHint(
+            id: announcement.id,
+            instance: announcement.instance,
+            endpoints: Self.nowhere,
+            properties: announcement.properties
+        )
+        feed.yield(.appeared(hint))
+        let old = forged.withLock { ids -> String? in
+            ids.append(announcement.id)
+            return ids.count > Self.kept ? ids.removeFirst() : nil
+        }
+        if let old { feed.yield(.vanished(old)) }
+    }
+
+    func dropForged() {
+        guard let feed = feed.withLock({ $0 }) else { return }
+        let ids = forged.withLock { ids in
+            defer { ids = [] }
+            return Array(ids)
         }
         for id in ids { feed.yield(.vanished(id)) }
     }

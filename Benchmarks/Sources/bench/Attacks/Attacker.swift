@@ -5,26 +5,30 @@ import FoundationEssentials
 import Measuring
 import NIOCore
 import RemoteSystems
+import ValueSets
 
 /// Carries out one attack until it is cancelled, with at most a quarter of a core.
 struct Attacker: Sendable {
     /// The numbers of systems of the account (``PackedSystems``).
     enum Systems {
-        static let victim = 1
-        static let caller = 2
-        static let member = 3
+        /// It has the account's key, so that it renews certificates.
+        static let victim = 0
+        static let caller = 1
+        static let member = 2
+        static let revoked = 3
         static let firstNew = 10
     }
 
     private static let heldSilent = 256
     private static let heldHalf = 16
     private static let concurrent = 8
+    private static let inFlight = 64
 
     let attack: AttackName
     let contestant: ContestantName
     let setup: Setup
     let share = ProcessorShare()
-    private let client: AttackingClient
+    let client: AttackingClient
 
     init(_ attack: AttackName, on contestant: ContestantName, port: Int, _ setup: Setup) {
         self.attack = attack
@@ -50,7 +54,13 @@ struct Attacker: Sendable {
         case .halfMessages: try await holdHalf(AttackerIdentity(member, against: contestant))
         case .requests: try await sendRequests()
         case .descriptions: try await changeDescriptions()
-        case .announcements: break
+        case .keyedRequests: try await sendKeyedRequests()
+        case .renewals:
+            let identity = try AttackerIdentity(member, against: contestant, service: "remote-systems.presence")
+            try await connect(identity, sending: AttackerIdentity.renewals(of: member, count: Self.inFlight))
+        case .referrals: try await changePrograms()
+        case .joiningPort: try await holdSilent()
+        case .announcements, .formerTags: try await forge()
         }
     }
 
@@ -80,13 +90,13 @@ struct Attacker: Sendable {
     }
 
     /// Opens connections until each is closed.
-    private func connect(_ identity: AttackerIdentity) async throws {
+    private func connect(_ identity: AttackerIdentity, sending bytes: ByteBuffer = ByteBuffer()) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<Self.concurrent {
                 group.addTask {
                     while true {
                         try await share.wait()
-                        let channel = try await client.connect(identity)
+                        let channel = try await client.connect(identity, sending: bytes)
                         await client.end(of: channel)
                     }
                 }
@@ -115,6 +125,34 @@ struct Attacker: Sendable {
         while true {
             try await share.wait()
             _ = try await line.exchange(.pipelined, until: Limit(count: 256, seconds: 5))
+        }
+    }
+
+    private func sendKeyedRequests() async throws {
+        var setup = setup
+        setup.directory += "/system-\(Systems.member)"
+        let connection = AppServiceConnection(
+            to: AppServiceDescription(name: Ours.service, requestSchema: .full, responseSchema: .full)
+        )
+        let request = RemoteSystemConnectionRequest(
+            host: "127.0.0.1",
+            port: client.port,
+            configuration: Ours.configuration(setup)
+        )
+        guard try await connection.open(request) == .success else {
+            throw connection.openError ?? BenchError("The connection was not opened, and no reason was given.")
+        }
+        let message: ValueSet = ["IsEcho": true]
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<Self.inFlight {
+                group.addTask {
+                    while true {
+                        try await share.wait()
+                        _ = try await connection.send(message, idempotencyKey: IdempotencyKey())
+                    }
+                }
+            }
+            try await group.waitForAll()
         }
     }
 

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
 import FoundationEssentials
 import Glibc
 import Measuring
@@ -8,7 +9,9 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import NIOTLS
+import SwiftASN1
 import ValueSets
+import X509
 
 /// Connections that keep no rule. They come from 127.0.0.2, so that they count as another machine's.
 struct AttackingClient: Sendable {
@@ -77,8 +80,14 @@ struct AttackerIdentity: Sendable {
     /// The first message: a hello, or nothing where the protocol has none.
     let greeting: ByteBuffer
 
-    /// - Parameter identity: the certificate and key in PEM; nil for none.
-    init(_ identity: Credentials.Identity?, against contestant: ContestantName) throws {
+    /// - Parameters:
+    ///   - identity: the certificate and key in PEM; nil for none.
+    ///   - service: the service that the greeting names.
+    init(
+        _ identity: Credentials.Identity?,
+        against contestant: ContestantName,
+        service: String = Ours.service
+    ) throws {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv13
         tls.certificateVerification = .noHostnameVerification
@@ -95,7 +104,7 @@ struct AttackerIdentity: Sendable {
             let hello: Value = [
                 0,
                 .dictionary([
-                    "version": [1, 0], "service": .string(Ours.service), "application": "org.example.attacker",
+                    "version": [1, 0], "service": .string(service), "application": "org.example.attacker",
                     "limit": 1_048_576, "window": 128, "window-bytes": 8_388_608,
                 ]),
             ]
@@ -119,6 +128,30 @@ struct AttackerIdentity: Sendable {
         }
         bytes.writeRepeatingByte(0x84, count: length - 100_000)
         return bytes
+    }
+
+    /// Requests of a member for a new certificate (Docs/wire/presence.md).
+    static func renewals(of identity: Credentials.Identity, count: Int) throws -> ByteBuffer {
+        let request = try CertificateSigningRequest(
+            version: .v1,
+            subject: DistinguishedName { CommonName("RemoteSystems system") },
+            privateKey: Certificate.PrivateKey(P256.Signing.PrivateKey(pemRepresentation: identity.privateKey)),
+            attributes: CertificateSigningRequest.Attributes(),
+            signatureAlgorithm: .ecdsaWithSHA256
+        )
+        var serializer = DER.Serializer()
+        try serializer.serialize(request)
+        var frames = ByteBuffer()
+        for number in 1...count {
+            let frame: Value = [
+                3, .integer(Int64(number)), 30_000,
+                .dictionary(["Type": "renew", "Request": .data(Data(serializer.serializedBytes))]),
+            ]
+            let bytes = try frame.encoded()
+            frames.writeInteger(UInt32(bytes.count))
+            frames.writeBytes(bytes)
+        }
+        return frames
     }
 
     /// The certificate and key of the account in a state directory.

@@ -13,17 +13,18 @@ extension Driver {
         do {
             let additions = AttackName.allCases.count * plan.attackRounds * 2
             let first = Attacker.Systems.firstNew
-            try createSystems(1..<(Attacker.Systems.member + 1))
-            try createSystems(first..<(first + additions))
+            try createAttackSystems(first..<(first + additions))
             var next = first
             let raw = try Pair(.rawTLS, credentials: credentials, directory: plan.directory)
             defer { raw.stop() }
-            let victim = try attackWorker()
-            defer { victim.stop() }
-            let port = Int(try victim.order(.startVictim(folder: AttackedSystem.folder)).number ?? 0)
+            let attacked = try attackWorker()
+            defer { attacked.stop() }
+            let started = try attacked.order(.startVictim(folder: AttackedSystem.folder))
+            let port = Int(started.number ?? 0)
+            let victim = Victim(worker: attacked, forgingPort: Int(started.address ?? "") ?? 0)
             var setup = Setup(
                 credentials: credentials,
-                directory: "\(plan.directory)/system-\(Attacker.Systems.caller)"
+                directory: "\(attackDirectory)/system-\(Attacker.Systems.caller)"
             )
             setup.address = "\(port)"
             let caller = try Worker(["call", ContestantName.ours.rawValue], setup: setup)
@@ -47,8 +48,49 @@ extension Driver {
         }
     }
 
-    private func attackWorker() throws -> Worker {
-        try Worker(["attack"], setup: Setup(credentials: credentials, directory: plan.directory))
+    /// The directory of the systems of an account of their own, one of which is revoked.
+    private var attackDirectory: String { "\(plan.directory)/attacks" }
+
+    private func attackWorker(_ command: String = "attack") throws -> Worker {
+        try Worker([command], setup: Setup(credentials: credentials, directory: attackDirectory))
+    }
+
+    /// Creates the systems. Those that are created after the revocation have the discovery key that it made.
+    private func createAttackSystems(_ new: Range<Int>) throws {
+        progress("creating \(new.count) systems")
+        try FileManager.default.createDirectory(atPath: attackDirectory, withIntermediateDirectories: true)
+        let creator = try attackWorker("pack")
+        defer { creator.stop() }
+        let revoked = Attacker.Systems.revoked
+        try creator.order(.createSystems(revoked..<(revoked + 1)))
+        try creator.order(.revokeSystem(revoked))
+        try creator.order(.createSystems(Attacker.Systems.caller..<(Attacker.Systems.member + 1)))
+        try creator.order(.createSystems(new), within: 300)
+    }
+
+    /// The process of the attacked system.
+    private struct Victim {
+        var worker: Worker
+        /// The port that receives forged announcements.
+        var forgingPort: Int
+
+        /// The port that an attack is for.
+        func port(under attack: AttackName, host: Int) throws -> Int {
+            switch attack {
+            case .announcements, .formerTags: forgingPort
+            case .joiningPort: Int(try worker.order(.invite).number ?? 0)
+            default: host
+            }
+        }
+
+        /// Ends what was begun for an attack.
+        func end(_ attack: AttackName) throws {
+            switch attack {
+            case .announcements, .formerTags: try worker.order(.dropForged)
+            case .joiningPort: try worker.order(.endInviting)
+            default: break
+            }
+        }
     }
 
     private func measure(
@@ -56,7 +98,7 @@ extension Driver {
         on contestant: ContestantName,
         port: Int,
         _ caller: Worker,
-        _ victim: Worker?,
+        _ victim: Victim?,
         _ next: inout Int
     ) throws -> Report.Attack {
         var normal = Series(subject: "normal")
@@ -66,26 +108,20 @@ extension Driver {
         var shares: [Double] = []
         for _ in 0..<plan.attackRounds {
             normal.append(try pace(caller))
-            if let victim { normalAdded.append(try add(&next, watchedBy: victim)) }
+            if let victim { normalAdded.append(try add(&next, watchedBy: victim.worker)) }
             let attacker = try attackWorker()
             defer { attacker.stop() }
-            if attack == .announcements {
-                try victim?.order(.forge(true))
-            } else {
-                try attacker.order(.startAttack(attack, contestant, port: port))
-            }
+            let target = try victim?.port(under: attack, host: port) ?? port
+            try attacker.order(.startAttack(attack, contestant, port: target))
             usleep(plan.attackLead)
             attacked.append(try pace(caller))
-            if let victim { attackedAdded.append(try add(&next, watchedBy: victim)) }
-            if attack == .announcements {
-                try victim?.order(.forge(false))
-            } else {
-                shares.append(Double(try attacker.order(.stopAttack).number ?? 0) / 1000)
-            }
+            if let victim { attackedAdded.append(try add(&next, watchedBy: victim.worker)) }
+            shares.append(Double(try attacker.order(.stopAttack).number ?? 0) / 1000)
             attacker.stop()
             if victim != nil { removeAdvertisements(butOf: port) }
             // The attacked side closes what is left.
             usleep(plan.attackLead)
+            try victim?.end(attack)
         }
         normal.seal()
         attacked.seal()
@@ -110,7 +146,7 @@ extension Driver {
     private func add(_ next: inout Int, watchedBy victim: Worker) throws -> Measurement {
         let number = next
         next += 1
-        let host = try pack()
+        let host = try attackWorker("pack")
         defer { host.stop() }
         let start = monotonicNanoseconds()
         try host.order(.startHosts(number..<(number + 1), folder: AttackedSystem.folder))
@@ -120,7 +156,7 @@ extension Driver {
 
     /// Removes the advertisements of processes that were stopped.
     private func removeAdvertisements(butOf port: Int) {
-        let folder = "\(plan.directory)/\(AttackedSystem.folder)"
+        let folder = "\(attackDirectory)/\(AttackedSystem.folder)"
         for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
             let text = (try? String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8)) ?? ""
             if text.contains("\"port\":\(port)") { continue }

@@ -72,6 +72,11 @@ final class PackedSystems: Sendable {
         }
     }
 
+    func revoke(_ number: Int) throws {
+        let system = try RemoteSystemsAccount(configuration(number)).identity().systemID
+        try RemoteSystemsAccount(configuration(0)).revoke(system)
+    }
+
     // MARK: Hosts
 
     /// Starts a host for each system and returns when all of them are advertised.

@@ -23,12 +23,19 @@ struct Attack: ParsableCommand {
             case .startVictim(let folder):
                 let system = try AttackedSystem(directory: setup.directory, folder: folder)
                 victim = system
-                return Response(number: Int64(try blocking { try await system.start() }))
+                let ports = try blocking { try await system.start() }
+                return Response(number: Int64(ports.host), address: "\(ports.forging)")
             case .awaitSystem(let name, let seconds):
                 guard let system = victim else { throw BenchError("No system was started.") }
                 return Response(number: try blocking { try await system.added(name, within: seconds) })
-            case .forge(let isForging):
-                victim?.forge(isForging)
+            case .dropForged:
+                victim?.dropForged()
+                return Response()
+            case .invite:
+                guard let system = victim else { throw BenchError("No system was started.") }
+                return Response(number: Int64(try blocking { try await system.invite() }))
+            case .endInviting:
+                victim?.endInviting()
                 return Response()
             case .startAttack(let attack, let contestant, let port):
                 let attacker = Attacker(attack, on: contestant, port: port, setup)

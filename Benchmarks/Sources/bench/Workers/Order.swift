@@ -28,6 +28,8 @@ enum Order: Codable, Sendable {
 
     /// Create the systems with these numbers. They join the account of system 0.
     case createSystems(Range<Int>)
+    /// Revoke a system of the account of system 0.
+    case revokeSystem(Int)
     /// Start a host for each of these systems, advertised in this folder of the run's directory.
     case startHosts(Range<Int>, folder: String)
     /// Start a watcher for each of these systems, and report the time before the first start.
@@ -56,12 +58,17 @@ enum Order: Codable, Sendable {
 
     /// Exchange so many messages on the worker's first connection, one in each interval, and report all times.
     case pace(count: Int, intervalNanoseconds: Int64)
-    /// Start a host that is advertised in this folder and a watcher of it, and report the host's port.
+    /// Start a host that is advertised in this folder and a watcher of it, and report the host's port, and as the
+    /// address that at which announcements can be forged.
     case startVictim(folder: String)
     /// Wait at most so many seconds until the system with this name is added, and report the time.
     case awaitSystem(String, seconds: Double)
-    /// Start or stop to forge announcements within this process.
-    case forge(Bool)
+    /// Forget the forged announcements that were received.
+    case dropForged
+    /// Open the port for joining, and report it.
+    case invite
+    /// Close the port for joining.
+    case endInviting
     /// Attack the server of a contestant at a port.
     case startAttack(AttackName, ContestantName, port: Int)
     /// Stop the attack, and report the attackers' processor time, in thousandths of a percent of a core.

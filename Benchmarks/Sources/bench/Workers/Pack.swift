@@ -21,6 +21,9 @@ struct Pack: ParsableCommand {
             case .createSystems(let numbers):
                 try blocking { try await systems.create(numbers) }
                 return Response()
+            case .revokeSystem(let number):
+                try systems.revoke(number)
+                return Response()
             case .startHosts(let numbers, let folder):
                 try blocking { try await systems.startHosts(numbers, folder: "\(setup.directory)/\(folder)") }
                 return Response()
