@@ -6,7 +6,7 @@ import IntegrationSupport
 import Testing
 
 /// Issue 2 §5: the daemon and its bus may be absent at the start, be killed and come back. Any local user could end the
-/// daemon: CVE-2007-3372, CVE-2021-3468, CVE-2021-3502, CVE-2021-36217, CVE-2023-1981.
+/// daemon: CVE-2007-3372, CVE-2021-3468, CVE-2021-3502, CVE-2021-36217, CVE-2023-1981, CVE-2023-38471, CVE-2023-38472.
 @Suite(
     .serialized,
     .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),
@@ -124,6 +124,33 @@ struct DaemonLossTests {
             try await onB.event("recovered", from: reported)
             try await a.browse().appeared("from-b", at: b.address)
             #expect(!onB.printed("vanished", from: reported))
+        }
+    }
+
+    @Test func `calls with which a local user ended Avahi hide no instance (CVE-2023-38471, CVE-2023-38472)`()
+        async throws
+    {
+        try await SimulatedNetwork.with { network in
+            let a = try await network.addHost("a")
+            let b = try await network.addHost("b")
+            try await network.startDaemons(on: a, b)
+            let onB = try await b.browse()
+            _ = try await a.advertise("before")
+            try await onB.appeared("before", at: a.address)
+            let reported = onB.events.count
+            let caller = try b.start(Python.script("avahi_calls.py", "\(b.directory)/bus"))
+            #expect(try await caller.exit(within: .seconds(60)) == 0)
+            let lines = caller.lines
+            #expect(lines.contains("refused SetHostName") || lines.contains("accepted SetHostName"))
+            // A daemon with these weaknesses has ended. Its service manager starts it again.
+            if !lines.contains("alive") {
+                try await b.stopDaemon(SIGKILL)
+                try await b.startDaemon()
+            }
+            _ = try await a.advertise("after")
+            try await onB.appeared("after", at: a.address)
+            #expect(!onB.printed("vanished", from: reported))
+            #expect(onB.exitCode == nil)
         }
     }
 

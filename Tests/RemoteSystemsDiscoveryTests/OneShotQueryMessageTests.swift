@@ -102,7 +102,7 @@ import Testing
         )
     }
 
-    /// Lengths that exceed the packet ended Avahi (CVE-2023-38469 to CVE-2023-38473).
+    /// Lengths that exceed the packet ended Avahi (CVE-2023-38469, CVE-2023-38473).
     @Test
     func `truncated or altered responses cause no crash and no invalid instance (CVE-2023-38469, CVE-2023-38473)`() {
         let whole = packet(answers: records("abc"))
