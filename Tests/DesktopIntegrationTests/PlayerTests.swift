@@ -125,7 +125,7 @@ extension DesktopTests {
             async throws
         {
             try await Player.machines { first, second, media in
-                let address = "http://127.0.0.1:\(media.port)/song.wav"
+                let address = media.url("song.wav")
                 try second.installPlayer(["/usr/bin/python3", TwoBuses.script("player.py"), "lie", "brief"])
                 let playing = try first.mpv(address)
                 try await first.plays(address)
