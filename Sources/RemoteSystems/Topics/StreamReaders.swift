@@ -4,7 +4,7 @@
 internal import RemoteSystemsDiscovery
 internal import Synchronization
 
-/// The readers of a value's changes, each of which keeps the newest value only.
+/// The readers of a value's changes, or of events.
 ///
 /// The table is part of its owner's state. The owner yields under its lock, so that all readers receive the values in
 /// their order.
@@ -19,17 +19,25 @@ package struct StreamReaders<Element: Sendable>: Sendable {
 
     private var readers = ListenerTable<AsyncStream<Element>.Continuation>()
     private let ended = Ended()
+    private let buffering: AsyncStream<Element>.Continuation.BufferingPolicy
 
-    package init() {}
+    /// - Parameter buffering: the elements that wait for each reader. Defaults to the newest one only.
+    package init(buffering: AsyncStream<Element>.Continuation.BufferingPolicy = .bufferingNewest(1)) {
+        self.buffering = buffering
+    }
 
     package var isEmpty: Bool { self.readers.isEmpty }
+    package var count: Int { self.readers.count }
 
-    /// Adds a reader whose first element is `element`.
-    package mutating func add(_ element: Element) -> (stream: AsyncStream<Element>, id: ListenerID) {
+    /// Adds a reader.
+    ///
+    /// - Parameter element: the first element that the reader receives. Defaults to `nil`: none before the next
+    ///   ``yield(_:)``.
+    package mutating func add(_ element: Element? = nil) -> (stream: AsyncStream<Element>, id: ListenerID) {
         self.removeEnded()
-        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(1))
+        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: self.buffering)
         let id = self.readers.add(continuation)
-        continuation.yield(element)
+        if let element { continuation.yield(element) }
         continuation.onTermination = { [ended] _ in ended.ids.withLock { $0.append(id) } }
         return (stream, id)
     }

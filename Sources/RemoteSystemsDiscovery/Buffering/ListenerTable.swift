@@ -15,6 +15,7 @@ package struct ListenerTable<Listener> {
     package init() {}
 
     package var isEmpty: Bool { self.listeners.isEmpty }
+    package var count: Int { self.listeners.count }
 
     /// The listeners in the order of their registration.
     package var all: [Listener] {

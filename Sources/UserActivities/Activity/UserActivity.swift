@@ -45,7 +45,7 @@ public final class UserActivity: Sendable {
         var saving: Task<Bool, Never>?
         /// Where the activity is current.
         var publisher: (any ActivityPublisher)?
-        var observers: [UUID: AsyncStream<Void>.Continuation] = [:]
+        var observers = StreamReaders<Void>()
     }
 
     private let state = Mutex(State())
@@ -91,7 +91,7 @@ public final class UserActivity: Sendable {
     }
 
     deinit {
-        for observer in self.state.withLock({ $0.observers.values }) { observer.finish() }
+        self.state.withLock { $0.observers.finish() }
     }
 
     // MARK: Content
@@ -270,20 +270,15 @@ public final class UserActivity: Sendable {
     /// A value after each change of the activity. Each access returns a new sequence; changes that were not read are
     /// merged into one. It ends when the activity is invalidated or released, or the reading task is cancelled.
     public var changes: AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let id = UUID()
         self.state.withLock { state in
-            guard state.machine.phase != .invalidated else { return continuation.finish() }
-            state.observers[id] = continuation
+            let (changes, id) = state.observers.add()
+            if state.machine.phase == .invalidated { state.observers.finish(id) }
+            return changes
         }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { _ = $0.observers.removeValue(forKey: id) }
-        }
-        return stream
     }
 
     private func changed() {
-        for observer in self.state.withLock({ Array($0.observers.values) }) { observer.yield() }
+        self.state.withLock { $0.observers.yield(()) }
     }
 
     // MARK: Currency
@@ -360,11 +355,7 @@ public final class UserActivity: Sendable {
     /// Ends the activity. It can never become current again.
     public func invalidate() {
         self.end { $0.invalidate() }
-        let observers = self.state.withLock { state in
-            defer { state.observers = [:] }
-            return Array(state.observers.values)
-        }
-        for observer in observers { observer.finish() }
+        self.state.withLock { $0.observers.finish() }
     }
 
     private func end(_ change: (inout UserActivityStateMachine) -> UserActivityStateMachine.Consequence) {

@@ -159,7 +159,7 @@ extension NotificationReceiver {
     /// - Returns: whether nothing was shown.
     private func converse(_ card: OpenedCard, _ entry: ReceivedNotifications.Entry) async -> Bool {
         let events = CardEvents(self.clock)
-        let (observation, ends) = self.superseded.begin()
+        let (ends, observation) = self.superseded.add()
         let isOver = !self.isCurrent(entry) || self.isSnoozed(entry.key)
         let application = entry.notification.application(of: entry.sender)
         var tasks = [
@@ -171,7 +171,7 @@ extension NotificationReceiver {
             },
         ]
         defer {
-            self.superseded.end(observation)
+            self.superseded.finish(observation)
             for task in tasks { task.cancel() }
         }
         do throws(NotificationError) {

@@ -63,10 +63,10 @@ extension NotificationReceiver {
         )
         if isCounted { self.countForLimits(of: sender) }
         let entry = self.withKnownState(added)
-        if let earlier { self.superseded.report(earlier.number) }
+        if let earlier { self.superseded.yield(earlier.number) }
         if let key = entry.stateKey {
             self.watchStates()
-            self.arrivals.report(key.digest)
+            self.arrivals.yield(key.digest)
         }
         if let earlier, earlier.stateKey != entry.stateKey, earlier.link != link { self.reportEnd([earlier]) }
         self.setAlarm()
@@ -115,7 +115,7 @@ extension NotificationReceiver {
             count = self.routing.claim(Set(identifiers), of: sender, by: link)
         }
         self.sendResponses()
-        if caller.isLocal, identifiers.isEmpty { self.applications.report(sender.application) }
+        if caller.isLocal, identifiers.isEmpty { self.applications.yield(sender.application) }
         return NotificationResumption(
             waiting: identifiers.filter { self.received.contains($0, of: sender) },
             responseCount: count

@@ -28,7 +28,7 @@ extension NotificationReceiver {
 
     /// Reports the end of a notification to the programs that watch, and to what still works for it.
     func report(_ end: NotificationEnd, _ entry: ReceivedNotifications.Entry) {
-        self.superseded.report(entry.number)
+        self.superseded.yield(entry.number)
         self.report(end.rawValue, entry)
     }
 

@@ -53,12 +53,12 @@ package actor NotificationReceiver: Service {
     var connections: [ObjectIdentifier: AppServiceConnection] = [:]
     var routing = ResponseRouting()
     /// What waits for notifications that other systems ask about, by the digests of their deliveries.
-    var arrivals = Arrivals<String>()
+    var arrivals = StreamReaders<String>(buffering: .unbounded)
     /// The questions about sounds that wait, by the systems that ask. One system has few: those about notifications
     /// that arrive together.
     var soundQuestions = KeyedLimiter<String>(total: 64, perKey: 8)
     /// What waits for applications of this system that are started.
-    var applications = Arrivals<String>()
+    var applications = StreamReaders<String>(buffering: .unbounded)
     /// The updates that are handled now, by the holders of the senders' quotas.
     var updateLimiter = KeyedLimiter<String>(total: 64, perKey: 8)
     /// The connections of the senders that decide how their notifications are shown.
@@ -85,7 +85,7 @@ package actor NotificationReceiver: Service {
     /// Whether nothing is shown any more, because the process ends.
     var isStopping = false
     /// The numbers of notifications that have ended or were replaced, for what still works for them.
-    var superseded = Arrivals<UInt64>()
+    var superseded = StreamReaders<UInt64>(buffering: .unbounded)
     /// The notifications of this desktop that other systems show; `nil` unless the user wants that.
     var mirror: Mirror?
     /// The deliveries that an earlier process has mirrored, by their identifiers, until they are ended.

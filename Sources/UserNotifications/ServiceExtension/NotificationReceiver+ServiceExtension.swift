@@ -84,7 +84,7 @@ extension NotificationReceiver {
         let running = self.clock.task {
             await self.run(extensionPrograms, entry, turn, until: deadline) { feed.yield($0) }
         }
-        let (observation, ends) = self.superseded.begin()
+        let (ends, observation) = self.superseded.add()
         let observing = self.clock.task {
             for await number in ends where number == entry.number { feed.yield(.unwanted) }
         }
@@ -92,7 +92,7 @@ extension NotificationReceiver {
             for await outcome in outcomes { return outcome }
             return .unwanted
         }
-        self.superseded.end(observation)
+        self.superseded.finish(observation)
         observing.cancel()
         // It ends the program, if there is one.
         running.cancel()

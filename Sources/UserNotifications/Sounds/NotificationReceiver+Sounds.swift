@@ -94,9 +94,9 @@ extension NotificationReceiver {
     private func hasArrived(_ delivery: String, for system: String) async -> Bool {
         if self.received.entry(ofDelivery: delivery) != nil { return true }
         guard self.soundQuestions.enter(system) else { return false }
-        let (id, arrivals) = self.arrivals.begin()
+        let (arrivals, id) = self.arrivals.add()
         defer {
-            self.arrivals.end(id)
+            self.arrivals.finish(id)
             self.soundQuestions.leave(system)
         }
         return await self.clock.first(within: Self.arrivalTime) {

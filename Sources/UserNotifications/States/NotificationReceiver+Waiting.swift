@@ -92,7 +92,7 @@ extension NotificationReceiver {
         guard let before = self.received[key], let entry = self.set(state, of: key) else { return nil }
         if entry.isRead != before.isRead { self.report("read", entry) }
         if entry.snoozedUntil != before.snoozedUntil {
-            if self.isInView(key) { self.superseded.report(entry.number) }
+            if self.isInView(key) { self.superseded.yield(entry.number) }
             self.report("snoozed", entry)
         }
         return entry

@@ -75,8 +75,8 @@ extension NotificationReceiver {
     private func connection(of application: String) async -> AppServiceConnection? {
         if let present = self.presentConnection(of: application) { return present }
         guard let wake else { return nil }
-        let (id, connected) = self.applications.begin()
-        defer { self.applications.end(id) }
+        let (connected, id) = self.applications.add()
+        defer { self.applications.finish(id) }
         guard await wake(application) else { return nil }
         return await self.clock.first(within: Self.startTime) {
             if let present = await self.presentConnection(of: application) { return present }

@@ -22,6 +22,18 @@ import Testing
         #expect(readers.isEmpty)
     }
 
+    @Test func `a reader without a first value receives every later one if they are buffered`() async {
+        var readers = StreamReaders<Int>(buffering: .unbounded)
+        let stream = readers.add().stream
+        #expect(readers.count == 1)
+        readers.yield(1)
+        readers.yield(2)
+        readers.finish()
+        var values: [Int] = []
+        for await value in stream { values.append(value) }
+        #expect(values == [1, 2])
+    }
+
     @Test func `a reader can be cancelled while its owner holds its lock, and is removed by the owner's next call`()
         async
     {
