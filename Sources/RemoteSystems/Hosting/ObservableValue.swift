@@ -1,14 +1,13 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import RemoteSystemsDiscovery
 internal import Synchronization
 
 /// A value whose changes can be awaited.
 final class ObservableValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
-        var listeners = ListenerTable<AsyncStream<Void>.Continuation>()
+        var readers = StreamReaders<Void>()
     }
 
     private let state: Mutex<State>
@@ -18,19 +17,16 @@ final class ObservableValue<Value: Sendable>: Sendable {
     var value: Value { self.state.withLock { $0.value } }
 
     func change(_ change: (inout Value) -> Void) {
-        let listeners = self.state.withLock { state in
+        self.state.withLock { state in
             change(&state.value)
-            return state.listeners.all
+            state.readers.yield(())
         }
-        for listener in listeners { listener.yield() }
     }
 
     /// Returns once the value satisfies the condition, or when the task is cancelled.
     func becomes(_ isWanted: (Value) -> Bool) async {
-        let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let id = self.state.withLock { $0.listeners.add(continuation) }
-        defer { self.state.withLock { _ = $0.listeners.remove(id) } }
-        continuation.yield()
+        let (changes, id) = self.state.withLock { $0.readers.add(()) }
+        defer { self.state.withLock { $0.readers.finish(id) } }
         for await _ in changes where isWanted(self.value) { return }
     }
 }

@@ -42,7 +42,7 @@ final class LongLivedRun: Sendable {
         /// The task that waits for the next attempt. Cancelled when there is no reason to wait any longer.
         var sleep: Task<Void, Never>?
         var listeners = ListenerTable<@Sendable (State) -> Void>()
-        var readers = ListenerTable<AsyncStream<State>.Continuation>()
+        var readers = StreamReaders<State>(buffering: .bufferingNewest(64))
         /// The state that was notified last. ``state`` returns it, so that it agrees with the notifications.
         var state = State.idle
 
@@ -56,26 +56,19 @@ final class LongLivedRun: Sendable {
         /// Changes the notified state to the machine's, or to `state` when the machine is about to reach it.
         mutating func change(_ state: State? = nil) -> StateChange {
             self.state = state ?? State(self.machine.phase, self.info)
-            return StateChange(
-                state: self.state,
-                listeners: self.listeners.all,
-                readers: self.state.isLast ? self.readers.removeAll() : self.readers.all
-            )
+            self.readers.yield(self.state)
+            if self.state.isLast { self.readers.finish() }
+            return StateChange(state: self.state, listeners: self.listeners.all)
         }
     }
 
-    /// A state, and the observers to notify of it outside the lock.
+    /// A state, and the listeners to notify of it outside the lock.
     private struct StateChange {
         let state: State
         let listeners: [@Sendable (State) -> Void]
-        let readers: [AsyncStream<State>.Continuation]
 
         /// Called by one task only, which keeps the states in order.
         func notify() {
-            for reader in self.readers {
-                reader.yield(self.state)
-                if self.state.isLast { reader.finish() }
-            }
             for listener in self.listeners { listener(self.state) }
         }
     }
@@ -106,18 +99,11 @@ final class LongLivedRun: Sendable {
     var state: State { self.guarded.withLock { $0.state } }
 
     var states: AsyncStream<State> {
-        let (stream, reader) = AsyncStream<State>.makeStream(bufferingPolicy: .bufferingNewest(64))
-        let id = self.guarded.withLock { guarded -> ListenerID? in
-            reader.yield(guarded.state)
-            guard guarded.state.isLast else { return guarded.readers.add(reader) }
-            reader.finish()
-            return nil
+        self.guarded.withLock { guarded in
+            let (states, id) = guarded.readers.add(guarded.state)
+            if guarded.state.isLast { guarded.readers.finish(id) }
+            return states
         }
-        guard let id else { return stream }
-        reader.onTermination = { [weak self] _ in
-            self?.guarded.withLock { _ = $0.readers.remove(id) }
-        }
-        return stream
     }
 
     func onStateChanged(_ listener: @escaping @Sendable (State) -> Void) -> ListenerRegistration {

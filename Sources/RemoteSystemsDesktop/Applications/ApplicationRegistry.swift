@@ -4,7 +4,6 @@
 public import FoundationEssentials
 public import Logging
 public import RemoteSystems
-internal import RemoteSystemsDiscovery
 public import ServiceLifecycle
 internal import Synchronization
 
@@ -28,7 +27,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         /// The programs on the bus that this process represents, by application id.
         var represented: [String: ProgramProcess] = [:]
         var stamp: [FileStamp] = []
-        var listeners = ListenerTable<AsyncStream<Void>.Continuation>()
+        var readers = StreamReaders<Void>()
         var programs: [String: ApplicationProgram] = [:]
     }
 
@@ -254,9 +253,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
                 }
             }
         }
-        let (new, ignored, listeners) = self.state.withLock { state in
+        let (new, ignored) = self.state.withLock { state in
             let isSame = state.manifests == manifests && state.badlySigned == badlySigned
-            let listeners = isSame ? [] : state.listeners.all
             let new = problems.filter { !state.problems.contains($0) }
             let known = Self.warnings(of: state.manifests)
             let ignored = Self.warnings(of: manifests).filter { !known.contains($0) }
@@ -266,7 +264,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
             state.badlySigned = badlySigned
             state.hasDamagedSignature = hasDamagedSignature
             state.stamp = stamp
-            return (new, ignored, listeners)
+            if !isSame { state.readers.yield(()) }
+            return (new, ignored)
         }
         for problem in new {
             self.logger.warning("An application's manifest is omitted", metadata: ["reason": "\(problem)"])
@@ -274,7 +273,6 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         for warning in ignored {
             self.logger.warning("A key of an application's manifest is ignored", metadata: ["reason": "\(warning)"])
         }
-        for listener in listeners { listener.yield() }
     }
 
     private static func names(in directory: String) -> [String] {
@@ -320,12 +318,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     ///
     /// Several changes may be combined into one element. Each call returns a new stream.
     public func changes() -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let id = self.state.withLock { $0.listeners.add(continuation) }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { _ = $0.listeners.remove(id) }
-        }
-        return stream
+        self.state.withLock { $0.readers.add().stream }
     }
 
     /// Starts an application in the way that its manifest specifies.

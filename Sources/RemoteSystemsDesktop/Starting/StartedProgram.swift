@@ -4,6 +4,7 @@
 internal import CRemoteSystemsGIO
 internal import Dispatch
 internal import Glibc
+internal import RemoteSystems
 internal import RemoteSystemsDiscovery
 internal import Synchronization
 
@@ -42,7 +43,7 @@ package final class StartedProgram: Sendable {
 
     private struct State {
         var end: End?
-        var waiting = ListenerTable<AsyncStream<Void>.Continuation>()
+        var waiting = StreamReaders<Void>()
         /// Whether the program was asked to end.
         var isUnwanted = false
     }
@@ -66,14 +67,9 @@ package final class StartedProgram: Sendable {
     ///
     /// - Returns: `nil` if the task is cancelled first.
     package func end() async -> End? {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        let id = self.state.withLock { $0.end == nil ? $0.waiting.add(continuation) : nil }
-        guard let id else { return self.ended }
-        for await _ in stream {}
-        return self.state.withLock { state in
-            _ = state.waiting.remove(id)
-            return state.end
-        }
+        let ended = self.state.withLock { $0.end == nil ? $0.waiting.add().stream : nil }
+        if let ended { for await _ in ended {} }
+        return self.ended
     }
 
     /// Sends a signal to the program and its process group, unless it has ended.
@@ -143,14 +139,13 @@ package final class StartedProgram: Sendable {
     }
 
     private func bury() {
-        let waiting = self.state.withLock { state in
+        self.state.withLock { state in
             if state.isUnwanted || self.endsItsChildren { self.sendToGroup(SIGKILL) }
             var status: Int32 = 0
             var buried: pid_t
             repeat { buried = unsafe waitpid(self.id, &status, 0) } while buried < 0 && errno == EINTR
             state.end = buried == self.id ? End(status: status) : .unknown
-            return state.waiting.removeAll()
+            state.waiting.finish()
         }
-        for continuation in waiting { continuation.finish() }
     }
 }

@@ -34,9 +34,9 @@ package actor NotificationBroadcast {
     private let lossFeed: AsyncStream<SystemID>.Continuation
     private let notification: RemoteNotification
     private var recipients: [SystemID: Recipient] = [:] {
-        didSet { for feed in self.changeFeeds { feed.yield() } }
+        didSet { self.changeReaders.yield(()) }
     }
-    private var changeFeeds: [AsyncStream<Void>.Continuation] = []
+    private var changeReaders = StreamReaders<Void>()
     private var readers: [Task<Void, Never>] = []
     private var isOver = false
 
@@ -53,9 +53,8 @@ package actor NotificationBroadcast {
 
     /// Reports at once, and whenever ``expiration`` or ``hasEnded`` may have changed, until the broadcast is over.
     package func changes() -> AsyncStream<Void> {
-        let (changes, feed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        feed.yield()
-        if self.isOver { feed.finish() } else { self.changeFeeds.append(feed) }
+        let (changes, id) = self.changeReaders.add(())
+        if self.isOver { self.changeReaders.finish(id) }
         return changes
     }
 
@@ -206,7 +205,7 @@ package actor NotificationBroadcast {
         for reader in self.readers { reader.cancel() }
         self.feed.finish()
         self.lossFeed.finish()
-        for feed in self.changeFeeds { feed.finish() }
+        self.changeReaders.finish()
     }
 
     private static func end(_ connection: RemoteNotificationConnection, _ notification: RemoteNotification) async {
