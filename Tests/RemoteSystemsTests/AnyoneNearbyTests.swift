@@ -59,17 +59,7 @@ import Testing
                     services: services,
                     options: options
                 )
-                let running = Task { try await host.run() }
-                _ = try await host.port
-                do {
-                    try await body(neighbours, host)
-                } catch {
-                    running.cancel()
-                    _ = await running.result
-                    throw error
-                }
-                running.cancel()
-                try await running.value
+                try await host.whileRunning(expectsSuccess: true) { try await body(neighbours, host) }
             }
         }
     }

@@ -54,16 +54,7 @@ import Testing
         options.installedApplications = installation
         options.startTimeout = startTimeout
         let host = RemoteSystemHost(loopbackSystem.configuration("test.machine"), services: [], options: options)
-        let running = Task { try await host.run() }
-        let result: Result<Void, any Error>
-        do {
-            result = .success(try await body(host))
-        } catch {
-            result = .failure(error)
-        }
-        running.cancel()
-        _ = await running.result
-        try result.get()
+        try await host.whileRunning { try await body(host) }
     }
 
     private func call(_ loopbackSystem: LoopbackSystem, port: Int, targetApplication: String? = "test.player")

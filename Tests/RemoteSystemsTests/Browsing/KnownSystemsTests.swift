@@ -280,8 +280,7 @@ import Testing
         try await TwoMachines.with { machines in
             try await machines.join()
             let host = RemoteSystemHost(machines.configuration("first", application: "test.host"), services: [.ping])
-            let running = Task { try await host.run() }
-            do {
+            try await host.whileRunning {
                 var configuration = machines.configuration("second", application: "test.watcher")
                 configuration.discovery.remembersSystems = remembers
                 let watcher = RemoteSystemWatcher(configuration)
@@ -290,13 +289,7 @@ import Testing
                 await watcher.stop()
                 try await until { host.openConnections == 0 }
                 try await body(machines, host)
-            } catch {
-                running.cancel()
-                _ = await running.result
-                throw error
             }
-            running.cancel()
-            _ = await running.result
         }
     }
 

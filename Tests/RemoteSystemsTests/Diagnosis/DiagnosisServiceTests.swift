@@ -23,19 +23,12 @@ import ValueSets
         try await TwoMachines.with { machines in
             for other in others { try await machines.join(other) }
             let host = RemoteSystemHost(machines.configuration("first", application: "test.host"), services: [])
-            let running = Task { try await host.run() }
-            do {
+            try await host.whileRunning {
                 let port = try await host.port
                 // The host advertises just after it listens, and only then knows the name of its advertisement.
                 try await until { !host.advertised.all.isEmpty }
                 try await body(machines, port)
-            } catch {
-                running.cancel()
-                _ = await running.result
-                throw error
             }
-            running.cancel()
-            _ = await running.result
         }
     }
 

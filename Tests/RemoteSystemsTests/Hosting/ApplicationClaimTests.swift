@@ -28,24 +28,10 @@ import Testing
         }
     }
 
-    private func whileRunning(_ host: RemoteSystemHost, _ body: () async throws -> Void) async throws {
-        let running = Task { try await host.run() }
-        do {
-            _ = try await host.port
-            try await body()
-        } catch {
-            running.cancel()
-            _ = await running.result
-            throw error
-        }
-        running.cancel()
-        try await running.value
-    }
-
     @Test func `a second host with the same application id does not start, and its error names the first`() async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
-            try await self.whileRunning(self.host(loopbackSystem, "test.player")) {
+            try await self.host(loopbackSystem, "test.player").whileRunning(expectsSuccess: true) {
                 let error = try await self.outcome(of: self.host(loopbackSystem, "test.player"))
                 #expect(error?.code == .applicationAlreadyRunning)
                 #expect(error?.side == .local)
@@ -66,7 +52,7 @@ import Testing
         async throws
     {
         try await LoopbackSystem.with { loopbackSystem in
-            try await self.whileRunning(self.host(loopbackSystem, "test.player", isShared: first)) {
+            try await self.host(loopbackSystem, "test.player", isShared: first).whileRunning(expectsSuccess: true) {
                 let error = try await self.outcome(of: self.host(loopbackSystem, "test.player", isShared: second))
                 #expect((error == nil) == starts)
                 #expect(starts || error?.code == .applicationAlreadyRunning)
@@ -76,7 +62,7 @@ import Testing
 
     @Test func `a host that cannot listen releases its application id`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
-            try await self.whileRunning(self.host(loopbackSystem, "test.holder")) {
+            try await self.host(loopbackSystem, "test.holder").whileRunning(expectsSuccess: true) {
                 let held = RunningApplications(stateDirectory: loopbackSystem.directory).port(of: "test.holder")
                 var options = RemoteSystemHost.Options()
                 options.port = try #require(held)

@@ -55,17 +55,7 @@ import Testing
             #expect(host.registration == .unregistered)
             let reported = ReportedEvent()
             host.onRegistrationChanged { state in reported.states.withLock { $0.append(state) } }
-            let running = Task { try await host.run() }
-            do {
-                _ = try await host.port
-                try await body(host, reported)
-            } catch {
-                running.cancel()
-                _ = await running.result
-                throw error
-            }
-            running.cancel()
-            try await running.value
+            try await host.whileRunning(expectsSuccess: true) { try await body(host, reported) }
             #expect(host.registration == .unregistered)
             try await until { reported.last == .unregistered }
         }

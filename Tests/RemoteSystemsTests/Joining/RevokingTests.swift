@@ -14,12 +14,7 @@ import Testing
         _ body: (RemoteSystemHost) async throws -> Void
     ) async throws {
         let host = RemoteSystemHost(machines.configuration(machine, application: "host.\(machine)"), services: [.ping])
-        let running = Task { try await host.run() }
-        let outcome: Result<Void, any Error>
-        do { outcome = .success(try await body(host)) } catch { outcome = .failure(error) }
-        running.cancel()
-        _ = await running.result
-        try outcome.get()
+        try await host.whileRunning { try await body(host) }
     }
 
     private func withWatcher(

@@ -400,17 +400,7 @@ extension LoopbackSystem {
         var options = RemoteSystemHost.Options()
         options.launchURIProvider = provider
         let host = RemoteSystemHost(self.configuration(application), services: [], options: options)
-        let running = Task { try await host.run() }
-        do {
-            let result = try await body(host)
-            running.cancel()
-            try await running.value
-            return result
-        } catch {
-            running.cancel()
-            _ = await running.result
-            throw error
-        }
+        return try await host.whileRunning(expectsSuccess: true) { try await body(host) }
     }
 
     /// Sends a message that no launcher would send.

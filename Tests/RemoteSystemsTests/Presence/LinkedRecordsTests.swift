@@ -111,20 +111,11 @@ import ValueSets
                 "linked/6/0": Self.record(try last.learned.encoded()),
             ]
             let host = RemoteSystemHost(machines.configuration("first", application: "test.host"), services: [.ping])
-            let running = Task { try await host.run() }
-            let outcome: Result<Void, any Error>
-            do {
-                outcome = .success(
-                    try await self.publish(records, by: machines.configuration("second"), to: host) {
-                        try await until { (try? ours.links()[last.id]?.revocations?.contains(last.lost)) == true }
-                    }
-                )
-            } catch {
-                outcome = .failure(error)
+            try await host.whileRunning {
+                try await self.publish(records, by: machines.configuration("second"), to: host) {
+                    try await until { (try? ours.links()[last.id]?.revocations?.contains(last.lost)) == true }
+                }
             }
-            running.cancel()
-            _ = await running.result
-            try outcome.get()
             let links = try ours.links()
             #expect(links[good.id]?.revocations?.contains(good.lost) == true)
             #expect(links[forged.id]?.state == .active && links[forged.id]?.revocations == nil)

@@ -125,9 +125,7 @@ import ValueSets
             var configuration = machines.configuration("first", application: "test.host")
             configuration.logger = Logger(label: "test") { _ in log }
             let host = RemoteSystemHost(configuration, services: [.ping])
-            let running = Task { try await host.run() }
-            let outcome: Result<Void, any Error>
-            do {
+            try await host.whileRunning {
                 let publisher = StatePublisher()
                 let topic = try publisher.open(TrustTopic.schema, for: .sameAccount)
                 var connector = try await second.connector()
@@ -140,13 +138,7 @@ import ValueSets
                 try await until { publisher.subscriptions == 1 }
                 try await body(topic, connection, host, log, second.account.security().systemID)
                 await connection.close()
-                outcome = .success(())
-            } catch {
-                outcome = .failure(error)
             }
-            running.cancel()
-            _ = await running.result
-            try outcome.get()
         }
     }
 }

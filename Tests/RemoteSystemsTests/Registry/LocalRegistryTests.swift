@@ -25,21 +25,7 @@ import Testing
             services: [],
             options: options
         )
-        try await self.whileRunning(host) { try await body(host) }
-    }
-
-    func whileRunning(_ host: RemoteSystemHost, _ body: () async throws -> Void) async throws {
-        let running = Task { try await host.run() }
-        let result: Result<Void, any Error>
-        do {
-            _ = try await host.port
-            result = .success(try await body())
-        } catch {
-            result = .failure(error)
-        }
-        running.cancel()
-        _ = await running.result
-        try result.get()
+        try await host.whileRunning { try await body(host) }
     }
 
     func program(
@@ -67,9 +53,9 @@ import Testing
             try await watcher.start()
             try await self.withDaemon(system) { daemon in
                 let programs = ["test.one", "test.three", "test.two"].map { self.program(system, $0) }
-                try await self.whileRunning(programs[0]) {
-                    try await self.whileRunning(programs[1]) {
-                        try await self.whileRunning(programs[2]) {
+                try await programs[0].whileRunning {
+                    try await programs[1].whileRunning {
+                        try await programs[2].whileRunning {
                             try await until {
                                 self.ids(watcher) == ["remote-systems.host", "test.one", "test.three", "test.two"]
                             }
@@ -102,7 +88,7 @@ import Testing
         try await LoopbackSystem.with { system in
             try await self.withDaemon(system) { daemon in
                 let program = self.program(system, attributes: ["room": "attic", "volume": "3"])
-                try await self.whileRunning(program) {
+                try await program.whileRunning {
                     let context = ApplicationContext(system.configuration("test.watcher"))
                     var connector = try await context.connector()
                     connector.limits.messageBytes = StateLimits.minLimit
@@ -141,7 +127,7 @@ import Testing
             let recorder = EventRecorder(watcher)
             try await watcher.start()
             let program = self.program(system)
-            try await self.whileRunning(program) {
+            try await program.whileRunning {
                 // Without a daemon, it advertises itself.
                 try await until { self.ids(watcher) == ["test.player"] }
                 for _ in 0..<2 {
@@ -171,7 +157,7 @@ import Testing
         try await LoopbackSystem.with { system in
             try await self.withDaemon(system, isDiscoverable: false) { daemon in
                 let program = self.program(system)
-                try await self.whileRunning(program) {
+                try await program.whileRunning {
                     try await until { system.segment.advertised == 1 }
                     daemon.update(isDiscoverable: true)
                     try await until { system.segment.advertised == 1 && program.openConnections == 0 }
@@ -199,7 +185,7 @@ import Testing
                     services: [WatchAndTalkTests.echo],
                     options: options
                 )
-                try await self.whileRunning(program) {
+                try await program.whileRunning {
                     try await until { system.segment.advertised == 2 }
                     let watcher = system.watcher()
                     try await watcher.start()
@@ -243,7 +229,7 @@ import Testing
                 )
             }
             let program = self.program(system)
-            try await self.whileRunning(program) {
+            try await program.whileRunning {
                 try await until { program.advertised.all == ["abc"] && system.segment.advertised == 0 }
                 let before = requests.withLock { $0 }
                 // The program checks the daemon; a daemon that responds changes nothing.
@@ -317,7 +303,7 @@ import Testing
             let system = LoopbackSystem(directory: "\(machines.directory)/first", segment: machines.segment)
             try await self.withDaemon(system) { _ in
                 let program = self.program(system)
-                try await self.whileRunning(program) {
+                try await program.whileRunning {
                     try await until { system.segment.advertised == 1 && !program.advertised.all.isEmpty }
                     let configuration = machines.configuration("second", application: "test.doctor")
                     let request = RemoteSystemConnectionRequest(
@@ -361,9 +347,9 @@ import Testing
             try await watcher.start()
             try await self.withDaemon(system) { daemon in
                 let programs = ["test.one", "test.three", "test.two"].map { self.program(system, $0) }
-                try await self.whileRunning(programs[0]) {
-                    try await self.whileRunning(programs[1]) {
-                        try await self.whileRunning(programs[2]) {
+                try await programs[0].whileRunning {
+                    try await programs[1].whileRunning {
+                        try await programs[2].whileRunning {
                             try await until {
                                 self.ids(watcher) == ["remote-systems.host", "test.one", "test.three", "test.two"]
                             }

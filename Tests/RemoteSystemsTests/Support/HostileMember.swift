@@ -51,12 +51,7 @@ struct MemberSegment {
     /// Runs an honest host while `body` runs.
     func withHost(_ number: Int, _ body: () async throws -> Void) async throws {
         let host = RemoteSystemHost(try self.configuration(number, application: "test.host"), services: [Loopback.echo])
-        let running = Task { try await host.run() }
-        let outcome: Result<Void, any Error>
-        do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
-        running.cancel()
-        _ = await running.result
-        try outcome.get()
+        try await host.whileRunning { try await body() }
     }
 }
 

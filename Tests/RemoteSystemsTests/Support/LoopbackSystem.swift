@@ -74,3 +74,28 @@ struct LoopbackSystem {
         RemoteSystemWatcher(self.configuration("test.watcher"), filters: filters)
     }
 }
+
+extension RemoteSystemHost {
+    /// Runs the host while `body` runs, which begins when the host listens.
+    ///
+    /// - Parameter expectsSuccess: whether an error with which the host ends is thrown. Defaults to `false`.
+    @discardableResult
+    func whileRunning<Output>(
+        expectsSuccess: Bool = false,
+        _ body: () async throws -> Output
+    ) async throws -> Output {
+        let running = Task { try await self.run() }
+        do {
+            _ = try await self.port
+            let output = try await body()
+            running.cancel()
+            let end = await running.result
+            if expectsSuccess { try end.get() }
+            return output
+        } catch {
+            running.cancel()
+            _ = await running.result
+            throw error
+        }
+    }
+}

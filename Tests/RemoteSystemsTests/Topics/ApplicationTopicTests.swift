@@ -58,7 +58,7 @@ import ValueSets
             let received = Received()
             let watcher = self.watcher(system, received)
             try await watcher.start()
-            try await LocalRegistryTests().whileRunning(self.host(system, "test.station", [topic])) {
+            try await self.host(system, "test.station", [topic]).whileRunning {
                 try await until { received.records == ["test.station": ["today": ["degrees": 20]]] }
                 try topic.put("tomorrow", ["degrees": 22])
                 topic.remove("today")
@@ -77,8 +77,7 @@ import ValueSets
             let received = Received()
             let watcher = self.watcher(system, received)
             try await watcher.start()
-            try await LocalRegistryTests().whileRunning(self.host(system, "test.none", [ApplicationTopic(Self.topic)]))
-            {
+            try await self.host(system, "test.none", [ApplicationTopic(Self.topic)]).whileRunning {
                 try await until { received.changes.last.map { $0.isComplete && $0.records.isEmpty } == true }
                 // A watcher that starts later learns at once that there is nothing to wait for.
                 let later = Received()
@@ -91,8 +90,8 @@ import ValueSets
                     try topic.put("a", ["n": 1])
                     hosts.append(self.host(system, application, [topic]))
                 }
-                try await LocalRegistryTests().whileRunning(hosts[0]) {
-                    try await LocalRegistryTests().whileRunning(hosts[1]) {
+                try await hosts[0].whileRunning {
+                    try await hosts[1].whileRunning {
                         try await until { received.records?.count == 2 && received.changes.last?.isComplete == true }
                     }
                 }
@@ -117,8 +116,8 @@ import ValueSets
             let watcher = self.watcher(system, received)
             try await watcher.start()
             try await LocalRegistryTests().withDaemon(system) { daemon in
-                try await LocalRegistryTests().whileRunning(self.host(system, "test.one", [one])) {
-                    try await LocalRegistryTests().whileRunning(self.host(system, "test.two", [two])) {
+                try await self.host(system, "test.one", [one]).whileRunning {
+                    try await self.host(system, "test.two", [two]).whileRunning {
                         try await until {
                             received.records == ["test.one": ["a": ["n": 1]], "test.two": ["a": ["n": 2]]]
                         }
@@ -145,8 +144,8 @@ import ValueSets
             try await watcher.start()
             // Its advertisement outlives it, as that of a process that was killed.
             let elsewhere = LoopbackSystem(directory: system.directory)
-            try await LocalRegistryTests().whileRunning(self.host(system, "test.staying", [staying])) {
-                try await LocalRegistryTests().whileRunning(self.host(elsewhere, "test.ending", [ending])) {
+            try await self.host(system, "test.staying", [staying]).whileRunning {
+                try await self.host(elsewhere, "test.ending", [ending]).whileRunning {
                     try await until { elsewhere.segment.advertised == 1 }
                     for hint in elsewhere.segment.hints { system.segment.appear(hint) }
                     try await until { received.records?.count == 2 }
@@ -169,7 +168,7 @@ import ValueSets
             try await watcher.start()
             let elsewhere = LoopbackSystem(directory: system.directory)
             let program = self.host(system, "test.one", [topic])
-            try await LocalRegistryTests().whileRunning(program) {
+            try await program.whileRunning {
                 var before = 0
                 try await LocalRegistryTests().withDaemon(elsewhere) { _ in
                     try await until { elsewhere.segment.advertised == 1 }
@@ -195,7 +194,7 @@ import ValueSets
             try topic.put("today", ["degrees": 20])
             let other = system.watcher()
             try await other.start()
-            try await LocalRegistryTests().whileRunning(self.host(system, "test.station", [topic])) {
+            try await self.host(system, "test.station", [topic]).whileRunning {
                 try await until { other.systems.count == 1 }
                 let received = Received()
                 let watcher = self.watcher(system, received)
@@ -229,7 +228,7 @@ import ValueSets
             let received = Received()
             let watcher = self.watcher(accounts.friends, received, filters: [.authorizationKind(.linked)])
             try await watcher.start()
-            try await LocalRegistryTests().whileRunning(self.host(accounts.ours, "test.station", [topic])) {
+            try await self.host(accounts.ours, "test.station", [topic]).whileRunning {
                 if isGranted {
                     try await until { received.records == ["test.station": ["today": ["degrees": 20]]] }
                 } else {
@@ -237,8 +236,8 @@ import ValueSets
                     try await until { watcher.systems.count == 1 }
                     #expect(received.records == nil)
                 }
+                await watcher.stop()
             }
-            await watcher.stop()
         }
     }
 
