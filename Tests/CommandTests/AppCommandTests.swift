@@ -12,9 +12,13 @@ extension CommandTests {
         private static let id = "com.example.editor"
 
         /// Runs a command with the sandbox's own directory of data.
+        private func app(_ sandbox: Sandbox, _ arguments: String...) async throws -> FinishedCommand {
+            try await self.app(sandbox, arguments)
+        }
+
         private func app(
             _ sandbox: Sandbox,
-            _ arguments: String...,
+            _ arguments: [String],
             input: String = ""
         ) async throws -> FinishedCommand {
             try await sandbox.start(
@@ -22,6 +26,13 @@ extension CommandTests {
                 input: Array(input.utf8),
                 around: ["env", "XDG_DATA_HOME=\(sandbox.directory)/data"]
             ).finish()
+        }
+
+        /// Initialises the manifest of an application, and returns its path.
+        private func makeManifest(in sandbox: Sandbox) async throws -> String {
+            let arguments = ["init", Self.id, "--exec", "/bin/sleep", "--directory", sandbox.directory]
+            _ = try await self.app(sandbox, arguments)
+            return "\(sandbox.directory)/\(Self.id).json"
         }
 
         private func publisher(_ finished: FinishedCommand, _ event: String) throws -> String {
@@ -76,54 +87,22 @@ extension CommandTests {
             try await Sandbox.with { sandbox in
                 let (first, second) = ("\(sandbox.directory)/first", "\(sandbox.directory)/second")
                 let made = try await self.app(sandbox, "keygen", first, "--json")
+                let passphrase = "a long passphrase\n"
+                let options = ["--passphrase-file", "-", "--json"]
                 let next = try await self.app(
                     sandbox,
-                    "keygen",
-                    second,
-                    "--successor-of",
-                    first,
-                    "--passphrase-file",
-                    "-",
-                    "--json",
-                    input: "a long passphrase\n"
+                    ["keygen", second, "--successor-of", first] + options,
+                    input: passphrase
                 )
                 #expect(try self.publisher(next, "key") == self.publisher(made, "key"))
                 #expect(next.event("key")?["number"] as? Int == 2 && next.event("key")?["encrypted"] as? Bool == true)
                 let attributes = try FileManager.default.attributesOfItem(atPath: second)
                 #expect(attributes[.posixPermissions] as? Int == 0o600)
-                _ = try await self.app(
-                    sandbox,
-                    "init",
-                    Self.id,
-                    "--exec",
-                    "/bin/sleep",
-                    "--directory",
-                    sandbox.directory
-                )
-                let manifest = "\(sandbox.directory)/\(Self.id).json"
-                let wrong = try await self.app(
-                    sandbox,
-                    "sign",
-                    manifest,
-                    "--key",
-                    second,
-                    "--passphrase-file",
-                    "-",
-                    "--json",
-                    input: "another passphrase\n"
-                )
+                let manifest = try await self.makeManifest(in: sandbox)
+                let signing = ["sign", manifest, "--key", second] + options
+                let wrong = try await self.app(sandbox, signing, input: "another passphrase\n")
                 #expect(wrong.status == 2 && wrong.event("failed")?["reason"] as? String == "wrongPassphrase")
-                let right = try await self.app(
-                    sandbox,
-                    "sign",
-                    manifest,
-                    "--key",
-                    second,
-                    "--passphrase-file",
-                    "-",
-                    "--json",
-                    input: "a long passphrase\n"
-                )
+                let right = try await self.app(sandbox, signing, input: passphrase)
                 #expect(try self.publisher(right, "signed") == self.publisher(made, "key"), "\(right)")
                 let again = try await self.app(sandbox, "keygen", second)
                 #expect(again.status == 2, "\(again)")
@@ -134,16 +113,7 @@ extension CommandTests {
             async throws
         {
             try await Sandbox.with { sandbox in
-                let manifest = "\(sandbox.directory)/\(Self.id).json"
-                _ = try await self.app(
-                    sandbox,
-                    "init",
-                    Self.id,
-                    "--exec",
-                    "/bin/sleep",
-                    "--directory",
-                    sandbox.directory
-                )
+                let manifest = try await self.makeManifest(in: sandbox)
                 let unsigned = try #require(FileManager.default.contents(atPath: manifest))
                 let loud = try await self.app(sandbox, "register", manifest)
                 #expect(loud.status == 0 && loud.errors.contains("THE APPLICATION IS NOT SIGNED"), "\(loud)")
@@ -211,16 +181,7 @@ extension CommandTests {
                 let automatic = try #require(try await settings())
                 #expect(automatic["setting"] as? String == "automatic" && automatic["isOn"] as? Bool == true)
                 _ = try await self.app(sandbox, "keygen", "\(sandbox.directory)/key")
-                _ = try await self.app(
-                    sandbox,
-                    "init",
-                    Self.id,
-                    "--exec",
-                    "/bin/sleep",
-                    "--directory",
-                    sandbox.directory
-                )
-                let manifest = "\(sandbox.directory)/\(Self.id).json"
+                let manifest = try await self.makeManifest(in: sandbox)
                 _ = try await self.app(sandbox, "sign", manifest, "--key", "\(sandbox.directory)/key")
                 _ = try await self.app(sandbox, "register", manifest)
                 #expect(try await settings()?["isOn"] as? Bool == false)

@@ -125,10 +125,12 @@ struct TwoDesktops {
     }
 
     /// Starts `notify` on the first system.
-    func ask(_ arguments: String...) throws -> ChildProcess {
+    ///
+    /// - Parameter waits: whether it waits for the answer.
+    func ask(_ arguments: String..., waits: Bool = false) throws -> ChildProcess {
         try self.first.start(
             [try builtProgram("remotesystems"), "notify", "--loopback", "--state-directory", self.first.state]
-                + arguments
+                + arguments + (waits ? ["--wait", "--search-time", "60"] : [])
         )
     }
 

@@ -23,9 +23,7 @@ extension DesktopTests {
                     "yes=Deploy",
                     "--action",
                     "no=Wait",
-                    "--wait",
-                    "--search-time",
-                    "60"
+                    waits: true
                 )
                 try await desktops.first.shows(1)
                 try await desktops.second.shows(1)
@@ -45,16 +43,7 @@ extension DesktopTests {
 
         @Test func `closing a question is an answer, too (N-43)`() async throws {
             try await TwoDesktops.with { desktops in
-                let asking = try desktops.ask(
-                    "--all",
-                    "--title",
-                    "Deploy?",
-                    "--action",
-                    "yes=Deploy",
-                    "--wait",
-                    "--search-time",
-                    "60"
-                )
+                let asking = try desktops.ask("--all", "--title", "Deploy?", "--action", "yes=Deploy", waits: true)
                 try await desktops.first.shows(1)
                 try await desktops.second.shows(1)
                 try await desktops.eventually("the dismissal") {
@@ -101,9 +90,7 @@ extension DesktopTests {
                     "Deploy?",
                     "--action",
                     "yes=Deploy",
-                    "--wait",
-                    "--search-time",
-                    "60"
+                    waits: true
                 )
                 _ = try await desktops.second.listedKey()
                 desktops.daemons[1].send(9)
@@ -121,16 +108,7 @@ extension DesktopTests {
             async throws
         {
             try await TwoDesktops.with(screens: false) { desktops in
-                let asking = try desktops.ask(
-                    "--all",
-                    "--title",
-                    "Why?",
-                    "--text-action",
-                    "reason=Reason",
-                    "--wait",
-                    "--search-time",
-                    "60"
-                )
+                let asking = try desktops.ask("--all", "--title", "Why?", "--text-action", "reason=Reason", waits: true)
                 let key = try await desktops.second.listedKey()
                 _ = try await desktops.second.command("notifications", "answer", key, "reason", "--text", "Because")
                 #expect(try await asking.exit(within: .seconds(60)) == 0)
