@@ -18,15 +18,7 @@ import Testing
 
     /// A system of an account whose root key is on another system.
     private func joined() throws -> SystemIdentity {
-        let authority = try AccountAuthority(creatingAt: noon)
-        let key = P256.Signing.PrivateKey()
-        return try SystemIdentity(
-            rootCertificate: authority.rootCertificate,
-            certificate: authority.issueCertificate(for: key.publicKey, now: noon),
-            systemKey: key,
-            discoveryKey: DiscoveryKey(),
-            isAuthority: false
-        )
+        try SystemIdentity.member(of: AccountAuthority(creatingAt: noon))
     }
 
     @Test func `an empty store takes the joined account`() throws {

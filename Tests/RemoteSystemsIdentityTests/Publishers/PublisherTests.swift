@@ -139,14 +139,7 @@ import ValueSets
     // MARK: Vouchers
 
     private func system(of authority: AccountAuthority) throws -> SystemIdentity {
-        let key = P256.Signing.PrivateKey()
-        return try SystemIdentity(
-            rootCertificate: authority.rootCertificate,
-            certificate: authority.issueCertificate(for: key.publicKey, now: Date()),
-            systemKey: key,
-            discoveryKey: DiscoveryKey(),
-            isAuthority: false
-        )
+        try SystemIdentity.member(of: authority, now: Date())
     }
 
     private func subject(_ audience: SystemID) -> ApplicationVoucher.Subject {

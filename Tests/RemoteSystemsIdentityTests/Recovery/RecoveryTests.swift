@@ -174,14 +174,7 @@ import Testing
     @Test func `a system of the account keeps its id and becomes the account's authority`() throws {
         let identity = try self.export()
         let member = try TemporaryDirectory()
-        let key = P256.Signing.PrivateKey()
-        let joined = try SystemIdentity(
-            rootCertificate: identity.rootCertificate,
-            certificate: self.store.authority().issueCertificate(for: key.publicKey, now: noon),
-            systemKey: key,
-            discoveryKey: identity.discoveryKey,
-            isAuthority: false
-        )
+        let joined = try SystemIdentity.member(of: self.store.authority(), identity.discoveryKey)
         _ = try member.store.adopt(joined, now: noon)
         let change = try self.importing(into: member.store)
         #expect(change.identity.systemID == joined.systemID)

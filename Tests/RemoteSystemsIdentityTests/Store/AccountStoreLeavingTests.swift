@@ -20,15 +20,7 @@ import Testing
 
     /// Makes this system a member of an account whose root key is on another system.
     private func join() throws -> SystemIdentity {
-        let authority = try AccountAuthority(creatingAt: noon)
-        let key = P256.Signing.PrivateKey()
-        let identity = try SystemIdentity(
-            rootCertificate: authority.rootCertificate,
-            certificate: authority.issueCertificate(for: key.publicKey, now: noon),
-            systemKey: key,
-            discoveryKey: DiscoveryKey(),
-            isAuthority: false
-        )
+        let identity = try SystemIdentity.member(of: AccountAuthority(creatingAt: noon))
         _ = try self.store.adopt(identity, evenIfShared: true, now: noon)
         return identity
     }

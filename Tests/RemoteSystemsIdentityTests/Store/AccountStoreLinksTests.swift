@@ -34,15 +34,7 @@ import ValueSets
 
     /// Another machine of our account, with or without its root key.
     func member() throws -> TemporaryDirectory {
-        let key = P256.Signing.PrivateKey()
-        let authority = try self.ours.store.authority()
-        let joined = try SystemIdentity(
-            rootCertificate: authority.rootCertificate,
-            certificate: authority.issueCertificate(for: key.publicKey, now: noon),
-            systemKey: key,
-            discoveryKey: self.us.discoveryKey,
-            isAuthority: false
-        )
+        let joined = try SystemIdentity.member(of: self.ours.store.authority(), self.us.discoveryKey)
         let directory = try TemporaryDirectory()
         _ = try directory.store.adopt(joined, now: noon)
         return directory

@@ -51,14 +51,7 @@ import Testing
 
     /// A store of a member of the authority's account, without the account's key.
     private func joined(_ authority: AccountAuthority) throws -> SystemIdentity {
-        let key = P256.Signing.PrivateKey()
-        let identity = try SystemIdentity(
-            rootCertificate: authority.rootCertificate,
-            certificate: authority.issueCertificate(for: key.publicKey, now: noon),
-            systemKey: key,
-            discoveryKey: DiscoveryKey(),
-            isAuthority: false
-        )
+        let identity = try SystemIdentity.member(of: authority)
         let state = try SecretDirectory.make(path: self.store.directory)
         try AccountStore.install(StoredAccount.files(of: identity, rootKey: nil, created: noon), in: state)
         return identity

@@ -24,14 +24,7 @@ import Testing
 
     /// A member of the account without its key.
     private func member() throws -> TemporaryDirectory {
-        let key = P256.Signing.PrivateKey()
-        let joined = try SystemIdentity(
-            rootCertificate: self.identity.rootCertificate,
-            certificate: self.store.authority().issueCertificate(for: key.publicKey, now: noon),
-            systemKey: key,
-            discoveryKey: self.identity.discoveryKey,
-            isAuthority: false
-        )
+        let joined = try SystemIdentity.member(of: self.store.authority(), self.identity.discoveryKey)
         let directory = try TemporaryDirectory()
         _ = try directory.store.adopt(joined, now: noon)
         return directory

@@ -15,11 +15,15 @@ let day: TimeInterval = 24 * hour
 
 extension SystemIdentity {
     /// A system of the account without the account's key.
-    static func member(of authority: AccountAuthority, _ discoveryKey: DiscoveryKey = DiscoveryKey()) throws -> Self {
+    static func member(
+        of authority: AccountAuthority,
+        _ discoveryKey: DiscoveryKey = DiscoveryKey(),
+        now: Date = noon
+    ) throws -> Self {
         let key = P256.Signing.PrivateKey()
         return try SystemIdentity(
             roots: authority.roots,
-            certificate: authority.issueCertificate(for: key.publicKey, now: noon),
+            certificate: authority.issueCertificate(for: key.publicKey, now: now),
             systemKey: key,
             discoveryKey: discoveryKey,
             isAuthority: false
