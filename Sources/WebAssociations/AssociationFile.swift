@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 internal import RemoteSystemsDesktop
+internal import UserActivities
 
 /// A site's list of the applications that may show its pages.
 ///
@@ -15,7 +16,7 @@ package struct AssociationFile: Sendable, Hashable {
     /// The maximum number of applications.
     package static let maxApplications = 1000
     /// The maximum length of an application's entry, in bytes.
-    package static let maxEntryBytes = 256
+    package static let maxEntryBytes = ActivityTypeName.maxBytes
     /// The maximum depth of nested objects and arrays.
     package static let maxDepth = 16
 
@@ -56,7 +57,7 @@ package struct AssociationFile: Sendable, Hashable {
         guard entries.count <= Self.maxApplications else {
             throw AssociationFailure(.tooLarge, "The file lists more than \(Self.maxApplications) applications.")
         }
-        for (index, entry) in entries.enumerated() where !Self.isEntry(entry) {
+        for (index, entry) in entries.enumerated() where !ActivityTypeName.isValid(entry) {
             throw AssociationFailure(
                 .malformed,
                 "'\(Self.section).apps[\(index)]' is not of the form PUBLISHER.APPLICATION, of at most "
@@ -72,22 +73,6 @@ package struct AssociationFile: Sendable, Hashable {
     private struct Content: Decodable {
         struct Section: Decodable { var apps: [String] }
         var activitycontinuation: Section?
-    }
-
-    private static func isEntry(_ entry: String) -> Bool {
-        let parts = entry.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return entry.utf8.count <= Self.maxEntryBytes && parts.count > 1
-            && parts.allSatisfy { part in
-                !part.isEmpty
-                    && part.allSatisfy { byte in
-                        switch byte {
-                        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                            true
-                        default: false
-                        }
-                    }
-            }
     }
 
     /// The depth of nesting, counted before anything is parsed.

@@ -3,12 +3,15 @@
 
 internal import RemoteSystems
 
-/// The rule for activity types, and for the ids of applications that hand over.
+/// The rule for activity types, the ids of applications that hand over, and the applications in the lists of sites.
 package enum ActivityTypeName {
+    /// The maximum length, in bytes of UTF-8.
+    package static let maxBytes = 256
+
     /// Whether a text can be an activity type: 1 to 256 bytes of letters, digits, `-`, `_` and `.`, with at least one
     /// dot between other characters, as `com.example.editing`.
     package static func isValid(_ type: String) -> Bool {
-        guard type.utf8.count <= 256 else { return false }
+        guard type.utf8.count <= Self.maxBytes else { return false }
         let parts = type.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return parts.count > 1
             && parts.allSatisfy { part in
