@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import IntegrationSupport
 import RemoteSystems
 import RemoteSystemsTesting
 import Synchronization
@@ -200,20 +201,5 @@ extension NotificationReceiver {
     fileprivate func acknowledge(_ response: NotificationResponse) async {
         self.routing.sent(response.id, over: ObjectIdentifier(self), .taken)
         await self.commitOrLog { [.remove(.response, key: response.id)] }
-    }
-}
-
-/// Numbers that are the same in each run (SplitMix64).
-private struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { self.state = seed }
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = self.state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import IntegrationSupport
 import RemoteSystemsTransport
 import Testing
 
@@ -80,19 +81,6 @@ import Testing
         #expect(hints.nextTime(includingUnknown: true) == self.start + .seconds(3601))
     }
 
-    /// A generator whose numbers depend on the seed only (SplitMix64).
-    private struct Generator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            self.state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = self.state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
-        }
-    }
-
     @Test func `a name does not decide which of several advertisements comes first`() {
         var first: [String: Int] = [:]
         for seed in 0..<200 {
@@ -100,7 +88,7 @@ import Testing
             for name in ["!neighbour", "a", "b", "zzz"] {
                 _ = hints.seen(name, at: [self.endpoint], .former, now: self.start)
             }
-            var generator = Generator(state: UInt64(seed))
+            var generator = SeededGenerator(seed: UInt64(seed))
             let candidate = hints.next(now: self.start + .seconds(1), includingUnknown: true, using: &generator)
             first[candidate?.name ?? "", default: 0] += 1
         }
