@@ -13,10 +13,8 @@ extension ServiceExtensionTests {
     @Test func `after 25 s the extension gets a last chance, and after 30 s the original is shown (N-20, X-51)`()
         async throws
     {
-        try await Receiving.with { receiving in
-            let programs = Programs()
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs()
+        try await Self.with(programs) { receiving, connection in
             let delivery = Task { try await connection.deliver(Self.mutable()) }
             try await receiving.stage.eventually("it runs") { programs.started.count == 1 }
             try await receiving.stage.advance(by: .milliseconds(24_900))
@@ -36,17 +34,14 @@ extension ServiceExtensionTests {
             #expect(delivered.status == .shown && delivered.reason?.contains("did not respond in time") == true)
             #expect(receiving.screen.history.map(\.content.title) == ["Deploy?"])
             try await receiving.stage.eventually("it is ended") { program.hasEnded }
-            await connection.close()
         }
     }
 
     @Test func `what replaces a notification is extended in its turn, and not later than that one would have been`()
         async throws
     {
-        try await Receiving.with { receiving in
-            let programs = Programs()
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs()
+        try await Self.with(programs) { receiving, connection in
             let first = Task { try await connection.deliver(Self.mutable()) }
             try await receiving.stage.eventually("it runs") { programs.started.count == 1 }
             try await receiving.stage.advance(by: .seconds(20))
@@ -57,15 +52,12 @@ extension ServiceExtensionTests {
             try await receiving.stage.advance(by: .milliseconds(10_100))
             #expect(try await second.value.status == .shown)
             #expect(receiving.screen.history.count == 1)
-            await connection.close()
         }
     }
 
     @Test func `a notification that expires soon gives its extension less time`() async throws {
-        try await Receiving.with { receiving in
-            let programs = Programs()
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs()
+        try await Self.with(programs) { receiving, connection in
             var notification = Self.mutable()
             notification.expiration = .seconds(11)
             let delivery = Task { try await connection.deliver(notification) }
@@ -75,17 +67,14 @@ extension ServiceExtensionTests {
             try await receiving.stage.eventually("the last chance") { programs.started[0].requests.count == 2 }
             try await receiving.stage.advance(by: .milliseconds(4_950))
             #expect(try await delivery.value.status == .shown)
-            await connection.close()
         }
     }
 
     @Test func `a sender that waits no longer does not keep its notification from being extended and shown`()
         async throws
     {
-        try await Receiving.with { receiving in
-            let programs = Programs()
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs()
+        try await Self.with(programs) { receiving, connection in
             let delivery = Task { try await connection.deliver(Self.mutable()) }
             try await receiving.stage.eventually("it runs") { programs.started.count == 1 }
             delivery.cancel()
@@ -94,17 +83,14 @@ extension ServiceExtensionTests {
             try await receiving.stage.eventually("it is shown") {
                 receiving.screen.history.map(\.content.title) == ["Changed"]
             }
-            await connection.close()
         }
     }
 
     @Test func `an extension that does not end delays the next one by 2 s, and its own notification by nothing`()
         async throws
     {
-        try await Receiving.with { receiving in
-            let programs = Programs(ends: false) { $0.respond(Self.titled("Changed")) }
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs(ends: false) { $0.respond(Self.titled("Changed")) }
+        try await Self.with(programs) { receiving, connection in
             #expect(try await connection.deliver(Self.mutable("1")) == NotificationDelivery(.shown))
             let isDelivered = Mutex(false)
             let second = Task {
@@ -118,15 +104,12 @@ extension ServiceExtensionTests {
                 try await receiving.stage.advance(by: .milliseconds(500))
             }
             #expect(try await second.value == NotificationDelivery(.shown))
-            await connection.close()
         }
     }
 
     @Test func `an extension that takes too long to start is ended when it has started`() async throws {
-        try await Receiving.with { receiving in
-            let programs = Programs(starts: false)
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs(starts: false)
+        try await Self.with(programs) { receiving, connection in
             let delivery = Task { try await connection.deliver(Self.mutable()) }
             try await receiving.stage.eventually("it starts") { programs.programs.count == 1 }
             try await receiving.stage.advance(by: .milliseconds(30_100))
@@ -138,15 +121,12 @@ extension ServiceExtensionTests {
             programs.release()
             try await receiving.stage.eventually("it is ended") { programs.programs[0].hasEnded }
             #expect(programs.started.isEmpty)
-            await connection.close()
         }
     }
 
     @Test func `many notifications that wait for extensions delay no other request of their sender`() async throws {
-        try await Receiving.with { receiving in
-            let programs = Programs()
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs()
+        try await Self.with(programs) { receiving, connection in
             let deliveries = (1...20).map { number in
                 Task { try await connection.deliver(Self.mutable("\(number)")) }
             }
@@ -159,17 +139,14 @@ extension ServiceExtensionTests {
             #expect(try await connection.withdraw((1...20).map { "\($0)" }) == 20)
             for delivery in deliveries { #expect(try await delivery.value.status == .withheld) }
             #expect(programs.started.count <= 20)
-            await connection.close()
         }
     }
 
     @Test func `extensions for one system run one after the other, and its waiting notifications are shown in time`()
         async throws
     {
-        try await Receiving.with { receiving in
-            let programs = Programs()
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs()
+        try await Self.with(programs) { receiving, connection in
             let deliveries = (1...3).map { number in
                 Task { try await connection.deliver(Self.mutable("\(number)")) }
             }
@@ -191,7 +168,6 @@ extension ServiceExtensionTests {
             try await receiving.stage.eventually("all turns have ended") {
                 await receiving.receiver.extensionTurns.isEmpty
             }
-            await connection.close()
         }
     }
 

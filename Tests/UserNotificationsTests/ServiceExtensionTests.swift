@@ -59,6 +59,19 @@ import ValueSets
         }
     }
 
+    /// Runs the body with the extensions of a system, and the connection of a sender to it.
+    static func with(
+        _ programs: Programs,
+        _ body: (ReceivingSystem, RemoteNotificationConnection) async throws -> Void
+    ) async throws {
+        try await Receiving.with { receiving in
+            await receiving.receiver.setExtensions(programs)
+            let connection = try await receiving.connect()
+            try await body(receiving, connection)
+            await connection.close()
+        }
+    }
+
     static func mutable(_ id: String = "q", for application: String? = "photos") -> RemoteNotification {
         var notification = Receiving.question(id)
         notification.isMutable = true
@@ -72,10 +85,8 @@ import ValueSets
     }
 
     @Test func `what the extension returns is shown in place of what was sent (N-03, N-17, N-18, X-51)`() async throws {
-        try await Receiving.with { receiving in
-            let programs = Programs { $0.respond(Self.titled("Changed")) }
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs { $0.respond(Self.titled("Changed")) }
+        try await Self.with(programs) { receiving, connection in
             var notification = Self.mutable()
             notification.request.content.userInfo = ["secret": 7]
             #expect(try await connection.deliver(notification) == NotificationDelivery(.shown))
@@ -99,7 +110,6 @@ import ValueSets
             receiving.screen.choose("yes", on: shown.identifier)
             var responses = connection.responses.makeAsyncIterator()
             #expect(await responses.next()?.requestIdentifier == "q")
-            await connection.close()
         }
     }
 
@@ -118,14 +128,11 @@ import ValueSets
     func `a response that cannot be used, or has no text, changes nothing (X-51)`(line: String, reason: String)
         async throws
     {
-        try await Receiving.with { receiving in
-            let programs = Programs { $0.respond(line) }
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs { $0.respond(line) }
+        try await Self.with(programs) { receiving, connection in
             let delivery = try await connection.deliver(Self.mutable())
             #expect(delivery.status == .shown && delivery.reason?.contains(reason) == true, "\(delivery)")
             #expect(receiving.screen.history.map(\.content.title) == ["Deploy?"])
-            await connection.close()
         }
     }
 
@@ -153,10 +160,8 @@ import ValueSets
     @Test func `an extension runs only for a mutable notification with a text, of a system of the account (X-51)`()
         async throws
     {
-        try await Receiving.with { receiving in
-            let programs = Programs { $0.respond(Self.titled("Changed")) }
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs { $0.respond(Self.titled("Changed")) }
+        try await Self.with(programs) { receiving, connection in
             var immutable = Self.mutable("1")
             immutable.isMutable = false
             _ = try await connection.deliver(immutable)
@@ -177,7 +182,6 @@ import ValueSets
             let missing = try await connection.deliver(Self.mutable("4", for: nil))
             #expect(missing.status == .shown && missing.reason?.contains("no service extension of") == true)
             #expect(programs.applications.isEmpty)
-            await connection.close()
         }
     }
 
@@ -212,10 +216,8 @@ import ValueSets
     }
 
     @Test func `a notification that ends while its extension runs is not shown`() async throws {
-        try await Receiving.with { receiving in
-            let programs = Programs()
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs()
+        try await Self.with(programs) { receiving, connection in
             let delivery = Task { try await connection.deliver(Self.mutable()) }
             try await receiving.stage.eventually("it runs") { programs.started.count == 1 }
             #expect(try await connection.withdraw(["q"]) == 1)
@@ -224,22 +226,18 @@ import ValueSets
             try await receiving.stage.eventually("it is ended") { programs.started.first?.hasEnded == true }
             #expect(receiving.screen.history.isEmpty)
             #expect(await receiving.receiver.list().isEmpty)
-            await connection.close()
         }
     }
 
     @Test func `a notification that the user denies while its extension runs is not shown`() async throws {
-        try await Receiving.with { receiving in
-            let programs = Programs()
-            await receiving.receiver.setExtensions(programs)
-            let connection = try await receiving.connect()
+        let programs = Programs()
+        try await Self.with(programs) { receiving, connection in
             let delivery = Task { try await connection.deliver(Self.mutable()) }
             try await receiving.stage.eventually("it runs") { programs.started.count == 1 }
             let subject = NotificationPermissions.Subject(application: receiving.stage.configuration.applicationID)
             try await receiving.receiver.set(.denied, for: subject)
             #expect(try await delivery.value.status == .withheld)
             #expect(receiving.screen.history.isEmpty)
-            await connection.close()
         }
     }
 
