@@ -36,11 +36,7 @@ import Testing
         try await DiscoveryStage.with { stage in
             let host = try stage.system("Host", services: [service])
             try await stage.appears(host)
-            let request = RemoteSystemConnectionRequest(
-                host: host.address,
-                port: try await host.port(),
-                configuration: stage.configuration
-            )
+            let request = try await stage.request(to: host)
             let connection = LongLivedConnection(to: AppServiceDescription(name: service.name), request)
             try connection.start()
             try await body(connection, stage)

@@ -127,11 +127,7 @@ import Testing
         try await DiscoveryStage.with { stage in
             let box = try stage.system("Box", services: [Loopback.echo])
             try await stage.appears(box)
-            let request = RemoteSystemConnectionRequest(
-                host: box.address,
-                port: try await box.port(),
-                configuration: stage.configuration
-            )
+            let request = try await stage.request(to: box)
             box.link.cut(at: .request())
             let description = AppServiceDescription(name: "test.echo")
             let response = try await AppServiceConnection.sendStateless([:], to: description, request: request)

@@ -40,11 +40,7 @@ import Testing
             let counting = Counting(count, on: stage.taskExecutor)
             let host = try stage.system("Host", services: [AppService("test.count", provider: counting)])
             try await stage.appears(host)
-            let request = RemoteSystemConnectionRequest(
-                host: host.address,
-                port: try await host.port(),
-                configuration: stage.configuration
-            )
+            let request = try await stage.request(to: host)
             try await body(stage, counting, host, request)
         }
     }
@@ -179,11 +175,7 @@ import Testing
         try await DiscoveryStage.with { stage in
             let host = try stage.system("Host", services: [pushing])
             try await stage.appears(host)
-            let request = RemoteSystemConnectionRequest(
-                host: host.address,
-                port: try await host.port(),
-                configuration: stage.configuration
-            )
+            let request = try await stage.request(to: host)
             let description = AppServiceDescription(
                 name: "test.count",
                 pushRequestSchema: AllowedValueSchema(fields: [.required("n", .integer)])

@@ -50,13 +50,7 @@ import Testing
             let speaker = try stage.system("Speaker", services: [slow])
             try await stage.appears(speaker)
             let connection = AppServiceConnection(to: AppServiceDescription(name: "test.slow"))
-            let status = try await connection.open(
-                RemoteSystemConnectionRequest(
-                    host: speaker.address,
-                    port: try await speaker.port(),
-                    configuration: stage.configuration
-                )
-            )
+            let status = try await connection.open(stage.request(to: speaker))
             #expect(status == .success)
             async let response = connection.send([:], timeout: .seconds(7200))
             try await stage.advance(by: .seconds(3600))

@@ -90,11 +90,7 @@ import Testing
         try await DiscoveryStage.with { stage in
             let host = try stage.system("Kitchen", services: [Self.orders])
             try await stage.appears(host)
-            let request = RemoteSystemConnectionRequest(
-                host: host.address,
-                port: try await host.port(),
-                configuration: stage.configuration
-            )
+            let request = try await stage.request(to: host)
             let receipt: Receipt = try await AppServiceConnection.sendStateless(
                 Order(dish: "soup", portions: 4),
                 to: AppServiceDescription(name: "test.orders"),

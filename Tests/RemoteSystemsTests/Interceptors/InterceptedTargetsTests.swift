@@ -23,11 +23,7 @@ import Testing
                 [
                     RemoteSystemConnectionRequest(system: system),
                     RemoteSystemConnectionRequest(application: application),
-                    RemoteSystemConnectionRequest(
-                        host: staged.address,
-                        port: try await staged.port(),
-                        configuration: stage.configuration
-                    ),
+                    try await stage.request(to: staged),
                 ]
                 + (try tokens.map {
                     try RemoteSystemConnectionRequest(connectionToken: $0, configuration: stage.configuration)

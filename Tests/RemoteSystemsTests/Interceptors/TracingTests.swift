@@ -237,11 +237,9 @@ import Tracing
             application.interceptors.server = [TracingServerInterceptor(operation: operation)]
             let system = try stage.system("Host", applications: [application])
             try await stage.appears(system)
-            let request = RemoteSystemConnectionRequest(
-                host: system.address,
-                port: try await system.port(),
-                configuration: stage.configuration
-            ).intercepted(by: TracingClientInterceptor(operation: operation))
+            let request = try await stage.request(to: system).intercepted(
+                by: TracingClientInterceptor(operation: operation)
+            )
             let connection = AppServiceConnection(to: AppServiceDescription(name: "test.traced"))
             #expect(try await connection.open(request) == .success)
 

@@ -6,6 +6,15 @@ import RemoteSystems
 @testable import RemoteSystemsTesting
 
 extension DiscoveryStage {
+    /// A request for a connection from the code under test to a system that has appeared, without discovery.
+    func request(to system: StagedSystem) async throws -> RemoteSystemConnectionRequest {
+        RemoteSystemConnectionRequest(
+            host: system.address,
+            port: try await system.port(),
+            configuration: self.configuration
+        )
+    }
+
     /// Opens a connection of a further system of the account to a built-in service of a system that has appeared.
     ///
     /// - Parameter number: the number of the calling system. The stage's own systems have the first ones.

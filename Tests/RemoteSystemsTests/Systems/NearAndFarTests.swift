@@ -47,13 +47,7 @@ import Testing
         try await DiscoveryStage.with { stage in
             let speaker = try await Self.speaker(on: stage, isNearby: isNearby)
             let connection = AppServiceConnection(to: AppServiceDescription(name: "test.echo"))
-            let status = try await connection.open(
-                RemoteSystemConnectionRequest(
-                    host: speaker.address,
-                    port: try await speaker.port(),
-                    configuration: stage.configuration
-                )
-            )
+            let status = try await connection.open(stage.request(to: speaker))
             #expect(status == .success)
             #expect(connection.info?.address == speaker.address)
             #expect(connection.info?.isProximal == isNearby)
