@@ -44,18 +44,7 @@ import ValueSets
     @Test func `a thousand concurrent requests all get their own responses (R-39)`() async throws {
         try await LoopbackHost.with { host in
             let connection = try await host.connect()
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for number in 0..<1000 {
-                    group.addTask {
-                        let response = try await connection.send(
-                            ["number": .integer(Int64(number))],
-                            timeout: .seconds(30)
-                        )
-                        #expect(response.message["number"] == .integer(Int64(number)))
-                    }
-                }
-                try await group.waitForAll()
-            }
+            try await connection.sendConcurrently(1000)
             await connection.close()
         }
     }
@@ -162,18 +151,7 @@ import ValueSets
             return Response(message: request.message)
         } _: { host in
             let connection = try await host.connect()
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for number in 0..<100 {
-                    group.addTask {
-                        let response = try await connection.send(
-                            ["number": .integer(Int64(number))],
-                            timeout: .seconds(30)
-                        )
-                        #expect(response.message["number"] == .integer(Int64(number)))
-                    }
-                }
-                try await group.waitForAll()
-            }
+            try await connection.sendConcurrently(100)
             await connection.close()
         }
         #expect(running.withLock { $0.most } <= 4)
@@ -375,6 +353,19 @@ import ValueSets
 }
 
 extension Connection {
+    /// Sends requests at the same time to a peer that returns them, and checks that each gets its own response.
+    fileprivate func sendConcurrently(_ count: Int) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                group.addTask {
+                    let response = try await self.send(["number": .integer(Int64(number))], timeout: .seconds(30))
+                    #expect(response.message["number"] == .integer(Int64(number)))
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
     /// Starts this many requests, each before the next. Without isolation, tasks start where they are created.
     fileprivate nonisolated func submit(_ count: Int) -> [Task<Void, any Error>] {
         (0..<count).map { number in
