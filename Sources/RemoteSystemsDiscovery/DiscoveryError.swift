@@ -10,18 +10,17 @@ public struct DiscoveryError: Error, Sendable, Equatable {
         }
         private let value: Value
 
-        /// The instance name cannot be written as a DNS label.
+        /// The instance name cannot be written as a DNS label: 1–63 bytes of UTF-8 without control characters.
         public static let invalidInstance = Code(value: .invalidInstance)
-        /// The port is not a TCP port.
+        /// The port is not a TCP port: 1–65535.
         public static let invalidPort = Code(value: .invalidPort)
         /// A key or value cannot be written as a TXT string (RFC 6763 §6).
         public static let invalidProperty = Code(value: .invalidProperty)
         /// The properties together are larger than ``DiscoveryLimits/propertyBytes``.
         public static let propertiesTooLarge = Code(value: .propertiesTooLarge)
-        /// A static peer is not written as `host:port`.
+        /// A static peer is not written as `host:port`, or its host or port is not valid (``StaticPeer``).
         public static let invalidPeer = Code(value: .invalidPeer)
-
-        /// The interval at which names are resolved again is out of range.
+        /// The interval at which names are resolved again is out of range: 1 s–24 h.
         public static let invalidInterval = Code(value: .invalidInterval)
 
         /// The name of the code.

@@ -14,7 +14,10 @@ public import ValueSets
 /// referenced. Code inside ``RemoteSystemApplication/withAppService(_:requestSchema:responseSchema:onRequest:_:)``
 /// sends without an executor hop.
 public final class AppServiceConnection: Sendable {
-    /// A closure that responds to requests of the peer.
+    /// A closure that responds to requests of the peer: it receives a request, and returns the response's message.
+    ///
+    /// The message must satisfy the schema of such responses that the service publishes, and
+    /// ``AppServiceDescription/pushResponseSchema``.
     ///
     /// The closure runs on the connection's event loop, which it must not block. Its task is cancelled when the peer
     /// cancels the request or stops waiting, or when the connection ends. If the closure throws an

@@ -35,11 +35,18 @@ extension LaunchURIProvider {
 /// }
 /// ```
 public struct LaunchURIHandler: LaunchURIProvider {
-    /// The schemes of the URIs that the provider opens.
+    /// The schemes of the URIs that the provider opens, as they were given to the initializer.
     public let supportedURISchemes: [String]
     private let handler: @Sendable (LaunchURIRequest) async throws -> LaunchURIDecision
 
-    /// Creates a provider that opens URIs of some schemes with a closure.
+    /// Creates a provider that opens URIs of some schemes with a closure. URIs of other schemes do not reach it.
+    ///
+    /// - Parameters:
+    ///   - schemes: the schemes, such as `player`, without a colon. Case is ignored. ``RemoteSystemHost/run()`` throws
+    ///     ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` for a text that is not a scheme.
+    ///   - handler: opens a URI, or returns the reason why it did not, as ``LaunchURIProvider/launchURI(_:)`` does. Its
+    ///     task is cancelled when the launcher stops waiting or disconnects. When it throws an error, the launcher
+    ///     learns only that it is unknown whether the URI was opened.
     public init(
         schemes: [String],
         handler: @escaping @Sendable (LaunchURIRequest) async throws -> LaunchURIDecision
@@ -49,6 +56,9 @@ public struct LaunchURIHandler: LaunchURIProvider {
     }
 
     /// Calls the closure.
+    ///
+    /// - Returns: what the closure returns.
+    /// - Throws: what the closure throws.
     public func launchURI(_ request: LaunchURIRequest) async throws -> LaunchURIDecision {
         try await self.handler(request)
     }

@@ -30,15 +30,16 @@ public final class LongLivedConnection: Sendable {
         case idle
         /// A connection attempt is running.
         case connecting
-        /// The connection is open.
+        /// The connection is open, to the process that the value describes.
         case connected(RemoteSystemConnectionInfo)
-        /// The connection was lost, or an attempt failed. The next attempt begins at `until`, or earlier if the system
-        /// is found.
+        /// The connection was lost, or an attempt failed, for the reason in `reason`. The next attempt begins at
+        /// `until`, or earlier if the system is found. ``ReconnectionPolicy`` sets the delays.
         case waiting(until: ContinuousClock.Instant, reason: RemoteSystemError)
-        /// The connection does not try again, for the reason that the error describes. Create another connection to
-        /// retry.
+        /// The connection does not try again, for the reason that the error describes. The last state: create another
+        /// connection to retry.
         case gaveUp(RemoteSystemError)
-        /// The connection was closed by ``LongLivedConnection/close()`` or ``LongLivedConnection/cancel()``.
+        /// The connection was closed by ``LongLivedConnection/close()`` or ``LongLivedConnection/cancel()``. The
+        /// last state.
         case closed
     }
 

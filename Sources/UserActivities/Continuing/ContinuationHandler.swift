@@ -20,9 +20,13 @@ public protocol ContinuationHandler: Sendable {
     func willContinueUserActivity(type: String) async -> Bool
 
     /// Reports how far a continuation is, for example to show that it takes long. The default does nothing.
+    ///
+    /// - Parameter progress: the step that begins. The continuation waits until the method returns.
     func didProgress(_ progress: ContinuationProgress)
 
     /// Called when the content has arrived, before the user interface is restored. The default does nothing.
+    ///
+    /// - Parameter activity: the activity with its content: the object that ``continueUserActivity(_:restore:)`` gets.
     func didUpdateUserActivity(_ activity: UserActivity) async
 
     /// Continues the activity: restores the user interface from it.
@@ -55,7 +59,8 @@ public protocol ContinuationHandler: Sendable {
     func didFailToContinueUserActivity(type: String, error: ContinuationError) async
 }
 
-/// Calls ``ActivityRestoring/restoreUserActivityState(_:)`` of each object in the given order, one after the other.
+/// Calls ``ActivityRestoring/restoreUserActivityState(_:)`` of each object in the given order, one after the other, and
+/// returns when the last one has returned. An empty list has no effect.
 public typealias ActivityRestoration = @Sendable ([any ActivityRestoring]) async -> Void
 
 extension ContinuationHandler {

@@ -17,7 +17,8 @@ public struct ActivityFeedItem: Sendable, Hashable, Codable {
     /// The maximum number of sessions that an item keeps. The oldest ones are dropped.
     public static let maxSessions = 64
 
-    /// How an item is shown.
+    /// How an item is shown. Only the ``displayText`` is used here, as the title of the activity; programs that read
+    /// the item use the rest.
     public struct VisualElements: Sendable, Hashable, Codable {
         /// The picture beside an item.
         public struct Attribution: Sendable, Hashable, Codable {
@@ -30,6 +31,10 @@ public struct ActivityFeedItem: Sendable, Hashable, Codable {
             public var addImageQuery = false
 
             /// Creates an attribution.
+            ///
+            /// - Parameters:
+            ///   - iconURL: the address of the picture. Defaults to `nil`.
+            ///   - alternateText: the text for people who do not see the picture. Defaults to `nil`.
             public init(iconURL: URL? = nil, alternateText: String? = nil) {
                 self.iconURL = iconURL
                 self.alternateText = alternateText
@@ -39,7 +44,7 @@ public struct ActivityFeedItem: Sendable, Hashable, Codable {
                 case iconURL = "iconUrl", alternateText, addImageQuery
             }
 
-            /// Reads the JSON form.
+            /// Reads the JSON form. Missing keys have their defaults.
             public init(from decoder: any Decoder) throws {
                 let values = try decoder.container(keyedBy: CodingKeys.self)
                 self.iconURL = try values.decodeIfPresent(URL.self, forKey: .iconURL)
@@ -48,11 +53,11 @@ public struct ActivityFeedItem: Sendable, Hashable, Codable {
             }
         }
 
-        /// The title.
+        /// The title. Must not be empty: ``ActivityFeedItem/json()`` throws otherwise.
         public var displayText: String
         /// A sentence below the title. Defaults to `nil`.
         public var description: String?
-        /// The background colour, as `#RRGGBB`. Defaults to `nil`.
+        /// The background colour, as `#RRGGBB`. Not checked. Defaults to `nil`.
         public var backgroundColor: String?
         /// The picture. Defaults to `nil`.
         public var attribution: Attribution?
@@ -62,14 +67,17 @@ public struct ActivityFeedItem: Sendable, Hashable, Codable {
         public var content: ValueSet?
 
         /// Creates elements with a title.
+        ///
+        /// - Parameter displayText: the title, which must not be empty.
         public init(displayText: String) { self.displayText = displayText }
     }
 
-    /// A time in which the user was engaged in the activity.
+    /// A time in which the user was engaged in the activity, as ``ActivityFeedItem/beginSession(at:)`` and
+    /// ``ActivityFeedItem/endSession(at:)`` record it.
     public struct Session: Sendable, Hashable, Codable {
-        /// The beginning.
+        /// The beginning. `startedDateTime` in the JSON form, in ISO 8601 and to the second.
         public var start: Date
-        /// The end; `nil` while the session lasts.
+        /// The end, not before the beginning; `nil` while the session lasts. `lastActiveDateTime` in the JSON form.
         public var end: Date?
 
         private enum CodingKeys: String, CodingKey {
@@ -129,7 +137,9 @@ public struct ActivityFeedItem: Sendable, Hashable, Codable {
 
     // MARK: Sessions
 
-    /// Begins a session. Ends one that lasts still.
+    /// Begins a session. One that still lasts ends at the same time. Beyond ``maxSessions``, the oldest is dropped.
+    ///
+    /// - Parameter time: the beginning. Defaults to now.
     public mutating func beginSession(at time: Date = .now) {
         self.endSession(at: time)
         self.sessions.append(Session(start: time))
@@ -137,6 +147,8 @@ public struct ActivityFeedItem: Sendable, Hashable, Codable {
     }
 
     /// Ends the session that lasts. Has no effect if there is none.
+    ///
+    /// - Parameter time: the end. Before the beginning, the beginning counts. Defaults to now.
     public mutating func endSession(at time: Date = .now) {
         guard let last = self.sessions.indices.last, self.sessions[last].end == nil else { return }
         self.sessions[last].end = max(time, self.sessions[last].start)
