@@ -18,8 +18,7 @@ struct DaemonLossTests {
         _ signal: Int32
     ) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await network.startDaemons(on: a, b)
             let onA = try await a.browse()
             let onB = try await b.browse()
@@ -47,8 +46,7 @@ struct DaemonLossTests {
 
     @Test func `an instance that vanished while the daemon was away is reported after the grace period`() async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await b.startDaemon()
             let onB = try await b.browse()
             let advertised = try await a.advertise("short-lived")
@@ -63,8 +61,7 @@ struct DaemonLossTests {
 
     @Test func `a daemon that is absent at the start is awaited`() async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             let onB = try await b.browse("mode=daemon")
             _ = try await b.advertise("from-b", port: 4000, "mode=daemon")
             try await onB.event("trouble") { $0.code == "daemonUnavailable" }
@@ -110,8 +107,7 @@ struct DaemonLossTests {
         async throws
     {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await b.startDaemon()
             let onB = try await b.browse()
             _ = try await b.advertise("from-b")

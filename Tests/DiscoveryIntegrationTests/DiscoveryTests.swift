@@ -17,8 +17,7 @@ struct DiscoveryTests {
         async throws
     {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await left.prepare(a)
             try await right.prepare(b)
             let onA = try await a.browse()
@@ -48,8 +47,7 @@ struct DiscoveryTests {
     @Test(arguments: Way.allCases)
     func `existing instances are reported at once, also to later browses`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(a)
             try await way.prepare(b)
             _ = try await a.advertise("early")
@@ -59,8 +57,7 @@ struct DiscoveryTests {
 
     @Test func `two processes of one host are two instances that end separately`() async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             let onB = try await b.browse()
             let first = try await a.advertise("first", port: 4001)
             _ = try await a.advertise("second", port: 4002)
@@ -76,8 +73,7 @@ struct DiscoveryTests {
 
     @Test func `an embedded stack and a daemon work on one host`() async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await a.startDaemon()
             let onB = try await b.browse()
             _ = try await a.advertise("by-daemon", port: 4001)
@@ -96,8 +92,7 @@ struct DiscoveryTests {
 
     @Test func `the daemon withdraws the advertisement of a killed process`() async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await network.startDaemons(on: a, b)
             let onB = try await b.browse()
             let advertised = try await a.advertise("killed")
@@ -110,8 +105,7 @@ struct DiscoveryTests {
     @Test(arguments: Way.allCases)
     func `a service that returns on another port is reported as changed`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(b)
             let onB = try await b.browse()
             // Nothing announces the end of an embedded stack after SIGKILL, so its old records are still cached.
@@ -128,8 +122,7 @@ struct DiscoveryTests {
     @Test(arguments: Way.allCases)
     func `a link that goes down and returns is followed`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(a)
             try await way.prepare(b)
             let onB = try await b.browse()
@@ -146,8 +139,7 @@ struct DiscoveryTests {
     @Test(arguments: Way.allCases)
     func `a host whose address changes is reported with the new one`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(a)
             try await way.prepare(b)
             let onB = try await b.browse()
@@ -165,8 +157,7 @@ struct DiscoveryTests {
     @Test func `a missing interface is reported as trouble, and the advertisement follows once it exists`() async throws
     {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await a.setInterface(up: false)
             let onA = try await a.browse("interfaces=eth0")
             try await onA.event("trouble") { $0.code == "noInterface" }
@@ -181,8 +172,7 @@ struct DiscoveryTests {
     // A daemon has the tighter limits: 1024 objects a client, 4096 records an interface.
     @Test func `a thousand instances are all reported, and so is the nearly full cache`() async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await b.startDaemon()
             let onB = try await b.browse("interfaces=eth0")
             _ = try await a.advertise("many", port: 4000, "count=1000", "interfaces=eth0")

@@ -18,8 +18,7 @@ struct LatencyTests {
         async throws
     {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(a)
             try await way.prepare(b)
             let onB = try await b.browse()
@@ -46,8 +45,7 @@ struct LatencyTests {
     @Test(arguments: Way.allCases)
     func `time from the start of a browse to the first instance, and until it settles`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(a)
             try await way.prepare(b)
             _ = try await a.advertise("present")

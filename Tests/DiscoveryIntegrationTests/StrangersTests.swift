@@ -16,8 +16,7 @@ struct StrangersTests {
     @Test(arguments: Way.allCases)
     func `avahi-browse sees and resolves our advertisement`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(a)
             try await b.startDaemon()
             _ = try await a.advertise("ours", port: 4711, "v:1", "t:abc")
@@ -44,8 +43,7 @@ struct StrangersTests {
     @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
     func `python-zeroconf sees and resolves our advertisement, and its removal`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(a)
             let listener = try b.start(Python.script("zeroconf_browse.py"))
             try await listener.event("browsing", within: .seconds(30))
@@ -61,8 +59,7 @@ struct StrangersTests {
     @Test(.enabled(if: Python.canUseZeroconf), arguments: Way.allCases)
     func `a service that python-zeroconf advertises is seen, and so is its end`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(b)
             let onB = try await b.browse()
             let publisher = try a.start(Python.script("zeroconf_announce.py", a.address, "theirs", "5000", "k=v"))
@@ -76,8 +73,7 @@ struct StrangersTests {
     @Test(arguments: Way.allCases)
     func `malformed TXT records of strangers crash nothing and hide no instance`(_ way: Way) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(b)
             try await a.startDaemon()
             let onB = try await b.browse()
@@ -111,8 +107,7 @@ struct StrangersTests {
         _ way: Way
     ) async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await way.prepare(b)
             let onB = try await b.browse()
             let attacker = try a.start(Python.script("garbage_packets.py", a.address))
@@ -125,8 +120,7 @@ struct StrangersTests {
 
     @Test func `an instance name that is already taken is replaced by another one`() async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await a.startDaemon()
             let onB = try await b.browse()
             _ = try await a.advertise("same", port: 4001)
@@ -143,8 +137,7 @@ struct StrangersTests {
     /// X-02: an advertisement identifies neither the user nor the machine.
     @Test func `the names of host and user do not appear on the wire`() async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             let capture = try b.start(Python.capture(interface: "eth0"))
             try await capture.capturing()
             let script = """
@@ -172,8 +165,7 @@ struct StrangersTests {
 
     @Test func `restricted to the loopback interface, nothing is sent on another interface`() async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             let capture = try b.start(Python.capture(interface: "eth0"))
             try await capture.capturing()
             let onA = try await a.browse("interfaces=lo")
@@ -208,8 +200,7 @@ struct StrangersTests {
 
     @Test func `restricted to one interface, a daemon advertises on it alone`() async throws {
         try await SimulatedNetwork.with { network in
-            let a = try await network.addHost("a")
-            let b = try await network.addHost("b")
+            let (a, b) = try await network.addTwoHosts()
             try await a.startDaemon()
             let onA = try await a.browse("interfaces=lo", "mode=daemon")
             let onB = try await b.browse()

@@ -133,6 +133,11 @@ package final class SimulatedNetwork: Sendable {
         return host
     }
 
+    /// Adds the hosts `a` and `b`.
+    package func addTwoHosts() async throws -> (SimulatedHost, SimulatedHost) {
+        (try await addHost("a"), try await addHost("b"))
+    }
+
     private func takeDown() async {
         for host in hosts.withLock({ $0 }) { await host.stop() }
         await Self.remove(label)
