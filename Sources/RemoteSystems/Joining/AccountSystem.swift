@@ -28,9 +28,13 @@ public struct AccountSystem: Sendable, Hashable {
     public let isLocal: Bool
 
     /// Whether the system must join again, because the account's root key was stolen and replaced since it got its last
-    /// certificate that is known here, or because none is known and the key was stolen once. On a machine without the
-    /// root key, `false` for all systems but its own, because they join again elsewhere.
+    /// certificate that is known here. On a machine without the root key, `false` for all systems but its own, because
+    /// they join again elsewhere.
     package let mustJoinAgain: Bool
+
+    /// Whether the root key was stolen once and no certificate of the system is known here, so that this machine does
+    /// not know whether the system has joined again. `false` on a machine without the root key.
+    package var isUnknownSinceTheft = false
 
     /// Whether the system was revoked before a stolen root key was replaced on this machine, and was not admitted
     /// since. It is not on the new list of revoked systems, because its certificate is invalid in any case.

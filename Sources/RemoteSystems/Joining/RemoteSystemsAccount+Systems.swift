@@ -46,8 +46,10 @@ extension RemoteSystemsAccount {
                 let end = met[id].map { Date(timeIntervalSince1970: TimeInterval($0.certificateEnd)) }
                 let isRevoked = revoked.contains(id)
                 let wasRevoked = !isRevoked && formerlyRevoked.contains(id)
-                // A system that joins again is noted with its new certificate. One of which none is known has not.
-                let isOutdated = if let invalid { end.map { $0 <= invalid } ?? true } else { false }
+                // A system that joins again is noted with its new certificate. Another machine, or this one before a
+                // recovery, may have admitted one of which none is known.
+                let isOutdated = if let invalid, let end { end <= invalid } else { false }
+                let isUnknown = invalid != nil && end == nil
                 return AccountSystem(
                     id: id,
                     name: met[id].flatMap { $0.name.isEmpty ? nil : $0.name },
@@ -56,6 +58,7 @@ extension RemoteSystemsAccount {
                     isRevoked: isRevoked,
                     isLocal: false,
                     mustJoinAgain: isOutdated && !isRevoked && !wasRevoked,
+                    isUnknownSinceTheft: isUnknown && !isRevoked && !wasRevoked,
                     wasRevoked: wasRevoked
                 )
             }

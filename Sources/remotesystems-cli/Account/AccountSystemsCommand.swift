@@ -63,6 +63,7 @@ struct AccountSystemsCommand: Subcommand {
         if system.isRevoked { return "revoked" }
         if system.wasRevoked { return "was revoked; do not invite" }
         if system.mustJoinAgain { return system.isLocal ? "this machine, must join again" : "must join again" }
+        if system.isUnknownSinceTheft { return "not seen since the root key was stolen" }
         let verb = system.name == nil ? "joined" : "met"
         let met = system.isLocal ? "this machine" : system.lastMet.map { "\(verb) \(day($0))" }
         let certificate = system.certificateEnd.map { end in

@@ -247,22 +247,41 @@ import Testing
         }
     }
 
-    @Test func `after a theft, a system whose certificate is not known here must join again, too`() async throws {
+    @Test func `after a theft, a system whose certificate is not known here is not said to be well`() async throws {
         try await TwoMachines.with { machines in
             let (account, store) = (machines.account("first"), self.store("first", of: machines))
             _ = try store.identity()
             // A machine that held the root key before admitted it, and no program of this one has met it.
             let unknown = try #require(SystemID(bytes: (0..<32).map { _ in UInt8.random(in: 0...255) }))
             try store.recordJoined(unknown)
-            func mustJoinAgain() throws -> Bool? {
-                try account.systems().first { $0.id == unknown }?.mustJoinAgain
+            func isUnknown() throws -> Bool {
+                let system = try #require(try account.systems().first { $0.id == unknown })
+                #expect(!system.mustJoinAgain)
+                return system.isUnknownSinceTheft
             }
-            #expect(try mustJoinAgain() == false)
+            #expect(try isUnknown() == false)
             try account.rotateRootKey(isStolen: true)
-            #expect(try mustJoinAgain() == true)
+            #expect(try isUnknown() == true)
             // As an admission is noted, in a later second.
             store.noteAdmission(of: unknown, named: "attic", now: Date().addingTimeInterval(2))
-            #expect(try mustJoinAgain() == false)
+            #expect(try isUnknown() == false)
+        }
+    }
+
+    @Test func `after a theft, a recovered machine does not say that systems must join again`() async throws {
+        try await TwoMachines.with { machines in
+            _ = try self.store("first", of: machines).identity()
+            try machines.account("first").rotateRootKey(isStolen: true)
+            try await machines.join("second")
+            let second = try machines.account("second").identity().systemID
+            let passphrase = Array("correct horse battery".utf8)
+            let file = "\(machines.directory)/recovery"
+            try machines.account("first").exportRecovery(to: file, passphrase: passphrase)
+            let recovered = machines.account("third")
+            _ = try recovered.importRecovery(from: file, passphrase: passphrase, evenIfShared: true)
+            let others = try recovered.systems().filter { !$0.isLocal }
+            #expect(others.contains { $0.id == second })
+            #expect(others.allSatisfy { !$0.mustJoinAgain && $0.isUnknownSinceTheft })
         }
     }
 
