@@ -34,6 +34,17 @@ final class CertificateRenewer: Sendable {
             if connections.count >= CertificateRenewer.maxConnections { connections.removeLast() }
             self.waiting[index] = connections + [connection]
         }
+
+        /// Lets a system be asked next over these connections, before those that it opened meanwhile.
+        mutating func putBack(_ connections: [Connection]) {
+            guard let system = connections.first?.peer.systemID else { return }
+            var later: [Connection] = []
+            if let index = self.waiting.firstIndex(where: { $0.first?.peer.systemID == system }) {
+                later = self.waiting.remove(at: index)
+            }
+            let all = connections + later.filter { other in !connections.contains { $0 === other } }
+            self.waiting.insert(Array(all.prefix(CertificateRenewer.maxConnections)), at: 0)
+        }
     }
 
     /// The maximum number of systems that wait to be asked. More are not asked.
@@ -63,26 +74,30 @@ final class CertificateRenewer: Sendable {
             return !state.isRunning
         }
         guard isFirst else { return }
-        while let connection = self.next(account) {
+        while let (connection, others) = self.next(account) {
             do {
                 try await Self.renew(account, over: connection)
                 logger.info("The system's certificate was renewed")
             } catch {
                 account.incidents.report(.renewalFailed, by: connection.peer.systemID, reason: "\(error)")
+                // That of a command, perhaps, which ended before the response.
+                if connection.hasEnded { self.state.withLock { $0.putBack(others) } }
             }
         }
     }
 
-    private func next(_ account: AccountContext) -> Connection? {
+    /// The connection to ask over, and the same system's others, in case it ends.
+    private func next(_ account: AccountContext) -> (Connection, others: [Connection])? {
         let isDue = Self.isDue(account)
         let now = account.environment.time.now
         return self.state.withLock { state in
             if !isDue { state.waiting = [] }
             while !state.waiting.isEmpty {
-                guard let connection = state.waiting.removeFirst().first(where: { !$0.hasEnded }),
-                    state.attempts.tryTake(connection.peer.systemID, at: now)
-                else { continue }
-                return connection
+                let open = state.waiting.removeFirst().filter { !$0.hasEnded }
+                guard let connection = open.first, state.attempts.tryTake(connection.peer.systemID, at: now) else {
+                    continue
+                }
+                return (connection, others: Array(open.dropFirst()))
             }
             state.isRunning = false
             return nil

@@ -170,6 +170,34 @@ import ValueSets
         }
     }
 
+    @Test func `a system is asked over its other connection if the first one ends during the request`() async throws {
+        try await self.withDueHost { due in
+            let (asked, askedOverShort) = (Count(), Count())
+            let (responses, response) = AsyncStream.makeStream(of: Void.self)
+            let silent = try await due.watch(as: due.member()) { _, _ in
+                asked.increase()
+                for await _ in responses {}
+                return Response(status: .failure)
+            }
+            try await until { asked.value > 0 }
+            // The host waits for the silent system while the next one connects twice.
+            let short = try await due.watch(as: due.accounts.ourStore.identity()) { _, _ in
+                askedOverShort.increase()
+                try? await Task.sleep(for: .seconds(3600))
+                return Response(status: .failure)
+            }
+            try await until { due.waiting >= 1 || askedOverShort.value > 0 }
+            let lasting = try await due.watchAsAuthority()
+            try await until { due.waiting >= 2 || askedOverShort.value > 0 }
+            response.finish()
+            try await until { askedOverShort.value > 0 }
+            short.abort()
+            try await until { due.isRenewed }
+            silent.abort()
+            lasting.abort()
+        }
+    }
+
     @Test func `a member that fails and connects again is asked a few times, and fills no log`() async throws {
         try await self.withDueHost { due in
             let asked = Count()
