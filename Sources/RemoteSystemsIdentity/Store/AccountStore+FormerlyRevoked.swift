@@ -64,11 +64,11 @@ extension AccountStore {
             try account.replace(StoredAccount.File.formerlyRevoked, StoredAccount.systemsFile(record))
         }
         // After the file, and in the next function before it: a crash between the two must not look like a loss. What
-        // was lost before stays lost.
-        guard let count = [stored.formerlyRevoked, record.isEmpty ? nil : record.count].compactMap(\.self).max() else {
-            return
-        }
-        try StoredAccount.record(formerlyRevoked: count, in: account)
+        // was lost before stays lost: only what is new is added.
+        let present = Set(known).count
+        let count = max((stored.formerlyRevoked ?? present) + record.count - present, stored.formerlyRevoked ?? 0)
+        guard count > 0 || stored.formerlyRevoked != nil else { return }
+        try StoredAccount.record(formerlyRevoked: max(count, record.count), in: account)
     }
 
     /// Removes a system from the record, because the owner has admitted it again.

@@ -354,11 +354,11 @@ import Testing
         #expect(try self.store.lostFormerlyRevoked() == nil)
         try remove(path)
         #expect(try self.store.lostFormerlyRevoked() == path)
-        // The account can be used, and a further theft does not hide the loss.
-        let fourth = SystemID(of: P256.Signing.PrivateKey().publicKey)
-        _ = try self.store.revoke(fourth, now: Self.later)
+        // The account can be used, and a further theft does not hide the loss, even if as many systems were revoked.
+        let others = (0..<3).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }.sorted()
+        for system in others { _ = try self.store.revoke(system, now: Self.later) }
         _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
-        #expect(try self.store.formerlyRevokedSystems() == [fourth])
+        #expect(try self.store.formerlyRevokedSystems() == others)
         #expect(try self.store.lostFormerlyRevoked() == path)
     }
 
