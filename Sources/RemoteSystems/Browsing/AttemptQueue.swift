@@ -114,7 +114,7 @@ struct AttemptQueue {
                     self.numbers[name]?.removeFirst()
                 }
                 self.numbers[name] = nil
-                _ = self.names.popFirst()
+                self.names.dropFirst()
             }
             return nil
         }

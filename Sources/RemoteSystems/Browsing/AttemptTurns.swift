@@ -40,6 +40,11 @@ struct AttemptTurns<Key> {
         return self.new.popFirst()
     }
 
+    /// Removes the key whose turn it is, without counting a turn: nothing waits for it any more.
+    mutating func dropFirst() {
+        if self.isTurnOfNew { self.new.removeFirst() } else { _ = self.repeated.popFirst() }
+    }
+
     /// Removes the other keys.
     mutating func keep(_ isKept: (Key) -> Bool) {
         self.new = self.new.filter(isKept)[...]
