@@ -52,18 +52,22 @@ extension SystemBrowser {
         return known
     }
 
-    /// Whether unknown tags are tried: while no other system of the account is listed, and always on a machine with the
-    /// root key, because another such machine may have replaced the discovery key meanwhile.
+    /// Whether unknown tags are tried: while no other system of the account is listed, or none of some linked account,
+    /// and always on a machine with the root key, because another such machine may have replaced the discovery key
+    /// meanwhile.
     var triesUnknownTags: Bool {
         self.security.identity.isAuthority || self.missesLinkedSystems
             || self.machine.systems.keys.allSatisfy { $0 == self.security.systemID }
     }
 
-    /// Whether no system of a linked account is listed, although a watcher wants such systems. Their account may have
-    /// withdrawn the link: its announcements do not carry the link's tag any more.
+    /// Whether no system of some linked account is listed, although a watcher wants such systems. Their account may
+    /// have withdrawn the link: its announcements do not carry the link's tag any more.
     private var missesLinkedSystems: Bool {
-        !self.linkKeys.isEmpty
-            && !self.machine.systems.values.contains { $0.parts.contains { $0.standing == .linked } }
+        guard self.needs.wanted.contains(.linked) else { return false }
+        let systems = self.machine.systems.values
+        return self.security.trust.linked.contains { id, linked in
+            linked.account.discoveryKey != nil && !systems.contains { $0.parts.contains { $0.account == id } }
+        }
     }
 
     /// Connects, and lets both sides exchange what they publish of the account's trust. The system is listed only once
