@@ -12,6 +12,8 @@ enum FileDescriptorBudget {
     private static let eventLoops = 3 * System.coreCount
     /// The file descriptors reserved for everything else but connections.
     private static let rest = 32
+    /// The places for connections of known peers in the handshake (`UnauthenticatedSlots.maxKnownConnections`).
+    private static let known = 32
 
     private static let isKnown = Mutex(false)
 
@@ -35,6 +37,7 @@ enum FileDescriptorBudget {
     /// Returns how many connections a host may have when it wants this many. Some file descriptors are reserved for
     /// connections in the handshake and for everything else.
     static func connections(wanted: Int, files: Int = FileDescriptorLimit.limit) -> Int {
-        max(1, min(wanted, files - Self.rest - Self.eventLoops - min(files / 8, 256)))
+        let known = files >= 1_024 ? Self.known : 0
+        return max(1, min(wanted, files - Self.rest - Self.eventLoops - min(files / 8, 256) - known))
     }
 }
