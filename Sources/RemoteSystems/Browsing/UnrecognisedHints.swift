@@ -4,7 +4,7 @@
 internal import RemoteSystemsTransport
 
 /// Chooses the advertisements without the account's present tag that are tried nevertheless, to exchange discovery
-/// keys.
+/// keys, or to learn that a linked account has withdrawn its link.
 ///
 /// A system that was off while the discovery key was replaced advertises the former tag, and does not recognise the new
 /// one. Remembered endpoints and configured peers usually lead to another system, from which it gets the new key. Where
@@ -21,7 +21,8 @@ struct UnrecognisedHints {
         /// The tag is of a discovery key that the account had before.
         case former
         /// The tag is of another account, or of a discovery key that this system does not know yet. Tried only where
-        /// this system may be the one that missed a key: see ``SystemBrowser/triesUnknownTags``.
+        /// this system may be the one that missed a key, or where a linked account may have withdrawn its link: see
+        /// ``SystemBrowser/triesUnknownTags``.
         case unknown
     }
 
