@@ -6,6 +6,7 @@ import FoundationEssentials
 import Measuring
 import NIOCore
 import NIOPosix
+import RemoteSystems
 import SwiftASN1
 
 /// A forged announcement. It arrives in a datagram on loopback, as one of multicast DNS does on a network.
