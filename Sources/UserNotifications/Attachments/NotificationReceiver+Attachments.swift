@@ -205,11 +205,15 @@ extension NotificationReceiver {
         guard let imageScaler else { return false }
         guard file.type.kind == .image else {
             let mediaType = file.type.mediaType
-            let poster = self.scalings.begin(self.clock) {
+            let poster = self.posters.begin(self.clock) {
                 await imageScaler.poster(of: path, mediaType, to: thumbnail)
             }
             // A thumbnailer does not know every format that the user's player plays.
-            guard await poster.value == .scaled else {
+            let scaling = await poster.value
+            guard scaling == .scaled else {
+                if scaling != .unavailable {
+                    self.logger.info("A thumbnailer made no poster", metadata: ["type": "\(mediaType)"])
+                }
                 await directory.remove([thumbnail])
                 return false
             }
