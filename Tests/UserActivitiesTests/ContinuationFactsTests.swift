@@ -128,19 +128,6 @@ import Testing
         }
     }
 
-    @Test func `an offer of this account is judged before one of a linked account (H-97)`() throws {
-        var facts = self.facts()
-        var linked = facts.offers[0]
-        (linked.id, linked.system, linked.isSameAccount) = ("00ee", "beta (of Bo)", false)
-        let message = try #require(facts.findings.first { $0.condition == .offered }?.message)
-        facts.offers.insert(linked, at: 0)
-        #expect(facts.findings.first { $0.condition == .offered }?.message == message)
-        facts.offers = [linked]
-        #expect(facts.findings.contains { $0.message.hasPrefix("beta (of Bo) offers ") })
-        facts.handlers = []
-        #expect(self.unmet(facts)?.message.hasSuffix("a browser opens no addresses of linked accounts.") == true)
-    }
-
     @Test func `an activity that no system offers is named with those that are offered (H-97)`() throws {
         var facts = self.facts()
         facts.wanted = "com.example.writing"

@@ -14,8 +14,6 @@ package struct DesktopImageScaler: ImageScaler {
     private static let maxMemory = 1 << 30
     private static let maxProcessorSeconds = 5
     private static let maxResultBytes = 4 << 20
-    /// A notification waits for its poster at most so long, and without one it has an icon.
-    private static let maxPosterTime = Duration.seconds(10)
 
     private let program: String
     private let thumbnailers: Thumbnailers
@@ -44,7 +42,7 @@ package struct DesktopImageScaler: ImageScaler {
     }
 
     package func scale(_ path: String, to result: String) async -> ImageScaling {
-        await self.run([self.program, "-s", "\(self.pixels)", path, result], within: self.maxTime)
+        await self.run([self.program, "-s", "\(self.pixels)", path, result])
     }
 
     package func poster(of path: String, _ mediaType: String, to result: String) async -> ImageScaling {
@@ -53,7 +51,7 @@ package struct DesktopImageScaler: ImageScaler {
             thumbnailers.command(path, mediaType, to: unchecked, pixels: pixels)
         }
         guard let command else { return .unavailable }
-        var scaling = await self.run(command, within: min(self.maxTime, Self.maxPosterTime))
+        var scaling = await self.run(command)
         // A decoder that a bad file has misled may write anything.
         if scaling == .scaled { scaling = await self.scale(unchecked, to: result) }
         await BlockingCalls.run { _ = unsafe unlink(unchecked) }
@@ -61,21 +59,16 @@ package struct DesktopImageScaler: ImageScaler {
     }
 
     /// Runs a program within the limits.
-    private func run(_ command: [String], within maxTime: Duration) async -> ImageScaling {
+    private func run(_ command: [String]) async -> ImageScaling {
         let limits = [
             "--as=\(Self.maxMemory)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxResultBytes)",
             "--core=0",
         ]
-        // The program also ends if this process is killed while it runs. It stays in the process group of its children.
-        let timeout = ["timeout", "--foreground", "--signal=KILL", "\(maxTime.components.seconds + 1)"]
-        var program = DetachedProgram(
-            timeout + ["prlimit"] + limits + ["--"] + command,
-            environment: self.environment
-        )
+        var program = DetachedProgram(["prlimit"] + limits + ["--"] + command, environment: self.environment)
         // A thumbnailer may be a script.
         program.endsItsChildren = true
         guard let process = try? program.start() else { return .unavailable }
-        let killing = Task {
+        let killing = Task { [maxTime] in
             // Its cancellation means that the program has ended in time.
             guard (try? await Task.sleep(for: maxTime)) != nil else { return }
             // With its children.

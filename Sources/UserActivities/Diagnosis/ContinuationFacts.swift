@@ -68,14 +68,11 @@ struct ContinuationFacts {
             findings.append(check)
             guard check.isMet else { return findings }
         }
-        // As where it is chosen: an offer of a linked account counts only if none of this account is wanted.
-        let wanted = self.offers.filter(self.isWanted)
-        let ofAccount = wanted.first(where: \.isSameAccount)
-        if let own = self.ownOffers.first(where: self.isWanted), ofAccount == nil {
+        if let own = self.ownOffers.first(where: self.isWanted), !self.offers.contains(where: self.isWanted) {
             findings += [self.offeredHere(own), self.handledElsewhere(own)]
             return findings + self.published(own, on: { $0 != nil })
         }
-        guard let offer = ofAccount ?? wanted.first else { return findings + [self.notOffered] }
+        guard let offer = self.offers.first(where: self.isWanted) else { return findings + [self.notOffered] }
         let handled = self.handled(offer)
         findings += [ContinuationFinding(.offered, isMet: true, "\(offer.system) offers \(offer.type)."), handled]
         guard handled.isMet else { return findings }
@@ -267,9 +264,7 @@ struct ContinuationFacts {
         return ContinuationFinding(
             .handled,
             isMet: false,
-            "No application of this system continues activities of the type \(offer.type), and "
-                + (offer.isSameAccount
-                    ? "it has no web address." : "a browser opens no addresses of linked accounts."),
+            "No application of this system continues activities of the type \(offer.type), and it has no web address.",
             advice: "Start such an application, or install it with a manifest that names the type in 'activityTypes' "
                 + "('remotesystems host check' reports problems of manifests). The host daemon must run to start it."
         )

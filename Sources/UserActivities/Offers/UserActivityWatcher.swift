@@ -155,9 +155,7 @@ public final class UserActivityWatcher: Sendable {
     ///   - limit: the maximum time to wait.
     package func find(_ offer: UUID, withHandlers: Bool, within limit: Duration) async {
         await self.enumerate(within: limit) { offers, table, expectsOwnSystem in
-            // A linked account may repeat an id that it has seen, until the offer of this account is found.
-            offers.contains { $0.id == offer && $0.system.authorizationKind == .sameUser }
-                && (!withHandlers || !expectsOwnSystem || table.hasOwnHandlers)
+            offers.contains { $0.id == offer } && (!withHandlers || !expectsOwnSystem || table.hasOwnHandlers)
         }
     }
 

@@ -205,15 +205,11 @@ extension NotificationReceiver {
         guard let imageScaler else { return false }
         guard file.type.kind == .image else {
             let mediaType = file.type.mediaType
-            let poster = self.posters.begin(self.clock) {
+            let poster = self.scalings.begin(self.clock) {
                 await imageScaler.poster(of: path, mediaType, to: thumbnail)
             }
             // A thumbnailer does not know every format that the user's player plays.
-            let scaling = await poster.value
-            guard scaling == .scaled else {
-                if scaling != .unavailable {
-                    self.logger.info("A thumbnailer made no poster", metadata: ["type": "\(mediaType)"])
-                }
+            guard await poster.value == .scaled else {
                 await directory.remove([thumbnail])
                 return false
             }

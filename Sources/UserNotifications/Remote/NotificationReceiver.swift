@@ -36,8 +36,6 @@ package actor NotificationReceiver: Service {
     var attachmentCalls = SerialCalls()
     /// One image is scaled at a time, because that takes much memory.
     var scalings = SerialCalls()
-    /// Posters take turns of their own: no image waits for a slow thumbnailer.
-    var posters = SerialCalls()
     var permissions = NotificationPermissions()
     var hourly = HourlyNotifications()
     var refusals = NotificationRefusals()
