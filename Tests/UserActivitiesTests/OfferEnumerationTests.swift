@@ -3,6 +3,7 @@
 
 import Foundation
 import RemoteSystems
+import RemoteSystemsIdentity
 import RemoteSystemsTesting
 import Synchronization
 import Testing
@@ -85,6 +86,36 @@ import Testing
             try await desk.stage.eventually("all are found") { ends.all == ["find", "enumerate"] }
             await enumeration.value
             await search.value
+            await watcher.stop()
+        }
+    }
+
+    @Test func `an offer of a linked account ends no search, since one of this account may have the same id`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            stage.link(granting: Grants(), receiving: Grants(topics: [ActivityDescriptor.topic]))
+            var editor = StagedApplication("com.example.editor")
+            editor.activities = .init(types: [ContinuationTests.editing], handler: RestoringHandler(objects: []))
+            let laptop = try stage.system("Laptop", account: .linked, applications: [editor])
+            try await stage.appears(laptop)
+            let activity = UserActivity(type: ContinuationTests.editing)
+            try await activity.becomeCurrent(at: laptop.activityHost())
+            let source = Source()
+            var configuration = stage.configuration
+            configuration.discovery.sources = (configuration.discovery.sources ?? []) + [source]
+            let watcher = UserActivityWatcher(configuration, filters: .withLinkedAccounts)
+            try await watcher.start()
+            let (clock, id) = (FeatureClock(configuration), activity.id)
+            let start = clock.now
+            let search = clock.task {
+                await watcher.find(id, withHandlers: false, within: .seconds(30))
+                return clock.now
+            }
+            try await stage.eventually("the offer is listed") { watcher.offers.map(\.id) == [id] }
+            try await stage.advance(by: .seconds(40))
+            let end = await search.value
+            #expect(end - start == .seconds(30))
             await watcher.stop()
         }
     }

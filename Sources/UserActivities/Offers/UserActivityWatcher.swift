@@ -146,8 +146,8 @@ public final class UserActivityWatcher: Sendable {
     /// - Parameter limit: the maximum time to wait.
     public func enumerate(within limit: Duration) async { await self.enumerate(within: limit) { _, _, _ in false } }
 
-    /// Waits until an offer of another system is listed, or until ``enumerate(within:)`` would return. The former is
-    /// sooner: discovery settles after a second or two.
+    /// Waits until an offer of another system of this account is listed, or until ``enumerate(within:)`` would return.
+    /// The former is sooner: discovery settles after a second or two.
     ///
     /// - Parameters:
     ///   - offer: the id of the offer.
@@ -155,7 +155,9 @@ public final class UserActivityWatcher: Sendable {
     ///   - limit: the maximum time to wait.
     package func find(_ offer: UUID, withHandlers: Bool, within limit: Duration) async {
         await self.enumerate(within: limit) { offers, table, expectsOwnSystem in
-            offers.contains { $0.id == offer } && (!withHandlers || !expectsOwnSystem || table.hasOwnHandlers)
+            // An offer of a linked account may repeat the id of one of this account, which takes its place.
+            offers.contains { $0.id == offer && $0.system.authorizationKind == .sameUser }
+                && (!withHandlers || !expectsOwnSystem || table.hasOwnHandlers)
         }
     }
 
