@@ -47,7 +47,7 @@ import UserNotifications
     }
 
     @Test func `a program that never ends is ended, with its children`() async throws {
-        try await Self.with(#"sleep 600 & echo $! > "$4"; sleep 600"#, maxTime: .seconds(2)) { directory, scaler in
+        try await Self.with(#"sleep 600 & echo $! > "$4"; sleep 600"#, maxTime: .seconds(20)) { directory, scaler in
             let result = directory.appending(path: "result")
             #expect(await scaler.scale("/image.png", to: result.path) == .failed)
             let text = try String(contentsOf: result, encoding: .utf8)
