@@ -60,7 +60,7 @@ import UserNotifications
             try await body(
                 Machine(
                     directory: directory,
-                    scaler: DesktopImageScaler(environment: environment, program: scaler, maxTime: maxTime)
+                    scaler: DesktopImageScaler(environment: environment, program: scaler, maxPosterTime: maxTime)
                 )
             )
         }
@@ -84,7 +84,7 @@ import UserNotifications
     }
 
     @Test(arguments: ["exit 1", "exit 255", "exit 0", "kill -9 $$", #"echo x > "$3"; exit 2"#])
-    func `a thumbnailer that fails makes no poster, and leaves nothing`(script: String) async throws {
+    func `a thumbnailer that fails makes no poster, and leaves nothing of its own`(script: String) async throws {
         try await Machine.with { machine in
             let program = try machine.program("thumbnailer", script)
             try machine.install("films", "Exec=\(program) %s %i %o", "MimeType=video/mp4")
@@ -106,7 +106,8 @@ import UserNotifications
 
     @Test(arguments: [true, false])
     func `the children of a thumbnailer end with it, also if it never ends`(ends: Bool) async throws {
-        try await Machine.with(maxTime: .seconds(ends ? 60 : 5)) { machine in
+        // Long enough for a busy machine to start the program, which has to write its child's id.
+        try await Machine.with(maxTime: .seconds(ends ? 60 : 20)) { machine in
             let script = #"sleep 600 & echo $! > "$3.child"; echo x > "$3""# + (ends ? "" : "; sleep 600")
             let program = try machine.program("thumbnailer", script)
             try machine.install("films", "Exec=\(program) %s %i %o", "MimeType=video/mp4")
@@ -155,7 +156,10 @@ import UserNotifications
         defer { try? FileManager.default.removeItem(at: directory) }
         let (film, result) = (directory.appending(path: "film").path, directory.appending(path: "result").path)
         try await writeVideo(to: film)
-        let scaler = DesktopImageScaler(environment: ["PATH": "/usr/bin:/bin", "XDG_DATA_DIRS": "/usr/share"])
+        let scaler = DesktopImageScaler(
+            environment: ["PATH": "/usr/bin:/bin", "XDG_DATA_DIRS": "/usr/share"],
+            maxPosterTime: .seconds(60)
+        )
         #expect(await scaler.poster(of: film, "video/mp4", to: result) == .scaled)
         // 320 by 240 pixels, scaled.
         let header = try [UInt8](Data(contentsOf: URL(filePath: result)).prefix(24))

@@ -144,6 +144,48 @@ import Testing
         }
     }
 
+    /// Scales images at once, and makes no poster until it is released.
+    private final class HangingThumbnailer: ImageScaler {
+        private let begun = Mutex(false)
+        private let released: AsyncStream<Void>
+        private let release: AsyncStream<Void>.Continuation
+
+        init() { (self.released, self.release) = AsyncStream.makeStream() }
+
+        var hasBegun: Bool { self.begun.withLock { $0 } }
+        func end() { self.release.finish() }
+
+        func scale(_ path: String, to result: String) async -> ImageScaling {
+            await Copier().scale(path, to: result)
+        }
+
+        func poster(of path: String, _ mediaType: String, to result: String) async -> ImageScaling {
+            self.begun.withLock { $0 = true }
+            for await _ in self.released {}
+            return .failed
+        }
+    }
+
+    @Test func `a thumbnailer that hangs does not delay the image of another notification (N-25)`() async throws {
+        try await Files.with { files in
+            let scaler = HangingThumbnailer()
+            try await Receiving.with(attachments: files.received, scaler: scaler) { receiving in
+                let film = try NotificationAttachment(url: try files.file("film", Array("\0\0\0 ftypisom".utf8)))
+                let photo = try NotificationAttachment(url: try files.file("photo"))
+                let connection = try await receiving.connect()
+                let delivery = Task { try await connection.deliver(Self.notification(film)) }
+                try await receiving.stage.eventually("the thumbnailer hangs") { scaler.hasBegun }
+                var other = Self.notification(photo)
+                other.request.identifier = "other"
+                #expect(try await connection.deliver(other) == NotificationDelivery(.shown))
+                #expect(receiving.screen.shown.map(\.imagePaths.count) == [1])
+                scaler.end()
+                #expect(try await delivery.value == NotificationDelivery(.shown))
+                await connection.close()
+            }
+        }
+    }
+
     @Test func `a file that the receiver has is not sent again`() async throws {
         try await Files.with { files in
             try await Receiving.with(attachments: files.received) { receiving in

@@ -19,6 +19,7 @@ package struct DesktopImageScaler: ImageScaler {
     private let thumbnailers: Thumbnailers
     private let pixels: Int
     private let maxTime: Duration
+    private let maxPosterTime: Duration
     private let environment: [String: String]
 
     /// - Parameters:
@@ -27,11 +28,14 @@ package struct DesktopImageScaler: ImageScaler {
     ///   - pixels: the width or height of the result, whichever is larger. Defaults to 256.
     ///   - maxTime: the time after which a program is ended that waits. Longer than its processor time, for a busy
     ///     machine. Defaults to 30 s.
+    ///   - maxPosterTime: the same for a program that makes a poster, for which its notification waits: any program of
+    ///     the user, of a video of any length. Defaults to 5 s.
     package init(
         environment: [String: String],
         program: String = "gdk-pixbuf-thumbnailer",
         pixels: Int? = nil,
-        maxTime: Duration = .seconds(30)
+        maxTime: Duration = .seconds(30),
+        maxPosterTime: Duration = .seconds(5)
     ) {
         // No key, address or token of this process concerns a decoder.
         self.environment = environment.filter { ["PATH", "HOME", "LANG"].contains($0.key) }
@@ -39,10 +43,11 @@ package struct DesktopImageScaler: ImageScaler {
         self.thumbnailers = Thumbnailers(environment: environment)
         self.pixels = pixels ?? Self.usualPixels
         self.maxTime = maxTime
+        self.maxPosterTime = maxPosterTime
     }
 
     package func scale(_ path: String, to result: String) async -> ImageScaling {
-        await self.run([self.program, "-s", "\(self.pixels)", path, result])
+        await self.run([self.program, "-s", "\(self.pixels)", path, result], within: self.maxTime)
     }
 
     package func poster(of path: String, _ mediaType: String, to result: String) async -> ImageScaling {
@@ -51,7 +56,7 @@ package struct DesktopImageScaler: ImageScaler {
             thumbnailers.command(path, mediaType, to: unchecked, pixels: pixels)
         }
         guard let command else { return .unavailable }
-        var scaling = await self.run(command)
+        var scaling = await self.run(command, within: self.maxPosterTime)
         // A decoder that a bad file has misled may write anything.
         if scaling == .scaled { scaling = await self.scale(unchecked, to: result) }
         await BlockingCalls.run { _ = unsafe unlink(unchecked) }
@@ -59,7 +64,7 @@ package struct DesktopImageScaler: ImageScaler {
     }
 
     /// Runs a program within the limits.
-    private func run(_ command: [String]) async -> ImageScaling {
+    private func run(_ command: [String], within maxTime: Duration) async -> ImageScaling {
         let limits = [
             "--as=\(Self.maxMemory)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxResultBytes)",
             "--core=0",
@@ -68,7 +73,7 @@ package struct DesktopImageScaler: ImageScaler {
         // A thumbnailer may be a script.
         program.endsItsChildren = true
         guard let process = try? program.start() else { return .unavailable }
-        let killing = Task { [maxTime] in
+        let killing = Task {
             // Its cancellation means that the program has ended in time.
             guard (try? await Task.sleep(for: maxTime)) != nil else { return }
             // With its children.

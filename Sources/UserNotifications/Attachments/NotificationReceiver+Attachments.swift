@@ -205,11 +205,19 @@ extension NotificationReceiver {
         guard let imageScaler else { return false }
         guard file.type.kind == .image else {
             let mediaType = file.type.mediaType
-            let poster = self.scalings.begin(self.clock) {
+            let poster = self.posters.begin(self.clock) {
                 await imageScaler.poster(of: path, mediaType, to: thumbnail)
             }
+            let result = await poster.value
             // A thumbnailer does not know every format that the user's player plays.
-            guard await poster.value == .scaled else {
+            guard result == .scaled else {
+                if result != .unavailable {
+                    let reason = result == .failed ? "it failed, or took too long" : "it cannot read the file"
+                    self.logger.info(
+                        "A thumbnailer made no poster",
+                        metadata: ["type": "\(mediaType)", "reason": "\(reason)"]
+                    )
+                }
                 await directory.remove([thumbnail])
                 return false
             }

@@ -36,6 +36,8 @@ package actor NotificationReceiver: Service {
     var attachmentCalls = SerialCalls()
     /// One image is scaled at a time, because that takes much memory.
     var scalings = SerialCalls()
+    /// One poster is made at a time, too. A thumbnailer that hangs keeps no image waiting.
+    var posters = SerialCalls()
     var permissions = NotificationPermissions()
     var hourly = HourlyNotifications()
     var refusals = NotificationRefusals()
