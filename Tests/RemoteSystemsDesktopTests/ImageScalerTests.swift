@@ -57,6 +57,15 @@ import UserNotifications
         }
     }
 
+    @Test func `a program has a parent that ends it if this process was killed`() async throws {
+        let script = #"tr '\0' ' ' < "/proc/$PPID/cmdline" > "$4""#
+        try await Self.with(script, maxTime: .seconds(60)) { directory, scaler in
+            let result = directory.appending(path: "result")
+            #expect(await scaler.scale("/image.png", to: result.path) == .scaled)
+            #expect(try String(contentsOf: result, encoding: .utf8).hasPrefix("timeout --signal=KILL 61 prlimit "))
+        }
+    }
+
     @Test func `a system without a program that scales says so`() async {
         let none = DesktopImageScaler(environment: ["PATH": "/usr/bin:/bin"], program: "/nonexistent/thumbnailer")
         #expect(await none.scale("/image.png", to: "/nonexistent/result") == .unavailable)

@@ -69,7 +69,12 @@ package struct DesktopImageScaler: ImageScaler {
             "--as=\(Self.maxMemory)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxResultBytes)",
             "--core=0",
         ]
-        var program = DetachedProgram(["prlimit"] + limits + ["--"] + command, environment: self.environment)
+        // Ends it if this process does not live to do that.
+        let timeout = ["timeout", "--signal=KILL", "\(maxTime.components.seconds + 1)"]
+        var program = DetachedProgram(
+            timeout + ["prlimit"] + limits + ["--"] + command,
+            environment: self.environment
+        )
         // A thumbnailer may be a script.
         program.endsItsChildren = true
         guard let process = try? program.start() else { return .unavailable }
