@@ -107,6 +107,24 @@ import Testing
         #expect(self.unmet(facts)?.condition == .publisher)
     }
 
+    @Test func `an offer of this account is judged before one of a linked account (H-97)`() throws {
+        var facts = self.facts()
+        var linked = facts.offers[0]
+        linked.system = "Aaron (of Bo)"
+        linked.isSameAccount = false
+        facts.offers.insert(linked, at: 0)
+        let offered = try #require(facts.findings.first { $0.condition == .offered })
+        #expect(offered.message == "alpha offers com.example.reading.")
+        #expect(self.unmet(facts) == nil)
+        // What this system offers itself goes before it, too.
+        (facts.ownOffers, facts.offers) = ([facts.offers[1]], [linked])
+        let own = try #require(facts.findings.first { $0.condition == .offered })
+        #expect(own.message.hasPrefix("This system offers "))
+        facts.ownOffers = []
+        let only = try #require(facts.findings.first { $0.condition == .offered })
+        #expect(only.message == "Aaron (of Bo) offers com.example.reading.")
+    }
+
     @Test func `a watcher knows whether it sees nothing, other accounts, or systems that its filters exclude (H-97)`()
         async throws
     {

@@ -68,11 +68,14 @@ struct ContinuationFacts {
             findings.append(check)
             guard check.isMet else { return findings }
         }
-        if let own = self.ownOffers.first(where: self.isWanted), !self.offers.contains(where: self.isWanted) {
+        // As 'continue' chooses: an offer of a linked account counts only if there is none of this account.
+        let wanted = self.offers.filter(self.isWanted)
+        let preferred = wanted.first { $0.isSameAccount }
+        if let own = self.ownOffers.first(where: self.isWanted), preferred == nil {
             findings += [self.offeredHere(own), self.handledElsewhere(own)]
             return findings + self.published(own, on: { $0 != nil })
         }
-        guard let offer = self.offers.first(where: self.isWanted) else { return findings + [self.notOffered] }
+        guard let offer = preferred ?? wanted.first else { return findings + [self.notOffered] }
         let handled = self.handled(offer)
         findings += [ContinuationFinding(.offered, isMet: true, "\(offer.system) offers \(offer.type)."), handled]
         guard handled.isMet else { return findings }
