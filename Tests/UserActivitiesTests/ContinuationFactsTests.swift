@@ -165,6 +165,11 @@ import Testing
         var facts = self.facts()
         facts.handlers = []
         #expect(self.unmet(facts)?.condition == .handled)
+        #expect(self.unmet(facts)?.message.hasSuffix(", and it has no web address.") == true)
+        facts.offers[0].isSameAccount = false
+        let linked = self.unmet(facts)?.message
+        #expect(linked?.hasSuffix(", and the browser does not open addresses of linked accounts.") == true)
+        facts.offers[0].isSameAccount = true
         facts.offers[0].hasWebpage = true
         #expect(self.unmet(facts) == nil)
     }

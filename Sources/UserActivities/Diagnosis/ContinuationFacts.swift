@@ -264,10 +264,14 @@ struct ContinuationFacts {
                 advice: "Install a browser, or choose one: 'xdg-settings set default-web-browser'."
             )
         }
+        // Whether an activity of a linked account has an address is not listed.
+        let noAddress =
+            offer.isSameAccount
+            ? "it has no web address" : "the browser does not open addresses of linked accounts"
         return ContinuationFinding(
             .handled,
             isMet: false,
-            "No application of this system continues activities of the type \(offer.type), and it has no web address.",
+            "No application of this system continues activities of the type \(offer.type), and \(noAddress).",
             advice: "Start such an application, or install it with a manifest that names the type in 'activityTypes' "
                 + "('remotesystems host check' reports problems of manifests). The host daemon must run to start it."
         )
