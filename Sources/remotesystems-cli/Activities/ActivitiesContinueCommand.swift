@@ -64,7 +64,7 @@ struct ActivitiesContinueCommand: Subcommand {
             let offers = watcher.offers
             guard let offer = try self.choose(offers) else {
                 let what = self.activity.map { "the activity '\($0)'" } ?? "an activity"
-                let offered = offers.map { (type: $0.activityType, system: $0.system.displayName) }
+                let offered = offers.map { (type: $0.activityType, system: $0.system.nameWithAccount) }
                 let hint = OfferedActivities.hint(for: self.activity, offers: offered)
                 output.note("No other system offers \(what).\(hint)".printable)
                 return false
@@ -94,7 +94,9 @@ struct ActivitiesContinueCommand: Subcommand {
         let own = matching.filter { $0.system.authorizationKind == .sameUser }
         let choices = own.isEmpty ? matching : own
         guard choices.count > 1 else { return choices.first }
-        let list = choices.map { "\($0.shownID.prefix(8)) (\($0.title ?? $0.activityType))" }
+        let list = choices.map {
+            "\($0.shownID.prefix(8)) (\($0.title ?? $0.activityType) on \($0.system.nameWithAccount))"
+        }
         throw Failure(
             "\(RemoteSystemError.Code.invalidArgument)",
             "Several activities are offered: \(list.joined(separator: ", ")). State the id of one."
