@@ -55,14 +55,15 @@ extension UserActivityOffer {
     var shownID: String { self.id.uuidString.lowercased() }
 
     static let heading =
-        "\("ID".padded(to: 8)) \("SYSTEM".padded(to: 20)) \("TYPE".padded(to: 24)) "
+        "\("ID".padded(to: 8)) \("SYSTEM".padded(to: RemoteSystem.columnWidth)) \("TYPE".padded(to: 24)) "
         + "\("PUBLISHER".padded(to: 9)) TITLE"
 
     /// The offer in one line, under ``heading``.
     ///
     /// - Parameter width: The maximum width, in columns. `nil` for no limit, for files and pipes.
     func line(width: Int?) -> String {
-        let system = self.system.column(isCut: width != nil).padded(to: 20, isCut: width != nil)
+        let system = self.system.column(isCut: width != nil)
+            .padded(to: RemoteSystem.columnWidth, isCut: width != nil)
         let type = self.activityType.printable.padded(to: 24, isCut: width != nil)
         let start = "\(self.shownID.prefix(8)) \(system) \(type) \(self.publisher.column.padded(to: 9)) "
         let title = (self.title ?? self.applicationDisplayName).printable
@@ -71,11 +72,15 @@ extension UserActivityOffer {
 }
 
 extension RemoteSystem {
+    fileprivate static let columnWidth = 20
+
     /// The name in a column. A long one must not hide that the system belongs to a linked account.
     fileprivate func column(isCut: Bool) -> String {
         let name = self.displayName.printable
         guard let accountName = self.accountName?.printable else { return name }
-        return isCut ? "\(name.cut(to: 8)) (of \(accountName.cut(to: 6)))" : "\(name) (of \(accountName))"
+        guard isCut else { return "\(name) (of \(accountName))" }
+        let account = " (of \(accountName.cut(to: 6)))"
+        return name.cut(to: Self.columnWidth - account.columns) + account
     }
 }
 
