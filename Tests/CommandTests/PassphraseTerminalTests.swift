@@ -13,11 +13,12 @@ extension CommandTests {
             _ command: String,
             _ file: String,
             _ sandbox: Sandbox,
+            around: [String] = [],
             _ body: (Terminal, RunningCommand) async throws -> Void
         ) async throws {
             let terminal = try Terminal()
             #expect(terminal.echoes)
-            let running = try sandbox.start(["account", command, file], around: terminal.aroundSession)
+            let running = try sandbox.start(["account", command, file], around: terminal.aroundSession + around)
             do {
                 try await body(terminal, running)
             } catch {
@@ -41,6 +42,23 @@ extension CommandTests {
                     #expect(finished.status == 128 + signal)
                     #expect(terminal.echoes)
                     #expect(!FileManager.default.fileExists(atPath: file))
+                }
+            }
+        }
+
+        @Test func `a signal that the command was started to ignore does not end it at the question`() async throws {
+            try await Sandbox.with { sandbox in
+                let file = sandbox.directory + "/recovery"
+                let ignoring = ["/bin/sh", "-c", #"trap "" HUP; exec "$@""#, "sh"]
+                try await Self.with("export", file, sandbox, around: ignoring) { terminal, running in
+                    try await terminal.wait(for: "Passphrase: ")
+                    running.process.send(SIGHUP)
+                    try terminal.type("correct horse battery")
+                    try await terminal.wait(for: "Repeat the passphrase: ")
+                    try terminal.type("correct horse battery")
+                    let finished = try await running.finish()
+                    #expect(finished.status == 0, "\(terminal.shown)")
+                    #expect(FileManager.default.fileExists(atPath: file))
                 }
             }
         }

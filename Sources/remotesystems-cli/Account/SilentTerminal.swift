@@ -20,7 +20,7 @@ enum SilentTerminal {
     ) throws(Failure) -> Result {
         unsafe Self.former = (terminal, settings)
         let actions = Self.signals.map { number in
-            signal(number) { number in
+            let action = signal(number) { number in
                 // Calls only functions that are safe in a signal handler, see signal-safety(7). SIGTTOU would stop a
                 // process in the background that sets the terminal.
                 signal(SIGTTOU, SIG_IGN)
@@ -29,6 +29,11 @@ enum SilentTerminal {
                 signal(number, SIG_DFL)
                 raise(number)
             }
+            // One that the process ignores does not end it, such as SIGHUP under nohup(1).
+            if unsafe unsafeBitCast(action, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self) {
+                signal(number, SIG_IGN)
+            }
+            return action
         }
         defer { for (number, action) in zip(Self.signals, actions) { signal(number, action) } }
         return try body()
