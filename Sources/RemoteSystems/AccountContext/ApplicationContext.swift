@@ -84,6 +84,27 @@ final class ApplicationContext: Sendable {
     }
 }
 
+extension Connector {
+    /// Connects to a built-in service, which sends no requests back.
+    ///
+    /// - Throws: ``TransportError``.
+    func connect(
+        to endpoints: [Endpoint],
+        expecting system: SystemID?,
+        calling service: String,
+        of application: String? = nil,
+        from caller: ApplicationContext
+    ) async throws -> Connection {
+        try await self.connect(
+            to: endpoints,
+            expecting: system,
+            hello: caller.hello(service: service, targetApplication: application, limits: self.limits)
+        ) { _, _ in
+            .requestsNotTaken
+        }
+    }
+}
+
 extension RemoteSystemsConfiguration.Network {
     /// Checks whether connections to a host are permitted.
     ///

@@ -4,6 +4,7 @@
 internal import NIOCore
 internal import NIOPosix
 internal import RemoteSystemsDiscovery
+internal import RemoteSystemsTransport
 internal import Synchronization
 
 /// The file-descriptor budget: how many connections the process may open.
@@ -12,8 +13,6 @@ enum FileDescriptorBudget {
     private static let eventLoops = 3 * System.coreCount
     /// The file descriptors reserved for everything else but connections.
     private static let rest = 32
-    /// The places for connections of known peers in the handshake (`UnauthenticatedSlots.maxKnownConnections`).
-    private static let known = 32
 
     private static let isKnown = Mutex(false)
 
@@ -37,7 +36,7 @@ enum FileDescriptorBudget {
     /// Returns how many connections a host may have when it wants this many. Some file descriptors are reserved for
     /// connections in the handshake and for everything else.
     static func connections(wanted: Int, files: Int = FileDescriptorLimit.limit) -> Int {
-        let known = files >= 1_024 ? Self.known : 0
+        let known = files >= 1_024 ? Listener.placesForKnownPeers : 0
         return max(1, min(wanted, files - Self.rest - Self.eventLoops - min(files / 8, 256) - known))
     }
 }

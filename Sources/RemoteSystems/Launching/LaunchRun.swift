@@ -77,14 +77,9 @@ struct LaunchRun {
             connection = try await connector.connect(
                 to: endpoints,
                 expecting: systemID,
-                hello: self.origin.hello(
-                    service: Launch.service,
-                    targetApplication: targetApplication,
-                    limits: connector.limits
-                ),
-                handler: { _, _ in
-                    .requestsNotTaken
-                }
+                calling: Launch.service,
+                of: targetApplication,
+                from: self.origin
             )
         } catch let error as TransportError {
             return RemoteLaunchURIResult(opening: error, scheme: message.uri.scheme, application: targetApplication)

@@ -30,14 +30,9 @@ struct TrustExchange {
         let connection = try await connector.connect(
             to: endpoints,
             expecting: system,
-            hello: self.context.hello(
-                service: Presence.service,
-                targetApplication: nil,
-                limits: connector.limits
-            )
-        ) { _, _ in
-            .requestsNotTaken
-        }
+            calling: Presence.service,
+            from: self.context
+        )
         await account.followTrust(over: connection, for: Self.duration)
         connection.leave()
     }

@@ -49,33 +49,27 @@ enum ExecLine {
                 if uri == nil { continue }
             default: break
             }
-            var argument = ""
-            var characters = part[...]
             var holdsURI = false
-            while let character = characters.popFirst() {
-                guard character == "%" else {
-                    argument.append(character)
-                    continue
-                }
-                switch characters.popFirst() {
-                case "%": argument.append("%")
+            let argument = Self.expanded(part) { code in
+                switch code {
                 case "u", "U":
-                    argument += uri?.description ?? ""
                     holdsURI = true
                     places += 1
+                    return uri?.description ?? ""
                 // For a URI that is no file, they expand to nothing.
                 case "f", "F":
-                    guard let file else { break }
-                    argument += file
+                    guard let file else { return "" }
                     holdsURI = true
                     places += 1
-                case "c": argument += entry.name
-                case "k": argument += entry.file ?? ""
+                    return file
+                case "c": return entry.name
+                case "k": return entry.file ?? ""
                 // Deprecated.
-                case "d", "D", "n", "N", "v", "m", "i": break
-                default: throw .unknownCode
+                case "d", "D", "n", "N", "v", "m", "i": return ""
+                default: return nil
                 }
             }
+            guard let argument else { throw .unknownCode }
             if holdsURI, uri != nil {
                 guard index != script, part.allSatisfy(Self.isPlain) else { throw .command }
             }
@@ -87,6 +81,24 @@ enum ExecLine {
         guard places > 0 else { throw .takesNoURI }
         guard places == 1 else { throw .severalPlaces }
         return arguments
+    }
+
+    /// Replaces the field codes of an argument; `%%` is a percent sign.
+    ///
+    /// - Parameter value: the text for a code; `nil` if there is no such code.
+    /// - Returns: `nil` if there is an unknown code.
+    static func expanded(_ part: String, _ value: (Character) -> String?) -> String? {
+        var argument = ""
+        var characters = part[...]
+        while let character = characters.popFirst() {
+            guard character == "%" else {
+                argument.append(character)
+                continue
+            }
+            guard let code = characters.popFirst(), let text = code == "%" ? "%" : value(code) else { return nil }
+            argument += text
+        }
+        return argument
     }
 
     /// The path for the file codes of a line without a code for a URI; `nil` for a URI that is no local file.

@@ -46,29 +46,23 @@ struct Thumbnailer: Hashable {
         var arguments = [program]
         var (isRead, isWritten) = (false, false)
         for (index, part) in self.exec.enumerated().dropFirst() {
-            var argument = ""
-            var characters = part[...]
             var holdsPath = false
-            while let character = characters.popFirst() {
-                guard character == "%" else {
-                    argument.append(character)
-                    continue
-                }
-                switch characters.popFirst() {
-                case "%": argument.append("%")
-                case "s": argument += "\(pixels)"
+            let argument = ExecLine.expanded(part) { code in
+                switch code {
+                case "s": return "\(pixels)"
                 case "i":
-                    argument += path
                     (isRead, holdsPath) = (true, true)
+                    return path
                 case "u":
-                    argument += URL(filePath: path, directoryHint: .notDirectory).absoluteString
                     (isRead, holdsPath) = (true, true)
+                    return URL(filePath: path, directoryHint: .notDirectory).absoluteString
                 case "o":
-                    argument += result
                     (isWritten, holdsPath) = (true, true)
+                    return result
                 default: return nil
                 }
             }
+            guard let argument else { return nil }
             if holdsPath {
                 guard index != script, part.allSatisfy(ExecLine.isPlain) else { return nil }
             }

@@ -66,9 +66,9 @@ extension AccountStore {
         // After the file, and in the next function before it: a crash between the two must not look like a loss. What
         // was lost before stays lost: only what is new is added.
         let present = Set(known).count
-        let count = max((stored.formerlyRevoked ?? present) + record.count - present, stored.formerlyRevoked ?? 0)
+        let count = max((stored.formerlyRevoked ?? present) + max(record.count - present, 0), record.count)
         guard count > 0 || stored.formerlyRevoked != nil else { return }
-        try StoredAccount.record(formerlyRevoked: max(count, record.count), in: account)
+        try StoredAccount.record(formerlyRevoked: count, in: account)
     }
 
     /// Removes a system from the record, because the owner has admitted it again.

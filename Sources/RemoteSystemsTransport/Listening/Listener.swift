@@ -10,6 +10,10 @@ package import RemoteSystemsIdentity
 
 /// Accepts connections on a port.
 package final class Listener: Sendable {
+    /// The number of connections in the handshake for which a listener keeps places, beside those of all peers: for
+    /// peers from whose addresses a system of the account, or of a linked one, has connected before.
+    package static let placesForKnownPeers = UnauthenticatedSlots.maxKnownConnections
+
     private let bound: BoundPort
 
     private init(_ bound: BoundPort) {

@@ -34,14 +34,9 @@ struct PeerExamination: Sendable {
             let connection = try await connector.connect(
                 to: target.endpoints,
                 expecting: target.systemID,
-                hello: self.context.hello(
-                    service: Diagnosis.service,
-                    targetApplication: nil,
-                    limits: connector.limits
-                )
-            ) { _, _ in
-                .requestsNotTaken
-            }
+                calling: Diagnosis.service,
+                from: self.context
+            )
             // Without it, two systems that do not recognise each other's announcements keep different revocations. A
             // failure has its own finding: the connection above has the same endpoint and certificates.
             async let exchange: Void? = try? TrustExchange(context: self.context)
@@ -69,14 +64,9 @@ struct PeerExamination: Sendable {
             let connection = try await connector.connect(
                 to: target.endpoints,
                 expecting: target.systemID,
-                hello: self.context.hello(
-                    service: Presence.service,
-                    targetApplication: nil,
-                    limits: connector.limits
-                )
-            ) { _, _ in
-                .requestsNotTaken
-            }
+                calling: Presence.service,
+                from: self.context
+            )
             await connection.abortAndWait(.completed)
             return nil
         } catch {
