@@ -18,11 +18,11 @@ struct AccountSystemsCommand: Subcommand {
             here is '(not seen yet)'.
 
             'must join again' marks a system whose certificate ended when the root key was replaced with 'account \
-            rotate-root-key --stolen', and then also one whose certificate was never seen here. Do not invite the \
-            machine from which the key was stolen. 'was revoked; do not invite' marks a system that had been revoked \
-            before that. The thief can have revoked systems, too: invite such a system only if you know why it was \
-            revoked. Only the machine with the root key marks others; each machine marks itself, also if its \
-            certificate ended later.
+            rotate-root-key --stolen'. Do not invite the machine from which the key was stolen. 'not seen since the \
+            root key was stolen' marks one of which this machine knows no certificate: it may have joined again \
+            elsewhere. 'was revoked; do not invite' marks a system that had been revoked before that. The thief can \
+            have revoked systems, too: invite such a system only if you know why it was revoked. Only the machine \
+            with the root key marks others; each machine marks itself, also if its certificate ended later.
             """
     )
 
