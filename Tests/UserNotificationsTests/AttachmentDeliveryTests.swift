@@ -13,69 +13,18 @@ import Testing
 @Suite struct AttachmentDeliveryTests {
     private typealias Receiving = ReceivingSystem
 
-    /// Files of a sender, and the directory of the receiver.
-    struct Files {
-        let directory: URL
-        var received: AttachmentDirectory { AttachmentDirectory(path: self.directory.appending(path: "kept").path) }
-
-        var kept: [String] {
-            get throws {
-                let path = self.directory.appending(path: "kept").path
-                return FileManager.default.fileExists(atPath: path)
-                    ? try FileManager.default.contentsOfDirectory(atPath: path).sorted() : []
-            }
-        }
-
-        func file(_ name: String, _ bytes: [UInt8] = TestFile.png()) throws -> URL {
-            let url = self.directory.appending(path: name)
-            try Data(bytes).write(to: url)
-            return url
-        }
-
-        static func with(_ body: (Files) async throws -> Void) async throws {
-            let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-            defer { try? FileManager.default.removeItem(at: directory) }
-            try await body(Files(directory: directory))
-        }
-    }
-
-    /// Copies an image in place of scaling it.
-    struct Copier: ImageScaler {
-        var result = ImageScaling.scaled
-        /// What it writes as the poster of every sound and video; `nil`: it makes none.
-        var image: [UInt8]?
-
-        func scale(_ path: String, to result: String) async -> ImageScaling {
-            if self.result == .scaled { try? FileManager.default.copyItem(atPath: path, toPath: result) }
-            return self.result
-        }
-
-        func poster(of path: String, _ mediaType: String, to result: String) async -> ImageScaling {
-            guard let image else { return .unavailable }
-            _ = FileManager.default.createFile(atPath: result, contents: Data(image))
-            return self.result
-        }
-    }
-
-    private static func notification(_ attachments: NotificationAttachment...) -> RemoteNotification {
-        var notification = Receiving.question()
-        notification.request.content.attachments = attachments
-        return notification
-    }
-
     @Test func `an image travels beside the notification, is shown small, and is gone with it (N-14, N-23, N-25)`()
         async throws
     {
-        try await Files.with { files in
-            try await Receiving.with(attachments: files.received, scaler: Copier()) { receiving in
+        try await AttachmentFiles.with { files in
+            try await Receiving.with(attachments: files.received, scaler: CopyingScaler()) { receiving in
                 let image = TestFile.png(more: 300_000)
                 let url = try files.file("photo", image)
                 let attachment = try NotificationAttachment(identifier: "photo", url: url)
                 // It is far larger than a notification may be.
                 #expect(image.count > NotificationLimits.remotePayloadBytes)
                 let connection = try await receiving.connect()
-                var notification = Self.notification(attachment)
+                var notification = Receiving.notification(attachment)
                 // Nothing but its end wakes the receiver then.
                 notification.deliveryID = nil
                 #expect(try await connection.deliver(notification) == NotificationDelivery(.shown))
@@ -103,11 +52,12 @@ import Testing
     }
 
     @Test func `a video is shown with its poster, which is gone with it (N-25)`() async throws {
-        try await Files.with { files in
-            try await Receiving.with(attachments: files.received, scaler: Copier(image: TestFile.png())) { receiving in
+        try await AttachmentFiles.with { files in
+            try await Receiving.with(attachments: files.received, scaler: CopyingScaler(image: TestFile.png())) {
+                receiving in
                 let film = try NotificationAttachment(url: try files.file("film", Array("\0\0\0 ftypisom".utf8)))
                 let connection = try await receiving.connect()
-                var notification = Self.notification(film)
+                var notification = Receiving.notification(film)
                 // Nothing but its end wakes the receiver then.
                 notification.deliveryID = nil
                 #expect(try await connection.deliver(notification) == NotificationDelivery(.shown))
@@ -125,16 +75,19 @@ import Testing
     }
 
     @Test(arguments: [
-        Copier(), Copier(result: .failed, image: TestFile.png()), Copier(result: .damaged, image: TestFile.png()),
+        CopyingScaler(), CopyingScaler(result: .failed, image: TestFile.png()),
+        CopyingScaler(result: .damaged, image: TestFile.png()),
         // What a thumbnailer makes is not believed.
-        Copier(image: Array("no image".utf8)), Copier(image: TestFile.png(width: 4000, height: 4000)),
+        CopyingScaler(image: Array("no image".utf8)), CopyingScaler(image: TestFile.png(width: 4000, height: 4000)),
     ])
-    func `a video without a poster is accepted and shown, and nothing else stays (N-25)`(copier: Copier) async throws {
-        try await Files.with { files in
+    func `a video without a poster is accepted and shown, and nothing else stays (N-25)`(copier: CopyingScaler)
+        async throws
+    {
+        try await AttachmentFiles.with { files in
             try await Receiving.with(attachments: files.received, scaler: copier) { receiving in
                 let film = try NotificationAttachment(url: try files.file("film", Array("\0\0\0 ftypisom".utf8)))
                 let connection = try await receiving.connect()
-                #expect(try await connection.deliver(Self.notification(film)) == NotificationDelivery(.shown))
+                #expect(try await connection.deliver(Receiving.notification(film)) == NotificationDelivery(.shown))
                 let shown = try #require(receiving.screen.shown.first)
                 #expect(shown.content.attachments.map(\.type) == [.mp4] && shown.imagePaths == [])
                 let count = try files.kept.count
@@ -156,7 +109,7 @@ import Testing
         func end() { self.release.finish() }
 
         func scale(_ path: String, to result: String) async -> ImageScaling {
-            await Copier().scale(path, to: result)
+            await CopyingScaler().scale(path, to: result)
         }
 
         func poster(of path: String, _ mediaType: String, to result: String) async -> ImageScaling {
@@ -167,15 +120,15 @@ import Testing
     }
 
     @Test func `a thumbnailer that hangs does not delay the image of another notification (N-25)`() async throws {
-        try await Files.with { files in
+        try await AttachmentFiles.with { files in
             let scaler = HangingThumbnailer()
             try await Receiving.with(attachments: files.received, scaler: scaler) { receiving in
                 let film = try NotificationAttachment(url: try files.file("film", Array("\0\0\0 ftypisom".utf8)))
                 let photo = try NotificationAttachment(url: try files.file("photo"))
                 let connection = try await receiving.connect()
-                let delivery = Task { try await connection.deliver(Self.notification(film)) }
+                let delivery = Task { try await connection.deliver(Receiving.notification(film)) }
                 try await receiving.stage.eventually("the thumbnailer hangs") { scaler.hasBegun }
-                var other = Self.notification(photo)
+                var other = Receiving.notification(photo)
                 other.request.identifier = "other"
                 #expect(try await connection.deliver(other) == NotificationDelivery(.shown))
                 #expect(receiving.screen.shown.map(\.imagePaths.count) == [1])
@@ -187,14 +140,16 @@ import Testing
     }
 
     @Test func `a file that the receiver has is not sent again`() async throws {
-        try await Files.with { files in
+        try await AttachmentFiles.with { files in
             try await Receiving.with(attachments: files.received) { receiving in
                 let attachment = try NotificationAttachment(url: try files.file("photo"))
                 let connection = try await receiving.connect()
-                _ = try await connection.deliver(Self.notification(attachment))
+                _ = try await connection.deliver(Receiving.notification(attachment))
                 // It could not be sent a second time.
                 try FileManager.default.removeItem(at: try #require(attachment.url))
-                #expect(try await connection.deliver(Self.notification(attachment)) == NotificationDelivery(.shown))
+                #expect(
+                    try await connection.deliver(Receiving.notification(attachment)) == NotificationDelivery(.shown)
+                )
                 #expect(receiving.screen.shown.first?.content.attachments.count == 1)
                 // Nothing scales it here, and a desktop does not decode what comes from other systems.
                 #expect(receiving.screen.shown.first?.imagePaths.isEmpty == true)
@@ -205,218 +160,9 @@ import Testing
         }
     }
 
-    @Test func `a file that another program has changed is received again, also for those that have it (N-42)`()
-        async throws
-    {
-        try await Files.with { files in
-            try await Receiving.with(attachments: files.received) { receiving in
-                let song = Array("ID3\u{3} the music".utf8)
-                let attachment = try NotificationAttachment(url: try files.file("song", song))
-                let connection = try await receiving.connect()
-                _ = try await connection.deliver(Self.notification(attachment))
-                let kept = try #require(receiving.screen.shown.first?.content.attachments.first?.url)
-                try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: kept.path)
-                try Data("ID3\u{3} the noise".utf8).write(to: kept)
-                var other = Self.notification(attachment)
-                other.request.identifier = "other"
-                #expect(try await connection.deliver(other) == NotificationDelivery(.shown))
-                let shown = try #require(receiving.screen.shown.last?.content.attachments.first?.url)
-                let bytes = try Data(contentsOf: shown)
-                #expect(bytes == Data(song) && shown == kept)
-                await connection.close()
-            }
-        }
-    }
-
-    /// A process that starts later, with the files and notifications of the first one.
-    private static func restart(
-        _ receiving: Receiving,
-        _ files: Files,
-        _ store: StepStore
-    ) async throws -> (StagedNotificationPresenter, NotificationReceiver) {
-        let screen = StagedNotificationPresenter()
-        let next = NotificationReceiver(
-            receiving.stage.configuration,
-            presenter: screen,
-            store: store,
-            attachmentDirectory: files.received
-        ) { _ in "Server" }
-        await next.restore(try await store.load())
-        return (screen, next)
-    }
-
-    @Test func `a process that starts later reads no file before it is used, and then shows no changed one (N-42)`()
-        async throws
-    {
-        try await Files.with { files in
-            let store = StepStore()
-            try await Receiving.with(store: store, attachments: files.received) { receiving in
-                let connection = try await receiving.connect()
-                let whole = try NotificationAttachment(identifier: "whole", url: try files.file("whole"))
-                let changed = try NotificationAttachment(
-                    identifier: "changed",
-                    url: try files.file("changed", TestFile.png(more: 65))
-                )
-                _ = try await connection.deliver(Self.notification(whole, changed))
-                await connection.close()
-                try FileManager.default.removeItem(
-                    at: files.directory.appending(path: "kept/\(changed.digest).png")
-                )
-                _ = try files.file("kept/\(changed.digest).png", TestFile.png(more: 66))
-                let (screen, next) = try await Self.restart(receiving, files, store)
-                // The service is offered at once, however many files there are.
-                let unread = await next.attachments.files.values.map(\.isChecked)
-                #expect(unread == [false, false])
-                // Another program would open it without a check.
-                let early = await next.list().first?.notification.request.content.attachments
-                #expect(
-                    early?.map(\.identifier) == ["whole", "changed"] && early?.allSatisfy { $0.path == nil } == true
-                )
-                await next.showRestored()
-                try await receiving.stage.eventually("it is shown") { screen.shown.count == 1 }
-                #expect(screen.shown.first?.content.attachments.map(\.identifier) == ["whole"])
-                let listed = await next.list().first?.notification.request.content.attachments.map(\.identifier)
-                #expect(listed == ["whole"])
-                let path = await next.list().first?.notification.request.content.attachments.first?.path
-                #expect(path?.hasSuffix("\(whole.digest).png") == true)
-                let read = await next.attachments.files
-                #expect(read.count == 1 && read[whole.digest]?.isChecked == true)
-                try await receiving.stage.eventually("the changed file is removed") {
-                    (try? files.kept) == ["\(whole.digest).png"]
-                }
-            }
-        }
-    }
-
-    @Test func `what is not shown again, and what an extension gets, is checked as well (N-42)`() async throws {
-        try await Files.with { files in
-            let store = StepStore()
-            try await Receiving.with(store: store, attachments: files.received) { receiving in
-                let connection = try await receiving.connect()
-                let attachment = try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
-                _ = try await connection.deliver(Self.notification(attachment))
-                await connection.close()
-                let kept = files.directory.appending(path: "kept/\(attachment.digest).png")
-                try FileManager.default.removeItem(at: kept)
-                _ = try files.file("kept/\(attachment.digest).png", TestFile.png(more: 66))
-                let (_, next) = try await Self.restart(receiving, files, store)
-                let content = try #require(await next.received.all.first?.notification.request.content)
-                #expect(content.attachments.count == 1)
-                let used = await next.checkAttachments(of: content)
-                #expect(used.attachments.isEmpty)
-                await next.checkRestoredAttachments()
-                let listed = await next.list().first?.notification.request.content.attachments
-                #expect(listed?.isEmpty == true)
-            }
-        }
-    }
-
-    @Test func `lists of what waits name a damaged file as damaged, and not where it is (N-42)`() async throws {
-        try await Files.with { files in
-            let store = StepStore()
-            try await Receiving.with(store: store, attachments: files.received) { receiving in
-                let connection = try await receiving.connect()
-                let whole = try NotificationAttachment(identifier: "whole", url: try files.file("whole"))
-                let damaged = try NotificationAttachment(
-                    identifier: "damaged",
-                    url: try files.file("damaged", TestFile.png(more: 65))
-                )
-                _ = try await connection.deliver(Self.notification(whole, damaged))
-                await connection.close()
-                let program = NotificationSender(systemID: "s", application: "a", isLocal: true)
-                var later = Self.notification(whole, damaged)
-                later.request.trigger = .timeInterval(.seconds(86_400), repeats: false)
-                _ = try await receiving.receiver.schedule(later, by: program)
-                let message = NotificationMessage.post(
-                    Self.notification(whole, damaged),
-                    to: [String(repeating: "a", count: 52)]
-                )
-                try await receiving.receiver.post(message, by: program)
-                let kept = files.directory.appending(path: "kept/\(damaged.digest).png")
-                try FileManager.default.removeItem(at: kept)
-                _ = try files.file("kept/\(damaged.digest).png", TestFile.png(more: 66))
-
-                let (_, next) = try await Self.restart(receiving, files, store)
-                func listed() async throws -> [[NotificationAttachment]] {
-                    let pending = try #require(await next.pending.all.first?.notification)
-                    let posted = try #require(await next.posted().first)
-                    let page = try NotificationPage([posted], own: nil, after: nil)
-                    // As a program reads it.
-                    let read = try PostedNotification(try #require(page.sets.first))
-                    return [await next.withCheckedFiles(pending), read.notification]
-                        .map { $0.request.content.attachments }
-                }
-                // Nothing is known about files that were not read yet.
-                for attachments in try await listed() {
-                    #expect(attachments.map(\.path) == [nil, nil] && attachments.map(\.isDamaged) == [false, false])
-                }
-                await next.checkRestoredAttachments()
-                for attachments in try await listed() {
-                    #expect(attachments.map(\.identifier) == ["whole", "damaged"])
-                    #expect(attachments.map(\.isDamaged) == [false, true])
-                    #expect(attachments[0].path?.hasSuffix("\(whole.digest).png") == true)
-                    #expect(attachments[1].path == nil)
-                }
-            }
-        }
-    }
-
-    @Test func `a process that starts later leaves out a file that it cannot read, and does not remove it (N-42)`()
-        async throws
-    {
-        try await Files.with { files in
-            let store = StepStore()
-            try await Receiving.with(store: store, attachments: files.received) { receiving in
-                let connection = try await receiving.connect()
-                let attachment = try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
-                _ = try await connection.deliver(Self.notification(attachment))
-                await connection.close()
-                let (screen, next) = try await Self.restart(receiving, files, store)
-                // A link to itself is an error for every user, root too.
-                let kept = files.directory.appending(path: "kept/\(attachment.digest).png")
-                let aside = files.directory.appending(path: "aside")
-                try FileManager.default.moveItem(at: kept, to: aside)
-                try FileManager.default.createSymbolicLink(atPath: kept.path, withDestinationPath: kept.path)
-                await next.showRestored()
-                try await receiving.stage.eventually("it is shown") { screen.shown.count == 1 }
-                #expect(screen.shown.first?.content.attachments.isEmpty == true)
-                let target = try FileManager.default.destinationOfSymbolicLink(atPath: kept.path)
-                #expect(target == kept.path)
-                // The next process may be able to read it.
-                try FileManager.default.removeItem(at: kept)
-                try FileManager.default.moveItem(at: aside, to: kept)
-                let (later, last) = try await Self.restart(receiving, files, store)
-                await last.showRestored()
-                try await receiving.stage.eventually("it is shown with its file") { later.shown.count == 1 }
-                #expect(later.shown.first?.content.attachments.map(\.identifier) == ["photo"])
-            }
-        }
-    }
-
-    @Test func `a file that cannot be read at the moment is not removed when it is sent again (N-42)`() async throws {
-        try await Files.with { files in
-            try await Receiving.with(attachments: files.received) { receiving in
-                let attachment = try NotificationAttachment(url: try files.file("photo"))
-                let connection = try await receiving.connect()
-                _ = try await connection.deliver(Self.notification(attachment))
-                let kept = try #require(receiving.screen.shown.first?.content.attachments.first?.url)
-                // A link to itself is an error for every user, root too.
-                let aside = files.directory.appending(path: "aside")
-                try FileManager.default.moveItem(at: kept, to: aside)
-                try FileManager.default.createSymbolicLink(atPath: kept.path, withDestinationPath: kept.path)
-                var other = Self.notification(attachment)
-                other.request.identifier = "other"
-                #expect(try await connection.deliver(other) == NotificationDelivery(.shown))
-                let target = try FileManager.default.destinationOfSymbolicLink(atPath: kept.path)
-                #expect(target == kept.path)
-                await connection.close()
-            }
-        }
-    }
-
     @Test func `an image that is cut off is left out with the reason, and the text is shown (X-50)`() async throws {
-        try await Files.with { files in
-            try await Receiving.with(attachments: files.received, scaler: Copier()) { receiving in
+        try await AttachmentFiles.with { files in
+            try await Receiving.with(attachments: files.received, scaler: CopyingScaler()) { receiving in
                 let whole = TestFile.wholePNG()
                 let half = try files.file("half", Array(whole.prefix(whole.count / 2)))
                 // Its sender has not noticed it.
@@ -425,7 +171,7 @@ import Testing
                 attachment.path = half.path(percentEncoded: false)
                 let connection = try await receiving.connect()
                 let delivery = try await connection.deliver(
-                    Self.notification(
+                    Receiving.notification(
                         attachment,
                         try NotificationAttachment(identifier: "whole", url: try files.file("whole", whole))
                     )
@@ -443,8 +189,9 @@ import Testing
     @Test func `a bad file of another system is left out, the sender learns why, and the rest is shown (X-50)`()
         async throws
     {
-        try await Files.with { files in
-            try await Receiving.with(attachments: files.received, scaler: Copier(result: .damaged)) { receiving in
+        try await AttachmentFiles.with { files in
+            try await Receiving.with(attachments: files.received, scaler: CopyingScaler(result: .damaged)) {
+                receiving in
                 let broken = try NotificationAttachment(identifier: "broken", url: try files.file("photo"))
                 let url = try files.file("sound", Array("ID3\u{3} the music".utf8))
                 let changed = try NotificationAttachment(identifier: "changed", url: url)
@@ -459,7 +206,7 @@ import Testing
                     url: try files.file("video", [0, 0, 1, 0xBA, 0x44])
                 )
                 let connection = try await receiving.connect()
-                let delivery = try await connection.deliver(Self.notification(broken, changed, longer, good))
+                let delivery = try await connection.deliver(Receiving.notification(broken, changed, longer, good))
                 #expect(delivery.status == .shown)
                 let reason = try #require(delivery.reason)
                 #expect(reason.contains("'broken' was left out. The image cannot be decoded."), "\(reason)")
@@ -476,13 +223,13 @@ import Testing
     }
 
     @Test func `a file that its sender cannot read any more is an error before anything is sent`() async throws {
-        try await Files.with { files in
+        try await AttachmentFiles.with { files in
             try await Receiving.with(attachments: files.received) { receiving in
                 let attachment = try NotificationAttachment(url: try files.file("photo"))
                 try FileManager.default.removeItem(at: try #require(attachment.url))
                 let connection = try await receiving.connect()
                 let error = await #expect(throws: NotificationError.self) {
-                    try await connection.deliver(Self.notification(attachment))
+                    try await connection.deliver(Receiving.notification(attachment))
                 }
                 #expect(error?.code == .attachmentInvalid)
                 #expect(receiving.screen.shown.isEmpty)
@@ -492,11 +239,11 @@ import Testing
     }
 
     @Test func `a system that keeps no attachments shows the notification without them`() async throws {
-        try await Files.with { files in
+        try await AttachmentFiles.with { files in
             try await Receiving.with { receiving in
                 let attachment = try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
                 let connection = try await receiving.connect()
-                let delivery = try await connection.deliver(Self.notification(attachment))
+                let delivery = try await connection.deliver(Receiving.notification(attachment))
                 #expect(delivery.status == .shown)
                 #expect(delivery.reason == "The attachment 'photo' was left out. This system keeps no attachments.")
                 await connection.close()
@@ -505,18 +252,18 @@ import Testing
     }
 
     @Test func `a process that starts later has the files, and shows without them what has lost them`() async throws {
-        try await Files.with { files in
+        try await AttachmentFiles.with { files in
             let store = StepStore()
-            try await Receiving.with(store: store, attachments: files.received, scaler: Copier()) { receiving in
+            try await Receiving.with(store: store, attachments: files.received, scaler: CopyingScaler()) { receiving in
                 let attachment = try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
                 let connection = try await receiving.connect()
-                _ = try await connection.deliver(Self.notification(attachment))
+                _ = try await connection.deliver(Receiving.notification(attachment))
                 await connection.close()
                 // What a process has not received completely, and what has lost its notification.
                 _ = try files.file("kept/incoming-7.12.part")
                 _ = try files.file("kept/\(String(repeating: "a", count: 52)).png")
                 func restart() async throws -> (StagedNotificationPresenter, NotificationReceiver) {
-                    let (screen, next) = try await Self.restart(receiving, files, store)
+                    let (screen, next) = try await receiving.restart(files, store)
                     await next.showRestored()
                     try await receiving.stage.eventually("it is shown") { screen.shown.count == 1 }
                     return (screen, next)
@@ -537,7 +284,7 @@ import Testing
     }
 
     @Test func `a linked account sends no files, and a sender that the user has denied none either`() async throws {
-        try await Files.with { files in
+        try await AttachmentFiles.with { files in
             try await Receiving.with(attachments: files.received) { receiving in
                 let connection = AppServiceConnection(to: NotificationMessage.description)
                 let digest = try NotificationAttachment(url: try files.file("photo")).digest
@@ -553,7 +300,7 @@ import Testing
                 #expect(await refusal(linked) == .notAuthorized)
                 // It does not learn either whether a file is here.
                 let attachment = try NotificationAttachment(identifier: "x", url: try files.file("other"))
-                let named = try await receiving.receiver.locate(Self.notification(attachment), isLinked: true)
+                let named = try await receiving.receiver.locate(Receiving.notification(attachment), isLinked: true)
                 #expect(named.0 == "Only systems of the same account send attachments.")
                 #expect(named.1.request.content.attachments.isEmpty)
                 try await receiving.receiver.set(.denied, for: .init(system: "s"))
@@ -564,16 +311,16 @@ import Testing
     }
 
     @Test func `a sender that names files which it has not sent gets none of them shown`() async throws {
-        try await Files.with { files in
+        try await AttachmentFiles.with { files in
             try await Receiving.with(attachments: files.received) { receiving in
                 let (sender, attachment) = (
                     NotificationSender(systemID: "s", application: "a"),
                     try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
                 )
-                let (reason, located) = try await receiving.receiver.locate(Self.notification(attachment))
+                let (reason, located) = try await receiving.receiver.locate(Receiving.notification(attachment))
                 #expect(reason?.contains("photo") == true && located.request.content.attachments.isEmpty)
                 // A program of this system learns that it has to send it.
-                var message = NotificationMessage.schedule(Self.notification(attachment))
+                var message = NotificationMessage.schedule(Receiving.notification(attachment))
                 message["Trigger"] = ["Milliseconds": 1000]
                 do throws(NotificationError) {
                     _ = try await receiving.receiver.schedule(message, by: sender)

@@ -139,7 +139,7 @@ import ValueSets
     }
 
     @Test func `a file of a scheduled notification is kept (N-02, N-24)`() async throws {
-        try await AttachmentDeliveryTests.Files.with { files in
+        try await AttachmentFiles.with { files in
             let path = try files.file("photo").path
             let fields = #""Trigger":{"Milliseconds":60000},"Files":{"photo":"\#(path)"}"#
             try await Self.with([Self.schedule("later", fields)], attachments: files.received) { receiving, responses in

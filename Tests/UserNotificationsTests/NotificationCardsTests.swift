@@ -69,7 +69,7 @@ import ValueSets
     }
 
     @Test func `the extension has a copy of an attachment, and the window the file itself (N-41, N-42)`() async throws {
-        try await AttachmentDeliveryTests.Files.with { files in
+        try await AttachmentFiles.with { files in
             try await ReceivingSystem.with(attachments: files.received) { receiving in
                 let cards = StagedCards()
                 await receiving.receiver.setCards(cards)

@@ -246,8 +246,8 @@ import ValueSets
     @Test func `a file of the extension is kept with the notification, and others stay (N-15, N-21, N-22)`()
         async throws
     {
-        try await AttachmentDeliveryTests.Files.with { files in
-            try await Receiving.with(attachments: files.received, scaler: AttachmentDeliveryTests.Copier()) {
+        try await AttachmentFiles.with { files in
+            try await Receiving.with(attachments: files.received, scaler: CopyingScaler()) {
                 receiving in
                 let image = TestFile.png(more: 100_000)
                 let downloaded = try files.file("downloaded", image)
@@ -299,7 +299,7 @@ import ValueSets
     }
 
     @Test func `an extension that changes the file it was given changes no other notification (N-42)`() async throws {
-        try await AttachmentDeliveryTests.Files.with { files in
+        try await AttachmentFiles.with { files in
             try await Receiving.with(attachments: files.received) { receiving in
                 let (song, noise) = (Array("ID3\u{3} the music".utf8), Array(" and noise".utf8))
                 let attachment = try NotificationAttachment(identifier: "song", url: try files.file("song", song))
@@ -364,7 +364,7 @@ import ValueSets
     }
 
     @Test func `the time also counts while the files of the extension are taken over (X-51)`() async throws {
-        try await AttachmentDeliveryTests.Files.with { files in
+        try await AttachmentFiles.with { files in
             let scaler = Stuck()
             try await Receiving.with(attachments: files.received, scaler: scaler) { receiving in
                 let path = try files.file("photo").path
