@@ -62,7 +62,8 @@ import UserNotifications
         try await Self.with(script, maxTime: .seconds(60)) { directory, scaler in
             let result = directory.appending(path: "result")
             #expect(await scaler.scale("/image.png", to: result.path) == .scaled)
-            #expect(try String(contentsOf: result, encoding: .utf8).hasPrefix("timeout --signal=KILL 61 prlimit "))
+            let started = try String(contentsOf: result, encoding: .utf8)
+            #expect(started.hasPrefix("timeout --signal=KILL 61 prlimit "))
         }
     }
 

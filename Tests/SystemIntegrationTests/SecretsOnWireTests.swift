@@ -35,8 +35,18 @@ extension SystemTests {
                 let serving = try await a.serve()
                 #expect(try await b.ping("private-alpha").answered == 3)
                 await serving.stop()
-                // The captures run in other processes and report no end, so this waits for the last packets.
-                try await Task.sleep(for: .milliseconds(300))
+                // A last datagram in each direction shows that the captures have everything before it.
+                let end = "the-end-of-the-capture"
+                for (from, to) in [(a, b), (b, a)] {
+                    let script = """
+                        import socket
+                        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"\(end)", ("\(to.address)", 9))
+                        """
+                    _ = try await from.host.output(of: ["python3", "-c", script])
+                }
+                _ = try await eventually("the end of both captures") {
+                    captures.allSatisfy { $0.lines.contains { $0.contains(Python.hex(end)) } } ? true : nil
+                }
                 for capture in captures { await capture.stop() }
 
                 let frames = captures.flatMap(\.lines).filter { $0.hasPrefix("frame ") }

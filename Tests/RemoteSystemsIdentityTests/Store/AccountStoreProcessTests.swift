@@ -145,20 +145,7 @@ import Testing
 
     @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))
     func `on a full or read-only disk no system is invited`() throws {
-        let temporary = try TemporaryDirectory()
-        try mountMemory(at: temporary.path, pages: 64)
-        defer { unmount(temporary.path) }
-        let store = temporary.store
-        _ = try store.identity(now: noon)
-        let before = try temporary.contents()
-        try store.checkAdmission()
-        #expect(try temporary.contents() == before)
-        let filler = temporary.path + "/filler"
-        try? write(String(repeating: "x", count: 64 * 4096), to: filler)
-        #expect(code { () throws(IdentityError) in try store.checkAdmission() } == .diskFull)
-        try remove(filler)
-        try mountMemory(at: temporary.path, readOnlyAgain: true)
-        #expect(code { () throws(IdentityError) in try store.checkAdmission() } == .notAllowed)
+        try Self.checksSpace { store throws(IdentityError) in try store.checkAdmission() }
     }
 
     @Test(
@@ -168,20 +155,25 @@ import Testing
         ] as [PairingIntention.Purpose]
     )
     func `on a full or read-only disk no pairing begins`(purpose: PairingIntention.Purpose) throws {
+        try Self.checksSpace { store throws(IdentityError) in try store.checkSpace(for: purpose) }
+    }
+
+    /// Expects that a check of an account on a small disk changes nothing, and fails on a full and a read-only disk.
+    private static func checksSpace(_ check: (AccountStore) throws(IdentityError) -> Void) throws {
         let temporary = try TemporaryDirectory()
         try mountMemory(at: temporary.path, pages: 64)
         defer { unmount(temporary.path) }
         let store = temporary.store
         _ = try store.identity(now: noon)
         let before = try temporary.contents()
-        try store.checkSpace(for: purpose)
+        try check(store)
         #expect(try temporary.contents() == before)
         let filler = temporary.path + "/filler"
         try? write(String(repeating: "x", count: 64 * 4096), to: filler)
-        #expect(code { () throws(IdentityError) in try store.checkSpace(for: purpose) } == .diskFull)
+        #expect(code { () throws(IdentityError) in try check(store) } == .diskFull)
         try remove(filler)
         try mountMemory(at: temporary.path, readOnlyAgain: true)
-        #expect(code { () throws(IdentityError) in try store.checkSpace(for: purpose) } == .notAllowed)
+        #expect(code { () throws(IdentityError) in try check(store) } == .notAllowed)
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs root, to mount small file systems"))

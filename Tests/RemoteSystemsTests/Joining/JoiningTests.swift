@@ -202,10 +202,7 @@ import Testing
         try await TwoMachines.with { machines in
             let account = machines.account("first")
             _ = try account.identity()
-            // As on a read-only disk, the account's lock cannot be opened.
-            let lock = "\(machines.directory)/first/lock"
-            try FileManager.default.removeItem(atPath: lock)
-            try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
+            try machines.makeUnwritable("first")
             let code = await identityCode { _ = try await account.invite { _ in throw CancellationError() } }
             #expect(code == .notAPlainFile)
         }

@@ -17,6 +17,13 @@ struct TwoMachines {
         try await body(machines)
     }
 
+    /// As on a read-only disk: the lock of the machine's account cannot be opened any more.
+    func makeUnwritable(_ machine: String) throws {
+        let lock = "\(self.directory)/\(machine)/lock"
+        try FileManager.default.removeItem(atPath: lock)
+        try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
+    }
+
     func configuration(_ machine: String, application: String = "test.account") -> RemoteSystemsConfiguration {
         var configuration = RemoteSystemsConfiguration(
             applicationID: application,

@@ -394,10 +394,7 @@ import Testing
         try await TwoMachines.with { machines in
             let account = machines.account("first")
             _ = try account.identity()
-            // As on a read-only disk, the account's lock cannot be opened.
-            let lock = "\(machines.directory)/first/lock"
-            try FileManager.default.removeItem(atPath: lock)
-            try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
+            try machines.makeUnwritable("first")
             for purpose in [.join, .join(leavingAccount: true), .link(grants: Grants())] as [PairingPurpose] {
                 let code = await identityCode { try await account.checkPairing(purpose, name: nil) }
                 #expect(code == .notAPlainFile)

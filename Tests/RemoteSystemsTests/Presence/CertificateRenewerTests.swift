@@ -78,6 +78,45 @@ import ValueSets
         }
     }
 
+    /// Members that do not respond, so that the host waits for them: each for ten seconds, which is long enough for a
+    /// busy machine to do the rest.
+    private struct SilentMembers {
+        private static let count = 6
+
+        let connections: [Connection]
+        private let due: DueHost
+        private let asked: Count
+        private let response: AsyncStream<Void>.Continuation
+
+        init(of due: DueHost) async throws {
+            let asked = Count()
+            let (responses, response) = AsyncStream.makeStream(of: Void.self)
+            var connections: [Connection] = []
+            for _ in 0..<Self.count {
+                connections.append(
+                    try await due.watch(as: due.member()) { _, _ in
+                        asked.increase()
+                        for await _ in responses {}
+                        return Response(status: .failure)
+                    }
+                )
+            }
+            (self.connections, self.due, self.asked, self.response) = (connections, due, asked, response)
+            try await self.precede(0)
+        }
+
+        /// Waits until a number of other connections wait behind these.
+        func precede(_ others: Int) async throws {
+            try await until { self.asked.value > 0 && self.asked.value + self.due.waiting >= Self.count + others }
+            #expect(!self.due.isRenewed)
+        }
+
+        /// Lets all of them respond, with a failure.
+        func respond() { self.response.finish() }
+
+        func abort() { for connection in self.connections { connection.abort() } }
+    }
+
     /// Stores an identity without the account's root key.
     private static func install(_ identity: SystemIdentity, created: Date, at path: String) throws {
         let state = try SecretDirectory.make(path: path)
@@ -147,23 +186,15 @@ import ValueSets
         isOlder: Bool
     ) async throws {
         try await self.withDueHost { due in
-            let asked = Count()
-            let (responses, response) = AsyncStream.makeStream(of: Void.self)
-            let silent = try await due.watch(as: due.member()) { _, _ in
-                asked.increase()
-                for await _ in responses {}
-                return Response(status: .failure)
-            }
-            // The host waits for this system while the next one connects twice.
-            try await until { asked.value > 0 }
+            let silent = try await SilentMembers(of: due)
             let older = try await due.watchAsAuthority()
-            try await until { due.waiting >= 1 || due.isRenewed }
+            try await silent.precede(1)
             let newer = try await due.watchAsAuthority()
-            try await until { due.waiting >= 2 || due.isRenewed }
+            try await silent.precede(2)
             let (short, lasting) = isOlder ? (older, newer) : (newer, older)
             await short.close()
-            try await until { await due.host.core.watchers.count == 2 }
-            response.finish()
+            try await until { await due.host.core.watchers.count == silent.connections.count + 1 }
+            silent.respond()
             try await until { due.isRenewed }
             silent.abort()
             lasting.abort()
@@ -172,25 +203,19 @@ import ValueSets
 
     @Test func `a system is asked over its other connection if the first one ends during the request`() async throws {
         try await self.withDueHost { due in
-            let (asked, askedOverShort) = (Count(), Count())
-            let (responses, response) = AsyncStream.makeStream(of: Void.self)
-            let silent = try await due.watch(as: due.member()) { _, _ in
-                asked.increase()
-                for await _ in responses {}
-                return Response(status: .failure)
-            }
-            try await until { asked.value > 0 }
-            // The host waits for the silent system while the next one connects twice.
+            let silent = try await SilentMembers(of: due)
+            let asked = Count()
             let short = try await due.watch(as: due.accounts.ourStore.identity()) { _, _ in
-                askedOverShort.increase()
+                asked.increase()
+                // No response while the test runs.
                 try? await Task.sleep(for: .seconds(3600))
                 return Response(status: .failure)
             }
-            try await until { due.waiting >= 1 || askedOverShort.value > 0 }
+            try await silent.precede(1)
             let lasting = try await due.watchAsAuthority()
-            try await until { due.waiting >= 2 || askedOverShort.value > 0 }
-            response.finish()
-            try await until { askedOverShort.value > 0 }
+            try await silent.precede(2)
+            silent.respond()
+            try await until { asked.value > 0 }
             short.abort()
             try await until { due.isRenewed }
             silent.abort()

@@ -150,6 +150,7 @@ final class CountingPort: Sendable {
             .bind(host: host, port: 0).get()
     }
 
+    var address: String { self.channel.localAddress?.ipAddress ?? "" }
     var port: Int { self.channel.localAddress?.port ?? 0 }
     var connections: Int { self.accepted.count.withLock { $0 } }
     func stop() async { try? await self.channel.close() }

@@ -5,6 +5,7 @@ import Crypto
 import Foundation
 import RemoteSystemsDiscovery
 import RemoteSystemsIdentity
+import RemoteSystemsTransport
 import Testing
 
 @testable import RemoteSystems
@@ -51,6 +52,8 @@ struct DescriptionMemoryTests {
         print("MEASURED memory for long descriptions: \(growth) MiB, listed \(outcome.listed) (debug build)")
         #expect(outcome.connected >= Self.members)
         #expect(outcome.listed > 0)
+        // Descriptions of this length may take half of the budget, less than one of them.
+        #expect(outcome.held > 15 << 20)
         #expect(growth < Self.maxGrowth)
         for member in members { await member.stop() }
     }
@@ -60,6 +63,8 @@ struct DescriptionMemoryTests {
 private struct WatcherOutcome: Codable {
     var connected = 0
     var listed = 0
+    /// The bytes of descriptions that it held at most.
+    var held = 0
     /// The private resident memory before the start and at most afterwards, in KiB.
     var before = 0
     var most = 0
@@ -80,16 +85,19 @@ private func watchMembers(at ports: [Int], in directory: String) async throws {
     var outcome = WatcherOutcome()
     outcome.before = try residentMemory()
     try await watcher.start()
+    func sample() async throws {
+        outcome.most = max(outcome.most, try residentMemory())
+        outcome.held = max(outcome.held, StateBudget.shared.bytes)
+        // Memory has no event that reports its growth.
+        try await Task.sleep(for: .milliseconds(20))
+    }
     let deadline = ContinuousClock.now + .seconds(120)
-    while watcher.statistics.connectionsOpened < ports.count, ContinuousClock.now < deadline {
-        outcome.most = max(outcome.most, try residentMemory())
-        try await Task.sleep(for: .milliseconds(20))
+    while watcher.statistics.connectionsOpened < ports.count || outcome.held <= 15 << 20, ContinuousClock.now < deadline
+    {
+        try await sample()
     }
-    // The last descriptions arrive or are given up within this time; no event reports that.
-    for _ in 0..<500 {
-        outcome.most = max(outcome.most, try residentMemory())
-        try await Task.sleep(for: .milliseconds(20))
-    }
+    // The limit has acted. It also holds while the last descriptions arrive.
+    for _ in 0..<250 { try await sample() }
     outcome.connected = watcher.statistics.connectionsOpened
     outcome.listed = watcher.systems.count
     await watcher.stop()

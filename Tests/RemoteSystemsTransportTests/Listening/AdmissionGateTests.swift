@@ -39,22 +39,27 @@ import Testing
         }
     }
 
+    /// Connects from ``a``, and expects to keep the place until the end of the handshake.
+    ///
+    /// - Parameter handshake: the time from the first byte to the end, in milliseconds.
+    private static func connect(during flooded: inout FloodedGate, handshake: Int) {
+        let closed = Counter()
+        guard case .enters(let place) = flooded.gate.enter(Self.a, close: { closed.increase() }) else {
+            Issue.record("It was refused.")
+            return
+        }
+        flooded.pass(milliseconds: 50)
+        flooded.gate.speak(place)
+        flooded.pass(milliseconds: handshake)
+        flooded.gate.leave(place)
+        #expect(closed.value == 0)
+    }
+
     @Test func `while silent connections from many addresses flood the gate, every other one completes its handshake`()
     {
         var flooded = FloodedGate()
         flooded.pass(milliseconds: 1_000)
-        for _ in 1...20 {
-            let closed = Counter()
-            guard case .enters(let place) = flooded.gate.enter(Self.a, close: { closed.increase() }) else {
-                Issue.record("It was refused.")
-                continue
-            }
-            flooded.pass(milliseconds: 50)
-            flooded.gate.speak(place)
-            flooded.pass(milliseconds: 400)
-            flooded.gate.leave(place)
-            #expect(closed.value == 0)
-        }
+        for _ in 1...20 { Self.connect(during: &flooded, handshake: 400) }
     }
 
     @Test func `a system that has connected before gets a place at once, whatever strangers with many addresses send`()
@@ -66,19 +71,8 @@ import Testing
         flooded.pass(milliseconds: 1_000)
         // Four times as many connections arrive as have guaranteed places.
         #expect(flooded.gate.enter(Self.b, close: {}) == .isFull)
-        for _ in 1...20 {
-            let closed = Counter()
-            guard case .enters(let place) = flooded.gate.enter(Self.a, close: { closed.increase() }) else {
-                Issue.record("It was refused.")
-                continue
-            }
-            flooded.pass(milliseconds: 50)
-            flooded.gate.speak(place)
-            // Far beyond its guaranteed time.
-            flooded.pass(milliseconds: 600)
-            flooded.gate.leave(place)
-            #expect(closed.value == 0)
-        }
+        // The handshakes last far beyond the guaranteed time.
+        for _ in 1...20 { Self.connect(during: &flooded, handshake: 600) }
     }
 
     @Test func `a peer key is known once a hello of a system of an account was accepted, but not of an anonymous one`()

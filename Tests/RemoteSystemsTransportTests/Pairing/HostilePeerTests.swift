@@ -61,14 +61,14 @@ import Testing
                     let peer = try await RawPairing.connect(port: machine.port, from: "127.0.0.2")
                     let failed = machine.failed
                     _ = try? await peer.guess { _ in
-                        while machine.failed == failed { try await Task.sleep(for: .milliseconds(5)) }
+                        try await eventually("the end of its turn") { machine.failed != failed }
                     }
                 }
             }
             let honest = PairingPerson(answering: true)
             // The person at the waiting machine confirms when the other machine, too, shows digits.
             let person = Task {
-                while honest.digits.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+                try await eventually("the digits of the other machine") { !honest.digits.isEmpty }
                 machine.person.answer(true)
             }
             defer {

@@ -60,6 +60,7 @@ extension Attacker {
                 let bytes = ByteBuffer(bytes: try JSONEncoder().encode(announcement))
                 try await channel.writeAndFlush(AddressedEnvelope(remoteAddress: target, data: bytes)).get()
             }
+            // The rate of the attack, not a wait for something.
             try await Task.sleep(for: .milliseconds(10))
         }
     }
