@@ -62,6 +62,7 @@ struct DescriptionMemoryTests {
 /// What the watcher's process states.
 private struct WatcherOutcome: Codable {
     var connected = 0
+    /// The systems that it listed at most.
     var listed = 0
     /// The bytes of descriptions that it held at most.
     var held = 0
@@ -88,18 +89,18 @@ private func watchMembers(at ports: [Int], in directory: String) async throws {
     func sample() async throws {
         outcome.most = max(outcome.most, try residentMemory())
         outcome.held = max(outcome.held, StateBudget.shared.bytes)
+        outcome.listed = max(outcome.listed, watcher.systems.count)
         // Memory has no event that reports its growth.
         try await Task.sleep(for: .milliseconds(20))
     }
     let deadline = ContinuousClock.now + .seconds(120)
-    while watcher.statistics.connectionsOpened < ports.count || outcome.held <= 15 << 20, ContinuousClock.now < deadline
-    {
-        try await sample()
+    func hasActed() -> Bool {
+        watcher.statistics.connectionsOpened >= ports.count && outcome.held > 15 << 20 && outcome.listed > 0
     }
+    while !hasActed(), ContinuousClock.now < deadline { try await sample() }
     // The limit has acted. It also holds while the last descriptions arrive.
     for _ in 0..<250 { try await sample() }
     outcome.connected = watcher.statistics.connectionsOpened
-    outcome.listed = watcher.systems.count
     await watcher.stop()
     try JSONEncoder().encode(outcome).write(to: URL(fileURLWithPath: "\(directory)/outcome"))
 }

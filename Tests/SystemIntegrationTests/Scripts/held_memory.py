@@ -13,14 +13,18 @@ import ssl
 import struct
 import sys
 import threading
+import time
 
 kind, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 HELLO, ACCEPT = 0, 1
 # The time without progress after which a host takes no more, in seconds.
 PATIENCE = 3
+# A connection that a host gives up counts as failed, and after 32 of those the host accepts two in each second.
+RETRY_INTERVAL, RETRY_TIME = 0.25, 60
 held, lock = [], threading.Lock()
 # A host has few places for handshakes.
 handshakes = threading.Semaphore(8)
+deadline = time.monotonic() + RETRY_TIME
 
 
 def encode(value):
@@ -72,15 +76,15 @@ def open_as(state):
 
 
 def hold_half(state, length):
-    for _ in range(5):
+    while True:
         try:
             with handshakes:
                 wire = open_as(state)
             break
         except (OSError, EOFError):
-            continue
-    else:
-        return
+            if time.monotonic() > deadline:
+                return
+            time.sleep(RETRY_INTERVAL)
     with lock:
         held.append(wire)
     wire.settimeout(PATIENCE)
