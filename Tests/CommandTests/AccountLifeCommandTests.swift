@@ -78,6 +78,23 @@ extension CommandTests {
             }
         }
 
+        @Test func `a notification to all names the systems that are away, and no revoked one`() async throws {
+            try await Sandbox.with { sandbox in
+                #expect(try await sandbox.run("account", "rename", "Attic", as: "second").status == 0)
+                let (second, third) = (try await self.join("second", sandbox), try await self.join("third", sandbox))
+                #expect(try await sandbox.run("account", "revoke", third, "--loopback").status == 0)
+                let notify = ["notify", "--all", "--title", "T", "--loopback", "--search-time", "0.5"]
+                let sent = try await sandbox.start(notify + ["--json"]).finish()
+                #expect(sent.status == 2)
+                let deliveries = sent.json.filter { $0["event"] as? String == "delivery" }
+                #expect(deliveries.compactMap { $0["systemID"] as? String } == [second], "\(sent)")
+                #expect(deliveries.first?["status"] as? String == "not reached")
+                #expect(deliveries.first?["error"] as? String == "unreachable")
+                let shown = try await sandbox.start(notify).finish()
+                #expect(shown.errors.contains("Attic: not reached. "), "\(shown)")
+            }
+        }
+
         @Test func `a name of another form is refused`() async throws {
             try await Sandbox.with { sandbox in
                 for name in ["", "a\nb", String(repeating: "a", count: 257)] {

@@ -125,7 +125,10 @@ struct NotifyCommand: Subcommand {
         let finished: NotifyRun.Result?
         do {
             finished = try await untilInterrupted {
-                guard let system = self.system else { return try await run.sendToAll(wait: wait) }
+                guard let system = self.system else {
+                    // With --later, the host daemon of this system takes over those that are away.
+                    return try await run.sendToAll(wait: wait, reportsAway: !self.later)
+                }
                 do {
                     return try await run.send(to: system, acceptsName: self.names.acceptsName, wait: wait)
                 } catch  where self.later && Failure(error).error == "\(RemoteSystemError.Code.unreachable)" {

@@ -78,7 +78,9 @@ struct NotifyRun: Sendable {
     }
 
     /// Sends to every system that is listed, as soon as it is found.
-    func sendToAll(wait: Duration?) async throws -> Result {
+    ///
+    /// - Parameter reportsAway: whether the systems of the account that were not found are reported.
+    func sendToAll(wait: Duration?, reportsAway: Bool) async throws -> Result {
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = self.searchTime
         options.stopsWithLastSequence = false
@@ -119,14 +121,33 @@ struct NotifyRun: Sendable {
             guard wait != nil, count.kept == 0, !Task.isCancelled else { return }
             self.output.note("No system has the notification yet. A system that appears receives it.")
         }
-        for system in watcher.systems.sorted(by: { $0.displayName < $1.displayName }) {
+        let found = watcher.systems
+        for system in found.sorted(by: { $0.displayName < $1.displayName }) {
             guard await !self.broadcast.includes(system.id) else { continue }
-            count.report(system, "not reached", "It has no host daemon that receives notifications.")
+            let reason = "It has no host daemon that receives notifications."
+            count.report(system.id, system.displayName, "not reached", reason)
         }
+        // A search that was interrupted has not looked for all of them.
+        if reportsAway, count.isEnumerated { await self.reportAway(count, except: Set(found.map(\.id))) }
         sending.cancel()
         again.cancel()
         await watcher.stop()
         return result
+    }
+
+    /// Reports the systems of the account that are away, or have never had a host daemon.
+    private func reportAway(_ count: NotifyCount, except found: Set<SystemID>) async {
+        // The notification was sent: a list that cannot be read is no failure of the command.
+        let systems = (try? RemoteSystemsAccount(self.configuration).systems()) ?? []
+        for system in systems where !system.isLocal && !system.isRevoked && !system.wasRevoked {
+            guard !found.contains(system.id), await !self.broadcast.includes(system.id) else { continue }
+            let failure = Failure(
+                "\(RemoteSystemError.Code.unreachable)",
+                "It was not found on the network: it is away, or has no host daemon.",
+                canRetry: true
+            )
+            count.report(system.id, system.name ?? system.id.short, "not reached", failure.message, failure)
+        }
     }
 
     /// Sends to a system again whose connection was lost, until it has the notification, refuses it or the command
@@ -265,6 +286,8 @@ final class NotifyCount: Sendable {
     var kept: Int { self.state.withLock { Self.kept($0) } }
     /// Whether all systems were found, and everything was sent.
     var isComplete: Bool { self.state.withLock { $0.isEnumerated && $0.running == 0 } }
+    /// Whether the time to look for systems is over, or all were found before.
+    var isEnumerated: Bool { self.state.withLock { $0.isEnumerated } }
 
     func begin() { self.state.withLock { $0.running += 1 } }
     func end() { self.state.withLock { $0.running -= 1 } }
@@ -292,7 +315,7 @@ final class NotifyCount: Sendable {
             state.received[system.id] = delivery.status
             return true
         }
-        if isFirst { self.report(system, delivery.status.rawValue, delivery.reason) }
+        if isFirst { self.report(system.id, system.displayName, delivery.status.rawValue, delivery.reason) }
     }
 
     /// A system did not receive the notification.
@@ -311,14 +334,16 @@ final class NotifyCount: Sendable {
             }
             return true
         }
-        if isFirst { self.report(system, isRefused ? "refused" : "not reached", failure.message, failure) }
+        guard isFirst else { return }
+        let status = isRefused ? "refused" : "not reached"
+        self.report(system.id, system.displayName, status, failure.message, failure)
     }
 
-    func report(_ system: RemoteSystem, _ status: String, _ reason: String?, _ failure: Failure? = nil) {
+    func report(_ id: SystemID, _ name: String, _ status: String, _ reason: String?, _ failure: Failure? = nil) {
         try? self.output.json(
             NotifyDeliveryOutput(
-                systemID: system.id,
-                system: system.displayName,
+                systemID: id,
+                system: name,
                 status: status,
                 reason: reason,
                 error: failure?.error,
@@ -326,7 +351,7 @@ final class NotifyCount: Sendable {
             )
         )
         guard failure == nil || self.notesFailures else { return }
-        self.output.note("\(system.displayName): \(status)\(reason.map { ". \($0)" } ?? "")".printable)
+        self.output.note("\(name): \(status)\(reason.map { ". \($0)" } ?? "")".printable)
     }
 }
 
