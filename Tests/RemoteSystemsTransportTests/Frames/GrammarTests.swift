@@ -56,6 +56,21 @@ import Testing
         #expect(messages.allSatisfy { whole.contains($0) || $0.contains("-") }, "\(messages.sorted())")
     }
 
+    @Test func `each type of a notification request has a rule among the requests of its sender`() throws {
+        let messages = Self.root.appending(path: "Sources/UserNotifications/Remote/NotificationMessage.swift")
+        let types = try String(contentsOf: messages, encoding: .utf8)
+            .matches(of: /static let [a-z]+ = "([a-z]+)"/).map { String($0.1) }
+        #expect(types.count > 20)
+        let grammar = try String(contentsOf: Self.grammar, encoding: .utf8)
+        let choices = grammar.matches(of: /notification-(?:request|pushed) = ([a-z\s\/-]+)\n[a-z-]+ =/)
+            .map { String($0.1) }.joined(separator: " ").split { $0 == "/" || $0.isWhitespace }.map(String.init)
+        let rules = grammar.replacing("{\n  Type:", with: "{ Type:")
+        for type in types {
+            #expect(rules.contains("\nnotification-\(type) = { Type: \"\(type)\""), "\(type)")
+            #expect(choices.contains("notification-\(type)"), "\(type)")
+        }
+    }
+
     @Test func `a second tool accepts the grammar, and validates all sent messages with it`() async throws {
         let environment = ProcessInfo.processInfo.environment
         let python = environment["REMOTE_SYSTEMS_TEST_PYTHON"] ?? "python3"
