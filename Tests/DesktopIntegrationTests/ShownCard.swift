@@ -92,6 +92,15 @@ struct ShownCard {
         return (rows.lowerBound - window.y, window.y + window.height - rows.upperBound)
     }
 
+    /// Clicks on the button that is the next element after the image; on nothing before there is one.
+    func clickBelowImage() async throws {
+        guard let window = try await Self.find(".", self.environment), let geometry = try await self.geometry(),
+            let image = try await self.placeOfImage()
+        else { return }
+        let place = "\(geometry.height - image.bottom + 25)"
+        try await self.press("mousemove", "--window", window, "40", place, "click", "1")
+    }
+
     func press(_ arguments: String...) async throws {
         _ = try await Self.run(["xdotool"] + arguments, self.environment)
     }
