@@ -41,7 +41,7 @@ import ValueSets
         }
     }
 
-    @Test func `the program prepares itself, serves one view, and forwards what it cannot handle (N-34, N-48)`()
+    @Test func `the program prepares itself, serves one view, and forwards what it cannot handle (N-34, N-48, N-55)`()
         async throws
     {
         let notification = DeliveredNotification(
