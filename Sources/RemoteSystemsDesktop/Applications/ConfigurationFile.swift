@@ -81,11 +81,32 @@ package struct ConfigurationFile: Sendable {
         self.decode(type, noting: nil, problems: &problems)
     }
 
+    /// Decodes what is valid of the file and appends the problems of the rest to `problems`, in the order of lines.
+    /// Unknown keys are problems.
+    ///
+    /// - Returns: `nil` if the file is not JSON, or the whole of it has the wrong type.
+    package func decodeWhatIsValid<Content: Decodable>(
+        _ type: Content.Type,
+        problems: inout [ConfigurationFileError]
+    ) -> Content? {
+        self.decodeParts(type, noting: nil, problems: &problems)
+    }
+
     /// Decodes the file and appends its problems to `problems`, in the order of lines.
     ///
     /// - Parameter unknown: Collects unknown keys. If `nil`, unknown keys are problems.
     /// - Returns: `nil` if there is a problem.
     func decode<Content: Decodable>(
+        _ type: Content.Type,
+        noting unknown: UnknownKeys?,
+        problems: inout [ConfigurationFileError]
+    ) -> Content? {
+        let before = problems.count
+        let content = self.decodeParts(type, noting: unknown, problems: &problems)
+        return problems.count == before ? content : nil
+    }
+
+    private func decodeParts<Content: Decodable>(
         _ type: Content.Type,
         noting unknown: UnknownKeys?,
         problems: inout [ConfigurationFileError]
@@ -121,7 +142,7 @@ package struct ConfigurationFile: Sendable {
         }
         problems += found.enumerated().sorted { ($0.element.line ?? 0, $0.offset) < ($1.element.line ?? 0, $1.offset) }
             .map(\.element)
-        return found.isEmpty ? content : nil
+        return content
     }
 
     /// The error for a text that is not JSON, with the place and the reason.

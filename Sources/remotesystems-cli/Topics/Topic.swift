@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RemoteSystems
+import RemoteSystemsDesktop
 
 /// The topics of `remotesystems topic`. An installed command has no other documentation.
 enum Topic: String, CaseIterable, Encodable {

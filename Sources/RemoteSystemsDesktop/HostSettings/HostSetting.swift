@@ -1,18 +1,15 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Configuration
-import RemoteSystemsDesktop
-
 /// A setting of the host daemon: a key of its file and an environment variable.
-enum HostSetting: String, CodingKey, CaseIterable {
+package enum HostSetting: String, CodingKey, CaseIterable {
     case port, network, stateDirectory, displayName, advertise, startTimeout, logLevel
     case uriPolicy, askProgram, askTimeout
     case mediaPlayers, documentRoots, notifyOffers, notifications, mirroredApplications
     case snoozeMinutes
 
     /// The value of a setting, by its type.
-    enum Value: Sendable, Hashable {
+    package enum Value: Sendable, Hashable {
         case int(Int)
         case double(Double)
         case bool(Bool)
@@ -20,9 +17,10 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case strings([String])
     }
 
-    private enum Kind { case int, double, bool, string, strings }
+    /// The type of a setting's value.
+    package enum Kind { case int, double, bool, string, strings }
 
-    private var kind: Kind {
+    package var kind: Kind {
         switch self {
         case .port, .snoozeMinutes: .int
         case .startTimeout, .askTimeout: .double
@@ -33,14 +31,12 @@ enum HostSetting: String, CodingKey, CaseIterable {
     }
 
     /// The environment variable of the setting.
-    var variable: String {
+    package var variable: String {
         Self.variablePrefix
             + self.rawValue.map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
     }
 
-    static let variablePrefix = "REMOTE_SYSTEMS_HOST_"
-
-    // MARK: Reading
+    package static let variablePrefix = "REMOTE_SYSTEMS_HOST_"
 
     /// Decodes the setting's value in the file.
     ///
@@ -55,20 +51,8 @@ enum HostSetting: String, CodingKey, CaseIterable {
         }
     }
 
-    /// Returns the value from the first source that has the setting.
-    func fetch(_ reader: ConfigReader) async throws -> Value? {
-        let key = ConfigKey([self.rawValue])
-        switch self.kind {
-        case .int: return try await reader.fetchInt(forKey: key).map { .int($0) }
-        case .double: return try await reader.fetchDouble(forKey: key).map { .double($0) }
-        case .bool: return try await reader.fetchBool(forKey: key).map { .bool($0) }
-        case .string: return try await reader.fetchString(forKey: key).map { .string($0) }
-        case .strings: return try await reader.fetchStringArray(forKey: key).map { .strings($0) }
-        }
-    }
-
     /// The allowed values, as a phrase after "takes".
-    var takes: String {
+    package var takes: String {
         switch self {
         case .port: "a port from 0 to 65535"
         case .network: "\"all\", \"loopback\", or interface names separated by commas"
@@ -88,19 +72,6 @@ enum HostSetting: String, CodingKey, CaseIterable {
         case .mirroredApplications:
             "up to \(MirrorRules.maxApplications) names of applications or desktop entries, or \"*\" for all"
         case .snoozeMinutes: "minutes from 0 to 43200 (30 days)"
-        }
-    }
-}
-
-extension HostSetting.Value {
-    /// The value for swift-configuration.
-    var content: ConfigValue {
-        switch self {
-        case .int(let value): ConfigValue(.int(value), isSecret: false)
-        case .double(let value): ConfigValue(.double(value), isSecret: false)
-        case .bool(let value): ConfigValue(.bool(value), isSecret: false)
-        case .string(let value): ConfigValue(.string(value), isSecret: false)
-        case .strings(let value): ConfigValue(.stringArray(value), isSecret: false)
         }
     }
 }
