@@ -49,6 +49,8 @@ import Testing
         #expect(try read(#"{"type": "continue", "id": "x"}"#) == .continue(id: "x"))
         #expect(try read(#"{"type": "opened", "number": 3}"#) == .opened(number: 3, failure: nil))
         #expect(try read(#"{"type": "opened", "number": 3, "failure": "No."}"#) == .opened(number: 3, failure: "No."))
+        let failure = #"{"type": "opened", "number": 3, "failure": "\u001b[2JNo."}"#
+        #expect(try read(failure) == .opened(number: 3, failure: " [2JNo."))
         for text in [
             "", "[]", "7", #"{"type": 1}"#, #"{"type": "page"}"#, #"{"type": "dance"}"#, #"{"type": "continue"}"#,
             #"{"type": "page", "url": "https://example.com/", "incognito": true}"#,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import ValueSets
 
 /// A message of the extension (`Extensions/browser/README.md`).
 enum BrowserMessage: Hashable {
@@ -43,7 +44,8 @@ enum BrowserMessage: Hashable {
         case ("leave", _, _, _): self = .leave
         case ("continue", _, let id?, _) where id.utf8.count <= 64: self = .continue(id: id)
         case ("opened", _, _, let number?):
-            self = .opened(number: number, failure: fields.failure.map { String($0.prefix(200)) })
+            let failure = fields.failure.map { String($0.withoutControlCharacters.prefix(200)) }
+            self = .opened(number: number, failure: failure)
         default:
             throw Invalid(text: "A message of the browser has an unknown type or lacks a field.")
         }

@@ -115,6 +115,13 @@ import Testing
         #expect(rules.verdict(on: Self.multicast) == .undecided)
     }
 
+    /// Four ways on each of 16 levels.
+    @Test(.timeLimit(.minutes(1))) func `jumps that cannot be evaluated do not multiply without end`() throws {
+        let jumps = [String](repeating: "\(Self.limit),\(Self.jump)", count: 4)
+        let rules = try Self.nftables(policy: "drop", [Self.jump], more: jumps)
+        #expect(rules.verdict(on: Self.multicast) == .undecided)
+    }
+
     @Test func `a table of one family does not affect the other`() throws {
         let rules = try Self.nftables(policy: "drop", family: "ip", [])
         #expect(Fate(rules.verdict(on: Self.multicast)) == .dropped)

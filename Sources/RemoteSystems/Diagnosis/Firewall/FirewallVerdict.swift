@@ -15,6 +15,7 @@ extension FirewallRules {
     func verdict(on packet: FirewallPacket) -> FirewallVerdict {
         let hooks: [Base.Hook] = packet.isOutgoing ? [.output] : [.prerouting, .input]
         var isUndecided = false
+        var steps = Self.maxSteps
         let bases = self.chains.values.compactMap { chain in chain.base.map { (base: $0, chain: chain) } }
             .filter { hooks.contains($0.base.hook) && ($0.base.isIPv6 ?? packet.isIPv6) == packet.isIPv6 }
             .sorted {
@@ -23,7 +24,7 @@ extension FirewallRules {
             }
         // A later base chain may drop what an earlier one has accepted.
         for (base, chain) in bases {
-            switch self.outcome(of: chain, packet, depth: 0) {
+            switch self.outcome(of: chain, packet, depth: 0, &steps) {
             case .accepted: break
             case .dropped(let rule): return isUndecided ? .undecided : .dropped(by: rule)
             case .undecided: isUndecided = true
@@ -45,13 +46,23 @@ extension FirewallRules {
 
     /// The maximum depth of jumps. The kernel rejects loops, but the list may contain one.
     private static var maxDepth: Int { 16 }
+    /// The maximum number of rules that are evaluated for a packet. With jumps that cannot be evaluated, each on every
+    /// level, there are otherwise more ways through the chains than any time suffices for.
+    private static var maxSteps: Int { 100_000 }
 
-    private func outcome(of chain: Chain, _ packet: FirewallPacket, depth: Int) -> Outcome {
+    private func outcome(
+        of chain: Chain,
+        _ packet: FirewallPacket,
+        depth: Int,
+        _ steps: inout Int
+    ) -> Outcome {
         guard depth < Self.maxDepth else { return .undecided }
         // Whether a rule that cannot be evaluated may have accepted the packet. One that may have dropped it is no
         // reason for a warning.
         var isDoubtful = false
         for rule in chain.rules {
+            guard steps > 0 else { return .undecided }
+            steps -= 1
             let applies = rule.matches.lazy.map { $0.applies(to: packet) }.min() ?? .yes
             guard applies != .no else { continue }
             let isCertain = applies == .yes
@@ -73,7 +84,7 @@ extension FirewallRules {
                     isDoubtful = true
                     continue
                 }
-                let outcome = self.outcome(of: target, packet, depth: depth + 1)
+                let outcome = self.outcome(of: target, packet, depth: depth + 1, &steps)
                 switch outcome {
                 case .accepted, .undecided:
                     if isCertain { return outcome }
