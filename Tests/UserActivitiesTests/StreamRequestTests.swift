@@ -101,4 +101,24 @@ import ValueSets
             try await requests.finish()
         }
     }
+
+    @Test func `messages are found wherever the bytes are split`() throws {
+        let messages: [ValueSet] = [["Number": 1], [:], ["Text": "a"]]
+        let bytes = try messages.flatMap { try StreamMessages.encode($0) }
+        for split in bytes.indices {
+            var reader = StreamMessages()
+            var found: [ValueSet] = []
+            for part in [bytes[..<split], bytes[split...]] {
+                reader.append(part)
+                while let next = try reader.next() { found.append(next.message) }
+            }
+            #expect(found == messages && reader.isEmpty)
+        }
+    }
+
+    @Test func `a message over 1 MiB is refused by its length alone`() {
+        var reader = StreamMessages()
+        reader.append([0, 0x10, 0, 1])
+        #expect(throws: ContinuationError.self) { try reader.next() }
+    }
 }

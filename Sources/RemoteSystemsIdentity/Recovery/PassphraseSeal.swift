@@ -70,25 +70,44 @@ enum PassphraseSeal {
         }
     }
 
+    /// The parts of sealed bytes.
+    struct Parts {
+        /// The version, the work factors and the salt.
+        let header: [UInt8]
+        let factors: WorkFactors
+        let nonce: [UInt8]
+        let ciphertext: [UInt8]
+        let tag: [UInt8]
+
+        /// Checks everything that needs no passphrase.
+        init(_ bytes: [UInt8]) throws(Failure) {
+            let headerCount = PassphraseSeal.factorsCount + PassphraseSeal.saltCount
+            guard
+                bytes.count > headerCount + PassphraseSeal.nonceCount + PassphraseSeal.tagCount
+                    + PassphraseSeal.checksumCount
+            else { throw .damaged("is cut short") }
+            let body = Array(bytes.dropLast(PassphraseSeal.checksumCount))
+            guard PassphraseSeal.checksum(body) == Array(bytes.suffix(PassphraseSeal.checksumCount)) else {
+                throw .damaged("was changed or cut: its checksum is wrong")
+            }
+            guard body[0] == PassphraseSeal.version else { throw .unsupported(version: body[0]) }
+            self.factors = WorkFactors(logN: body[1], r: body[2], p: body[3])
+            guard self.factors.isBearable else {
+                throw .damaged("needs more work for its passphrase than this software allows")
+            }
+            self.header = Array(body[..<headerCount])
+            let rest = body[headerCount...]
+            self.nonce = Array(rest.prefix(PassphraseSeal.nonceCount))
+            self.ciphertext = Array(rest.dropFirst(PassphraseSeal.nonceCount).dropLast(PassphraseSeal.tagCount))
+            self.tag = Array(rest.suffix(PassphraseSeal.tagCount))
+        }
+    }
+
     static func open(_ bytes: [UInt8], _ passphrase: [UInt8]) throws(Failure) -> [UInt8] {
-        let headerCount = Self.factorsCount + Self.saltCount
-        guard bytes.count > headerCount + Self.nonceCount + Self.tagCount + Self.checksumCount else {
-            throw .damaged("is cut short")
-        }
-        let body = Array(bytes.dropLast(Self.checksumCount))
-        guard Self.checksum(body) == Array(bytes.suffix(Self.checksumCount)) else {
-            throw .damaged("was changed or cut: its checksum is wrong")
-        }
-        guard body[0] == Self.version else { throw .unsupported(version: body[0]) }
-        let factors = WorkFactors(logN: body[1], r: body[2], p: body[3])
-        guard factors.isBearable else {
-            throw .damaged("needs more work for its passphrase than this software allows")
-        }
-        let header = Array(body[..<headerCount])
-        let rest = body[headerCount...]
+        let parts = try Parts(bytes)
         let key: SymmetricKey
         do {
-            key = try Self.key(passphrase, header: header, factors: factors)
+            key = try Self.key(passphrase, header: parts.header, factors: parts.factors)
         } catch {
             throw .failed(error)
         }
@@ -96,12 +115,12 @@ enum PassphraseSeal {
             return Array(
                 try AES.GCM.open(
                     AES.GCM.SealedBox(
-                        nonce: AES.GCM.Nonce(data: rest.prefix(Self.nonceCount)),
-                        ciphertext: rest.dropFirst(Self.nonceCount).dropLast(Self.tagCount),
-                        tag: rest.suffix(Self.tagCount)
+                        nonce: AES.GCM.Nonce(data: parts.nonce),
+                        ciphertext: parts.ciphertext,
+                        tag: parts.tag
                     ),
                     using: key,
-                    authenticating: header
+                    authenticating: parts.header
                 )
             )
         } catch {
@@ -120,7 +139,7 @@ enum PassphraseSeal {
         )
     }
 
-    private static func checksum(_ bytes: [UInt8]) -> [UInt8] {
+    static func checksum(_ bytes: [UInt8]) -> [UInt8] {
         Array(SHA256.hash(data: bytes).prefix(Self.checksumCount))
     }
 }

@@ -59,15 +59,25 @@ enum RecoveryFile {
     // MARK: Reading
 
     static func open(_ text: String, passphrase: [UInt8], path: String) throws(IdentityError) -> Content {
-        guard let document = try? PEMDocument(pemString: text), document.discriminator == Self.type else {
-            throw .damagedSeal("is not a recovery file, or not a complete one", path: path)
-        }
+        let sealed = try Self.sealedBytes(in: text, path: path)
         let plain: [UInt8]
         do throws(PassphraseSeal.Failure) {
-            plain = try PassphraseSeal.open(document.derBytes, passphrase)
+            plain = try PassphraseSeal.open(sealed, passphrase)
         } catch {
             throw error.identityError(opening: path)
         }
+        return try Self.content(plain, path: path)
+    }
+
+    /// The bytes in the armour.
+    static func sealedBytes(in text: String, path: String) throws(IdentityError) -> [UInt8] {
+        guard let document = try? PEMDocument(pemString: text), document.discriminator == Self.type else {
+            throw .damagedSeal("is not a recovery file, or not a complete one", path: path)
+        }
+        return document.derBytes
+    }
+
+    static func content(_ plain: [UInt8], path: String) throws(IdentityError) -> Content {
         guard let content = try? JSONDecoder().decode(Content.self, from: Data(plain)) else {
             throw .damagedSeal("does not hold an account", path: path)
         }

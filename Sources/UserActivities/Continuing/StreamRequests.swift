@@ -60,7 +60,7 @@ public final class StreamRequests: Sendable {
     ///   exceeds ``maxMessageBytes``, with ``ContinuationError/Code/streamFailed`` when the stream ends before the
     ///   response. No further request is possible then.
     public func send(_ request: ValueSet) async throws -> ValueSet {
-        let bytes = try MessageReader.encode(request)
+        let bytes = try StreamMessages.encode(request)
         let exchange = self.state.withLock { state in
             let previous = state.last
             let exchange = Task {
@@ -125,7 +125,7 @@ public final class StreamRequests: Sendable {
             while let request = try await reader.next() {
                 let response: [UInt8]
                 do {
-                    response = try MessageReader.encode(try await respond(request.message))
+                    response = try StreamMessages.encode(try await respond(request.message))
                 } catch {
                     output.abort("The application failed to respond.")
                     throw Refused(cause: error)
@@ -152,55 +152,21 @@ public final class StreamRequests: Sendable {
 /// Reads messages from a stream. One task may read at a time.
 private final class MessageReader: Sendable {
     private let input: ContinuationInputStream
-    private let unread = Mutex<[UInt8]>([])
+    private let messages = Mutex(StreamMessages())
 
     init(_ input: ContinuationInputStream) { self.input = input }
 
-    /// - Throws: ``ContinuationError`` if the message is too large or cannot be encoded.
-    static func encode(_ message: ValueSet) throws(ContinuationError) -> [UInt8] {
-        let bytes: [UInt8]
-        do {
-            bytes = try message.encoded()
-        } catch {
-            throw ContinuationError(.payloadInvalid, "The message cannot be sent: \(error)", side: .local, cause: error)
-        }
-        guard bytes.count <= StreamRequests.maxMessageBytes else {
-            throw ContinuationError(
-                .payloadTooLarge,
-                "The message has \(bytes.count) bytes; at most \(StreamRequests.maxMessageBytes) can be sent.",
-                side: .local
-            )
-        }
-        return (0..<4).map { UInt8(truncatingIfNeeded: bytes.count >> (24 - 8 * $0)) } + bytes
-    }
-
     /// Reads the next message; `nil` at the end.
     func next() async throws -> (message: ValueSet, bytes: Int)? {
-        guard let header = try await self.read(4, mayEnd: true) else { return nil }
-        let count = header.reduce(0) { $0 << 8 | Int($1) }
-        guard count <= StreamRequests.maxMessageBytes, let bytes = try await self.read(count, mayEnd: false) else {
-            throw ContinuationError(
-                .streamFailed,
-                "A message of \(count) bytes was announced; at most \(StreamRequests.maxMessageBytes) are accepted.",
-                side: .remote
-            )
-        }
-        return (try ValueSet(encoded: bytes), count + 4)
-    }
-
-    private func read(_ count: Int, mayEnd: Bool) async throws -> [UInt8]? {
-        while self.unread.withLock({ $0.count < count }) {
+        while true {
+            if let next = try self.messages.withLock({ try $0.next() }) { return next }
             guard let bytes = try await self.input.read() else {
-                guard mayEnd, self.unread.withLock({ $0.isEmpty }) else {
+                guard self.messages.withLock({ $0.isEmpty }) else {
                     throw ContinuationError(.streamFailed, "The stream ended within a message.", side: .remote)
                 }
                 return nil
             }
-            self.unread.withLock { $0 += bytes }
-        }
-        return self.unread.withLock { unread in
-            defer { unread.removeFirst(count) }
-            return Array(unread.prefix(count))
+            self.messages.withLock { $0.append(bytes) }
         }
     }
 }
