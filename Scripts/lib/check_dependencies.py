@@ -22,8 +22,10 @@ TOOLCHAIN = {
 }
 # Modules that a product exports besides its own.
 EXPORTED = {"GRPCNIOTransportHTTP2Posix": {"GRPCNIOTransportCore"}}
-# The modules without a product that a package's targets test. They come with the product RemoteSystems.
-TESTED = {"Tests/Fuzzing": {"RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport"}}
+# The modules without a product that a package's targets test. They come with its products.
+TESTED = {
+    "Tests/Fuzzing": {"CRemoteSystemsGIO", "RemoteSystemsDiscovery", "RemoteSystemsIdentity", "RemoteSystemsTransport"},
+}
 
 
 def manifest(package):

@@ -25,6 +25,7 @@ let package = Package(
                 .product(name: "RemoteSystemsDesktop", package: "remote-systems"),
                 .product(name: "UserActivities", package: "remote-systems"),
                 .product(name: "UserNotifications", package: "remote-systems"),
+                .product(name: "UserNotificationsUI", package: "remote-systems"),
                 .product(name: "ValueSets", package: "remote-systems"),
                 .product(name: "WebAssociations", package: "remote-systems"),
                 .product(name: "Crypto", package: "swift-crypto"),

@@ -12,6 +12,7 @@ import hashlib
 import json
 import pathlib
 import struct
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 VECTORS = json.loads((HERE / "../../Docs/wire-vectors.json").read_text())
@@ -373,9 +374,15 @@ def files() -> None:
             write("manifest", json.dumps(changed).encode())
     for text in ('{"id":"com.example.a","\\u0069d":"b","start":{"exec":["/a"]}}', "[" * 600, '{"id":"a","ide":1}', "{}"):
         write("manifest", text.encode())
-    settings = {"name": "x", "port": 47474, "timeout": 1.5, "loopback": True, "peers": ["a:1"], "rules": {"tel": "ask"}}
+    settings = {
+        "port": 47474, "network": "eth0,wlan0", "stateDirectory": "/var/lib/a", "displayName": "Living room",
+        "advertise": False, "startTimeout": 1.5, "logLevel": "debug", "uriPolicy": ["player=allow", "tel=ask", "*=deny"],
+        "askProgram": ["/usr/bin/zenity", "--question", "--text"], "askTimeout": 30, "mediaPlayers": True,
+        "documentRoots": ["music=/srv/music"], "notifyOffers": True, "notifications": False,
+        "mirroredApplications": ["org.example.app", "*"], "snoozeMinutes": 10,
+    }
     for key in settings:
-        write("configuration", json.dumps({other: value for other, value in settings.items() if other != key}).encode())
+        write("configuration", json.dumps({key: settings[key]}).encode())
     write("configuration", json.dumps(settings, indent=1).encode())
     write("configuration", b'{"port": 1, "port": 2, "prot": 3}')
     entry = {"host": "192.0.2.7", "port": 47474, "network": "0" * 16, "met": 1790000000}
@@ -385,10 +392,108 @@ def files() -> None:
     write("configuration", json.dumps(known).encode())
     for text in ("[server]\nuse-ipv4=no\nallow-interfaces=eth0, eth1\n[publish]\ndisable-publishing=yes", "[fe80::1%eth0]:80"):
         write("configuration", text.encode())
-    rule = {"rule": {"family": "inet", "table": "t", "chain": "input", "expr": [{"drop": None}]}}
-    chain = {"chain": {"family": "inet", "table": "t", "name": "input", "hook": "input", "policy": "drop", "prio": 0}}
-    write("configuration", json.dumps({"nftables": [chain, rule]}).encode())
-    write("configuration", b"*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp -m tcp --dport 1:99 -j ACCEPT\nCOMMIT\n")
+
+
+def formats() -> None:
+    entry = "[Thumbnailer Entry]\nTryExec=a\nExec=%s\nMimeType=video/mp4;Image/PNG;\n"
+    for line in ("a -i %i -o %o -s %s -f", "sh -c 'a \"$1\" \"$2\"' - %u %o", "\"a b\" --in=%i --out=%o %%", "sh -c %i %o"):
+        write("format", (entry % line).encode())
+    place = {"family": "inet", "table": "filter"}
+    chains = [
+        {"chain": place | {"name": "input", "type": "filter", "hook": "input", "policy": "drop", "prio": 0}},
+        {"chain": place | {"name": "more"}},
+        {"set": place | {"name": "open", "type": "inet_service", "elem": [22, {"range": [5000, 6000]}]}},
+    ]
+
+    def match(left: dict, right: object) -> dict:
+        return {"match": {"op": "==", "left": left, "right": right}}
+
+    port = {"payload": {"protocol": "udp", "field": "dport"}}
+    for expression in (
+        [match(port, 5353), {"accept": None}], [match(port, "@open"), {"drop": None}], [{"jump": {"target": "more"}}],
+        [match({"meta": {"key": "iifname"}}, {"set": ["eth*"]}), {"reject": {"type": "icmp"}}],
+        [match({"payload": {"protocol": "ip", "field": "daddr"}}, {"prefix": {"addr": "224.0.0.0", "len": 4}})],
+        [{"vmap": {"key": port, "data": {"set": [[5353, {"goto": {"target": "more"}}]]}}}], [{"limit": {"rate": 10}}],
+    ):
+        for chain in ("input", "more"):
+            rule = {"rule": place | {"chain": chain, "handle": 7, "expr": expression}}
+            write("format", json.dumps({"nftables": chains + [rule]}).encode())
+    write("format", b"*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp -m tcp --dport 1:99 -j ACCEPT\nCOMMIT\n")
+    write(
+        "format",
+        b"*filter\n:INPUT ACCEPT [0:0]\n:ufw-in - [0:0]\n-A INPUT ! -i lo+ -m addrtype --dst-type MULTICAST -g ufw-in\n"
+        b'-A ufw-in -d 224.0.0.251/32 -m comment --comment "a b" -m conntrack --ctstate NEW -j DROP\nCOMMIT\n',
+    )
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
+    image = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b"")
+    jpeg = b"\xff\xd8\xff\xe0\0\4ab\xff\xff\xdb\0\2\xff\xc0\0\x0b\x08\1\0\2\0\1\1\x11\0"
+    for start in (
+        image, jpeg, b"GIF89a\1\0\2\0", b"FORM....AIFF", b"RIFF....WAVEfmt ", b"RIFF....AVI LIST", b"ID3\3",
+        b"\xff\xfb\x90\x64", b"\0\0\0 ftypM4A ", b"\0\0\0 ftypisom", b"\0\0\1\xba\x44",
+    ):
+        write("format", start)
+    sealed = bytes([1, 17, 8, 1]) + bytes(range(16 + 12 + 40 + 16))
+    write("format", sealed)
+    whole = base64.encodebytes(sealed + hashlib.sha256(sealed).digest()[:8]).replace(b"\n", b"")
+    lines = b"\n".join(whole[start:start + 64] for start in range(0, len(whole), 64))
+    armour = b"-----%s REMOTE SYSTEMS RECOVERY-----\n"
+    write("format", armour % b"BEGIN" + lines + b"\n" + armour % b"END")
+    account = {
+        "rootKey": "AAEC", "rootCertificate": "AwQ=", "discoveryKey": "BQ==", "revocations": ["Bg=="], "links": "Bw==",
+        "joined": [VECTORS["account"]["id"]], "created": 790000000.25,
+    }
+    write("format", json.dumps(account).encode())
+
+
+def messages() -> None:
+    for message in (
+        {"type": "page", "url": "https://me:secret@example.com/a?b#c", "title": "A page", "incognito": False},
+        {"type": "leave"}, {"type": "continue", "id": "x"}, {"type": "opened", "number": 3, "failure": "\x1b[2JNo."},
+    ):
+        encoded = json.dumps(message).encode()
+        write("message", encoded)
+        write("message", struct.pack("<I", len(encoded)) + encoded)
+    requests = [{"Number": 1}, {}, {"Text": "a", "Data": b"\0"}]
+    write("message", b"".join(struct.pack(">I", len(cbor(request))) + cbor(request) for request in requests))
+    elements = [
+        {"Type": "Text", "Text": "Summer party", "Style": "heading"}, {"Type": "Progress", "Label": "a"},
+        {"Type": "Image", "Attachment": "map", "Description": "Where"},
+        {"Type": "Button", "Id": "b", "Title": "OK", "Destructive": True},
+        {"Type": "Slider", "Id": "s", "Value": 2, "Min": 1, "Max": 8, "Step": 1},
+        {"Type": "Switch", "Id": "w", "On": True},
+        {"Type": "TextField", "Id": "t", "Placeholder": "words", "Text": "a", "FocusOnAction": "accept"},
+    ]
+    card = {"Title": "a", "Elements": elements, "PreferredSize": {"Width": 300, "Height": 200}, "Interactive": False}
+    action = {"Id": "a", "Title": "A", "Destructive": True, "Placeholder": "p", "ButtonTitle": "Send", "Options": 1}
+    opened = {"Title": "t", "Sender": "s", "InitialRatio": 0.5, "Actions": [action], "Images": {"map": "/a.png"}}
+    for message in (
+        card, {"Card": card}, {"Open": opened}, {"Actions": [action]}, {"Busy": True}, {"Close": True}, {"Closed": True},
+        {"Action": "a", "Text": "t", "Values": {"s": 2, "w": True}}, {"Changed": "s", "Values": {"s": 0.5}},
+        {"Option": "dismiss"}, {"PerformDefaultAction": True}, {"Response": {"Action": "a", "Text": "t", "Values": {}}},
+        {"Change": {"Id": "s", "Values": {"s": 2}}}, {"Notification": {"Id": "1", "Content": {"Title": "t"}}},
+    ):
+        write("message", json.dumps(message).encode())
+
+    # Dictionaries of the session bus, in GVariant's form on a little-endian machine: entries of a key and a variant,
+    # which begin at multiples of 8, and after the last the offset of each end.
+    def entry(key: bytes, value: bytes, kind: bytes) -> bytes:
+        text = key + b"\0"
+        return text + bytes(-len(text) % 8) + value + b"\0" + kind + bytes([len(text)])
+
+    for values in (
+        [(b"a", b"\1", b"b")], [(b"n", struct.pack("<q", -5), b"x"), (b"text", b"b\0", b"s")], [(b"$$x", b"\1\2", b"ay")],
+        [(b"d", struct.pack("<d", 1.5), b"d")], [(b"u", struct.pack("<II", 1, 2), b"au")], [],
+    ):
+        content = b""
+        ends = []
+        for key, value, kind in values:
+            content += bytes(-len(content) % 8) + entry(key, value, kind)
+            ends.append(len(content))
+        write("message", content + bytes(ends))
 
 
 # Association files that openssl has signed, without and with signed attributes.
@@ -493,8 +598,9 @@ def dictionaries() -> None:
     keys = {
         "id", "displayName", "attributes", "services", "schemes", "start", "requires", "name", "supportsRemote", "callers",
         "version", "summary", "requestSchema", "responseSchema", "dbus", "systemd", "exec", "desktop", "base", "fields",
-        "furtherKeys", "of", "required", "type", "port", "salt", "systems", "host", "network", "met", "nftables", "rule",
-        "chain", "expr", "set", "elem", "match", "family", "policy", "hook",
+        "furtherKeys", "of", "required", "type", "port", "salt", "systems", "host", "network", "met", "stateDirectory",
+        "advertise", "startTimeout", "logLevel", "uriPolicy", "askProgram", "askTimeout", "mediaPlayers", "documentRoots",
+        "notifyOffers", "notifications", "mirroredApplications", "snoozeMinutes",
     }
     words = {f'"{key}":'.encode() for key in keys} | {b"\\u0069", b"true", b"null", b"1e400", b"[[", b"}}", b'{"'}
     dictionary("manifest", words)
@@ -511,11 +617,30 @@ def dictionaries() -> None:
     payload = {"aps", "alert", "title", "body", "loc-key", "loc-args", "badge", "sound", "category", "thread-id"}
     keys = {f'"{key}":'.encode() for key in payload}
     dictionary("content", {cbor(text) for text in fields | texts} | keys | numbers | {b"%1$@", b"\xd8\x25\x50", b"\xd8\x20"})
+    keys = {
+        "nftables", "rule", "chain", "expr", "set", "elem", "match", "op", "left", "right", "family", "table", "name",
+        "policy", "hook", "prio", "handle", "payload", "meta", "jump", "goto", "accept", "drop", "return", "vmap", "rootKey",
+        "rootCertificate", "discoveryKey", "revocations", "joined", "created",
+    }
+    words = {"[Thumbnailer Entry]", "Exec=", "TryExec=", "MimeType=", "%i", "%o", "%u", "%s", "-A INPUT ", "-j DROP", "@open"}
+    kinds = {b"\x89PNG\r\n\x1a\n", b"IHDR", b"IEND", b"\xff\xd8\xff", b"\xff\xc0", b"GIF89a", b"RIFF", b"WAVE", b"ftyp"}
+    lines = {"-----BEGIN REMOTE SYSTEMS RECOVERY-----\n", "-----END REMOTE SYSTEMS RECOVERY-----\n", "*filter\n", ":INPUT DROP"}
+    dictionary("format", {f'"{key}":'.encode() for key in keys} | {word.encode() for word in words | lines} | kinds)
+    keys = {
+        "type", "url", "title", "incognito", "id", "number", "failure", "Card", "Open", "Actions", "Busy", "Close", "Closed",
+        "Action", "Changed", "Text", "Values", "Option", "PerformDefaultAction", "Response", "Change", "Notification",
+        "Elements", "Type", "Title", "PreferredSize", "Width", "Height", "Interactive", "Style", "Attachment", "Fraction",
+        "Label", "Id", "Destructive", "Value", "Min", "Max", "Step", "On", "Placeholder", "FocusOnAction", "Images",
+    }
+    texts = {"page", "leave", "continue", "opened", "Text", "Image", "Progress", "Button", "Slider", "Switch", "TextField"}
+    tags = {b"$null\0", b"$date\0", b"$uuid\0", b"$url\0", b"$set\0", b"\0a{sv}", b"\0av", b"\0ay", b"\0(sx)", b"\0v"}
+    words = {f'"{key}":'.encode() for key in keys} | {f'"{text}"'.encode() for text in texts} | tags
+    dictionary("message", words | {cbor(key) for key in keys} | {b"\\u001b", b'{"$double":"nan"}'})
 
 
 if __name__ == "__main__":
     for make in (
         values, frames, connections, streams, state, descriptions, discovery, joining, pairing, texts, trust, links, files,
-        associations, contents, dictionaries,
+        formats, messages, associations, contents, dictionaries,
     ):
         make()

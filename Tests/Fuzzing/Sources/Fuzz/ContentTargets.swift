@@ -120,7 +120,7 @@ private func isControl(_ character: Character) -> Bool {
     character.unicodeScalars.contains(where: \.isControlCharacter)
 }
 
-private func isSame(_ one: ValueSet, _ other: ValueSet) -> Bool {
+func isSame(_ one: ValueSet, _ other: ValueSet) -> Bool {
     guard let bytes = try? one.encoded() else { return false }
     return (try? other.encoded()) == bytes
 }

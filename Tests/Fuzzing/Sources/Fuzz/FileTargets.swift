@@ -45,33 +45,11 @@ private func check(_ problems: [ConfigurationFileError], lines: Int) {
     }
 }
 
-/// A configuration file with keys of all kinds, as the host's.
-private struct Settings: Decodable {
-    enum Key: String, CodingKey, CaseIterable {
-        case name, port, timeout, loopback, peers, rules
-    }
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
-        _ = try decoder.attempt(nil) { try container.textIfPresent(.name) }
-        _ = try decoder.attempt(0) { container.contains(.port) ? try container.wholeNumber(.port) : 0 }
-        _ = try decoder.attempt(0) { try container.decodeIfPresent(Double.self, forKey: .timeout) ?? 0 }
-        _ = try decoder.attempt(false) { try container.decodeIfPresent(Bool.self, forKey: .loopback) ?? false }
-        _ = try decoder.attempt([]) { try container.decodeIfPresent([String].self, forKey: .peers) ?? [] }
-        _ = try decoder.attempt([:]) {
-            try container.decodeIfPresent([String: URISchemePolicy.Rule].self, forKey: .rules) ?? [:]
-        }
-    }
-}
-
-/// Reads the input as a configuration file, as the file of known endpoints, as Avahi's configuration, as the address of
-/// a static peer, and as the rules of a firewall.
+/// Reads the input as the host daemon's configuration file, as the file of known endpoints, as Avahi's configuration,
+/// and as the address of a static peer.
 func fuzzConfiguration(_ input: [UInt8]) {
     let text = String(decoding: input, as: UTF8.self)
-    var problems: [ConfigurationFileError] = []
-    let settings = ConfigurationFile(path: "/etc/host.json", bytes: input).decode(Settings.self, problems: &problems)
-    check(problems, lines: input.count { $0 == UInt8(ascii: "\n") } + 1)
-    require((settings == nil) == !problems.isEmpty, "a file with a problem is used, or one without is not")
+    checkHostFile(ConfigurationFile(path: "/etc/host.json", bytes: input))
 
     if var known = try? KnownEndpoints(file: input) {
         require(known.systems.count <= KnownEndpoints.maxSystems, "too many systems are known")
@@ -92,4 +70,55 @@ func fuzzConfiguration(_ input: [UInt8]) {
         require((1...65_535).contains(peer.port), "a static peer has an impossible port")
         require((try? StaticPeer(peer.description)) == peer, "a static peer changed")
     }
+}
+
+private func checkHostFile(_ file: ConfigurationFile) {
+    var problems: [ConfigurationFileError] = []
+    let content = file.decodeWhatIsValid(HostFile.self, problems: &problems)
+    check(problems, lines: file.bytes.count { $0 == UInt8(ascii: "\n") } + 1)
+    guard let content else { return require(!problems.isEmpty, "a file is refused without a problem") }
+    var furtherProblems: [ConfigurationFileError] = []
+    let isUsed = file.decode(HostFile.self, problems: &furtherProblems) != nil
+    require(isUsed == problems.isEmpty, "a file with a problem is used, or one without is not")
+    var settings = HostSettings()
+    for (setting, value) in content.values {
+        let before = settings
+        do throws(HostSettings.NotTaken) {
+            try settings.set(setting, value)
+            let once = settings
+            try settings.set(setting, value)
+            require(settings == once, "a setting depends on the one before")
+        } catch {
+            require(settings == before, "a value that is refused changes a setting")
+            require(!(error.text ?? setting.takes).hasControlCharacters, "a problem shows control characters")
+        }
+    }
+    check(settings)
+}
+
+private func check(_ settings: HostSettings) {
+    require((0...65_535).contains(settings.port), "the port is impossible")
+    require(settings.stateDirectory?.hasPrefix("/") != false, "the state directory depends on the current one")
+    require(settings.displayName?.isName != false, "the name of the system is unsafe")
+    require(
+        (Duration.milliseconds(100)...Duration.seconds(300)).contains(settings.startTimeout),
+        "the time to start is out of bounds"
+    )
+    require(
+        (Duration.seconds(1)...Duration.seconds(300)).contains(settings.askTimeout),
+        "the time to ask is out of bounds"
+    )
+    require((0...43_200).contains(settings.snoozeMinutes), "the time to snooze is out of bounds")
+    require(settings.uriPolicy.count <= 256, "there are too many rules")
+    for scheme in settings.uriPolicy.keys {
+        require(scheme == "*" || LaunchURI.isScheme(scheme), "a rule has no scheme")
+        require(scheme == scheme.lowercased(), "a rule matches no scheme")
+    }
+    if let program = settings.askProgram {
+        require(program.first?.hasPrefix("/") == true && program.count <= 64, "the asking program is searched for")
+        require(!program.contains { $0.utf8.contains(0) }, "an argument is cut off")
+    }
+    require(settings.documentRoots.values.allSatisfy { $0.hasPrefix("/") }, "a folder depends on the current one")
+    require(settings.mirroredApplications.count <= MirrorRules.maxApplications, "too many applications are mirrored")
+    require(settings.mirroredApplications.allSatisfy(\.isName), "the name of an application is unsafe")
 }

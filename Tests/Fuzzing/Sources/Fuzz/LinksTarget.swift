@@ -8,7 +8,7 @@ import FoundationEssentials
 @testable import ValueSets
 
 /// Reads the input as an offer to link accounts, as an account's list of links, as the notice of a withdrawal, as a
-/// signed discovery key, and as the file of what was learned of linked accounts.
+/// signed discovery key, and as the files of what was learned of linked accounts and of the links that were held.
 ///
 /// If the first byte is odd, the account's root key signs the rest of the input, for the readers that require it.
 func fuzzLinks(_ input: [UInt8]) {
@@ -54,6 +54,14 @@ func fuzzLinks(_ input: [UInt8]) {
     let key = signed("remote-systems/1 discovery")
     if let read = try? account.discoveryKey(key, now: Account.now) {
         require(read.signedBytes == key && !read.isNewer(than: read), "a discovery key changed")
+    }
+
+    if let held = try? HeldLinks(bytes) {
+        require(held.entries.count <= HeldLinks.maxCount, "there are too many links")
+        guard let file = try? held.bytes(), let again = try? HeldLinks(file) else {
+            broken("the links that were held cannot be stored")
+        }
+        require(again == held, "the links that were held changed")
     }
 
     if let learned = try? LearnedLinks(bytes, of: account.roots) {

@@ -53,5 +53,7 @@ struct Target: Sendable {
             mutate: mutateValue,
             run: fuzzNotification
         ),
+        Target(name: "format", baseBytes: 8 << 20, bytesPerByte: 4096, run: fuzzFormat),
+        Target(name: "message", baseBytes: 8 << 20, bytesPerByte: 4096, run: fuzzMessage),
     ]
 }
