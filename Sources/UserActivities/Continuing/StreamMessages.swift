@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystems
 internal import ValueSets
 
 /// The messages of ``StreamRequests`` in a stream of bytes. A value without I/O.
