@@ -15,7 +15,7 @@ extension FirewallRules {
     func verdict(on packet: FirewallPacket) -> FirewallVerdict {
         let hooks: [Base.Hook] = packet.isOutgoing ? [.output] : [.prerouting, .input]
         var isUndecided = false
-        var steps = Self.maxSteps
+        var evaluation = Evaluation(chains: self.chains, packet: packet)
         let bases = self.chains.values.compactMap { chain in chain.base.map { (base: $0, chain: chain) } }
             .filter { hooks.contains($0.base.hook) && ($0.base.isIPv6 ?? packet.isIPv6) == packet.isIPv6 }
             .sorted {
@@ -24,7 +24,7 @@ extension FirewallRules {
             }
         // A later base chain may drop what an earlier one has accepted.
         for (base, chain) in bases {
-            switch self.outcome(of: chain, packet, depth: 0, &steps) {
+            switch evaluation.outcome(of: chain, depth: 0) {
             case .accepted: break
             case .dropped(let rule): return isUndecided ? .undecided : .dropped(by: rule)
             case .undecided: isUndecided = true
@@ -36,8 +36,11 @@ extension FirewallRules {
         }
         return isUndecided ? .undecided : .accepted
     }
+}
 
-    private enum Outcome {
+/// The evaluation of chains for one packet.
+private struct Evaluation {
+    enum Outcome {
         case accepted, undecided
         case dropped(by: String)
         /// No rule decided. `isDoubtful` if a rule may have decided.
@@ -45,25 +48,25 @@ extension FirewallRules {
     }
 
     /// The maximum depth of jumps. The kernel rejects loops, but the list may contain one.
-    private static var maxDepth: Int { 16 }
-    /// The maximum number of rules that are evaluated for a packet. With jumps that cannot be evaluated, each on every
-    /// level, there are otherwise more ways through the chains than any time suffices for.
-    private static var maxSteps: Int { 100_000 }
+    private static let maxDepth = 16
 
-    private func outcome(
-        of chain: Chain,
-        _ packet: FirewallPacket,
-        depth: Int,
-        _ steps: inout Int
-    ) -> Outcome {
-        guard depth < Self.maxDepth else { return .undecided }
+    let chains: [String: FirewallRules.Chain]
+    let packet: FirewallPacket
+    /// The outcomes of the chains that rules jump to. Without them, rules that may apply, each with a jump, would
+    /// double the work on every level.
+    private var outcomes: [String: Outcome] = [:]
+
+    init(chains: [String: FirewallRules.Chain], packet: FirewallPacket) {
+        self.chains = chains
+        self.packet = packet
+    }
+
+    mutating func outcome(of chain: FirewallRules.Chain, depth: Int) -> Outcome {
         // Whether a rule that cannot be evaluated may have accepted the packet. One that may have dropped it is no
         // reason for a warning.
         var isDoubtful = false
         for rule in chain.rules {
-            guard steps > 0 else { return .undecided }
-            steps -= 1
-            let applies = rule.matches.lazy.map { $0.applies(to: packet) }.min() ?? .yes
+            let applies = rule.matches.lazy.map { [packet] in $0.applies(to: packet) }.min() ?? .yes
             guard applies != .no else { continue }
             let isCertain = applies == .yes
             switch rule.verdict {
@@ -80,14 +83,11 @@ extension FirewallRules {
                 if isCertain { return .undecided }
                 isDoubtful = true
             case .jump(let name), .go(to: let name):
-                guard let target = self.chains[name] else {
-                    isDoubtful = true
-                    continue
-                }
-                let outcome = self.outcome(of: target, packet, depth: depth + 1, &steps)
+                let outcome = self.outcome(ofJumpTo: name, depth: depth)
                 switch outcome {
+                case nil: isDoubtful = true
                 case .accepted, .undecided:
-                    if isCertain { return outcome }
+                    if isCertain, let outcome { return outcome }
                     isDoubtful = true
                 case .dropped(let rule):
                     if isCertain { return isDoubtful ? .undecided : .dropped(by: rule) }
@@ -98,5 +98,17 @@ extension FirewallRules {
             }
         }
         return .passed(isDoubtful: isDoubtful)
+    }
+
+    /// Returns the outcome of a chain that a rule jumps to; `nil` if there is no such chain.
+    private mutating func outcome(ofJumpTo name: String, depth: Int) -> Outcome? {
+        if let known = self.outcomes[name] { return known }
+        guard let chain = self.chains[name] else { return nil }
+        guard depth + 1 < Self.maxDepth else { return .undecided }
+        // What a loop jumps to again is undecided.
+        self.outcomes[name] = .undecided
+        let outcome = self.outcome(of: chain, depth: depth + 1)
+        self.outcomes[name] = outcome
+        return outcome
     }
 }

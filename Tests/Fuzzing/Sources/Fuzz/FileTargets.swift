@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import ValueSets
 
 @testable import RemoteSystems
 @testable import RemoteSystemsDesktop
 @testable import RemoteSystemsDiscovery
 @testable import RemoteSystemsIdentity
+@testable import ValueSets
 
 /// Reads the input as the manifest of an installed application, and verifies its publisher's signature.
 func fuzzManifest(_ input: [UInt8]) {
