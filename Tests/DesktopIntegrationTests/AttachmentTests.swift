@@ -12,6 +12,16 @@ extension DesktopTests {
             case dunst, xfce
         }
 
+        /// Installs Debian's thumbnailer of videos for the user.
+        private static func installThumbnailer(for user: Desktop) throws {
+            let directory = "\(user.directory)/data/thumbnailers"
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(
+                atPath: "/usr/share/thumbnailers/ffmpegthumbnailer.thumbnailer",
+                toPath: "\(directory)/ffmpegthumbnailer.thumbnailer"
+            )
+        }
+
         @Test(arguments: [Server.dunst, .xfce])
         func `a real server shows the image of a notification, and it is gone with it (N-14, N-25)`(
             server: Server
@@ -89,20 +99,35 @@ extension DesktopTests {
         @Test func `a real video is shown with its poster, which Debian's thumbnailer makes (N-25)`() async throws {
             try await OneDesktop.with(server: "plain") { desktop in
                 let user = desktop.system.desktop
-                try FileManager.default.createDirectory(
-                    atPath: "\(user.directory)/data/thumbnailers",
-                    withIntermediateDirectories: true
-                )
-                try FileManager.default.copyItem(
-                    atPath: "/usr/share/thumbnailers/ffmpegthumbnailer.thumbnailer",
-                    toPath: "\(user.directory)/data/thumbnailers/ffmpegthumbnailer.thumbnailer"
-                )
+                try Self.installThumbnailer(for: user)
                 let path = "\(user.directory)/film.mp4"
                 try await writeVideo(to: path)
                 let asking = try desktop.ask(["--title", "The film", "--attach", path])
                 #expect(try await asking.exit(within: .seconds(60)) == 0, "\(asking.lines)")
                 let call = try await desktop.notified("The film")
                 #expect(call.contains(#""image": "file://"#) && call.contains(".thumbnail"), "\(call)")
+            }
+        }
+
+        @Test func `a real server shows a frame of a video, and it is gone with the notification (N-25)`() async throws
+        {
+            try await OneDesktop.with { environment in
+                // The system's database of file formats, with which servers recognise images.
+                return try await Desktop.startDunst(environment.merging(["XDG_DATA_DIRS": "/usr/share"]) { $1 })
+            } _: { desktop in
+                let user = desktop.system.desktop
+                try Self.installThumbnailer(for: user)
+                let path = "\(user.directory)/film.mp4"
+                try await writeVideo(to: path)
+                // The colour of the frames. The video's format changes it a little.
+                let frames: () throws -> Int = { try user.pixels((255, 0, 255), within: 8) }
+                #expect(try frames() == 0)
+                let asking = try desktop.ask(["--title", "The film", "--attach", path])
+                #expect(try await asking.exit(within: .seconds(60)) == 0, "\(asking.lines)")
+                try await desktop.eventually("the poster") { try frames() > 500 }
+                let key = try await desktop.listedKey(of: "The film")
+                _ = try await desktop.system.command("notifications", "answer", key, "dismiss")
+                try await desktop.eventually("the screen is empty") { try frames() == 0 }
             }
         }
 

@@ -211,8 +211,12 @@ extension Desktop {
 
     /// The number of pixels of a colour on the screen.
     ///
-    /// - Parameter colour: red, green and blue.
-    func pixels(_ colour: (UInt8, UInt8, UInt8)) throws -> Int { try self.places(of: colour).places.count }
+    /// - Parameters:
+    ///   - colour: red, green and blue.
+    ///   - tolerance: the maximum difference of each of them. Defaults to 0.
+    func pixels(_ colour: (UInt8, UInt8, UInt8), within tolerance: Int = 0) throws -> Int {
+        try self.places(of: colour, within: tolerance).places.count
+    }
 
     /// The rows of the screen in which there is a colour, from the first to the last; `nil` if there is none.
     func rows(of colour: (UInt8, UInt8, UInt8)) throws -> ClosedRange<Int>? {
@@ -222,7 +226,10 @@ extension Desktop {
     }
 
     /// Where the pixels of a colour begin in the bytes of the screen, and the number of bytes of a row.
-    private func places(of colour: (UInt8, UInt8, UInt8)) throws -> (places: [Int], bytesOfRow: Int) {
+    private func places(
+        of colour: (UInt8, UInt8, UInt8),
+        within tolerance: Int = 0
+    ) throws -> (places: [Int], bytesOfRow: Int) {
         // A header whose first number is its length, whose 13th is that of a row, and whose 20th is the number of
         // colours of 12 bytes each, and four bytes for each pixel, the last of which is not used (the format of xwd).
         guard let file = FileManager.default.contents(atPath: "\(self.directory)/Xvfb_screen0"), file.count > 100 else {
@@ -231,8 +238,10 @@ extension Desktop {
         let screen = [UInt8](file)
         func number(_ index: Int) -> Int { screen[4 * index..<4 * index + 4].reduce(0) { $0 << 8 | Int($1) } }
         let start = number(0) + 12 * number(19)
+        func isNear(_ byte: UInt8, _ wanted: UInt8) -> Bool { abs(Int(byte) - Int(wanted)) <= tolerance }
         let places = stride(from: start, to: screen.count - 3, by: 4).filter { index in
-            screen[index] == colour.2 && screen[index + 1] == colour.1 && screen[index + 2] == colour.0
+            isNear(screen[index], colour.2) && isNear(screen[index + 1], colour.1)
+                && isNear(screen[index + 2], colour.0)
         }
         return (places.map { $0 - start }, number(12))
     }
