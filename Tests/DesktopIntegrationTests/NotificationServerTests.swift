@@ -227,17 +227,5 @@ extension DesktopTests {
                 #expect(daemon.lines.contains { $0.contains("The store of notifications is unreadable") })
             }
         }
-
-        @Test func `reports of numbers that a server never gave change nothing`() async throws {
-            try await OneDesktop.with(server: "lie") { desktop in
-                let asking = try desktop.ask(Self.question + ["--wait"])
-                _ = try await desktop.notified()
-                let key = try await desktop.listedKey(of: "Deploy?")
-                #expect(asking.exitCode == nil)
-                _ = try await desktop.system.command("notifications", "answer", key, "yes")
-                #expect(try await asking.exit(within: .seconds(60)) == 0)
-                #expect(try await asking.allLines().last == "yes")
-            }
-        }
     }
 }

@@ -18,4 +18,19 @@ import Testing
         #expect(!body.unicodeScalars.contains("<") && !body.unicodeScalars.contains(">"))
         if let expected { #expect(body == expected) }
     }
+
+    @Test func `a server that does not state markup gets a text without tags, which one that reads it shows (X-76)`() {
+        var notification = DesktopNotification(key: "1", summary: "", body: "a < b <!-- c")
+        notification.source = "from atlas"
+        func arguments(_ capabilities: Set<String>) -> String {
+            let abilities = NotificationServerAbilities(software: "server", capabilities: capabilities)
+            return "\(notification.arguments(replacing: 0, for: abilities))"
+        }
+        let plain = arguments(["body"])
+        #expect(plain.contains("a ‹ b ‹!-- c") && plain.contains("from atlas"), "\(plain)")
+        #expect(arguments(["body", "body-markup"]).contains("a &lt; b &lt;!-- c"))
+        // With a combining character, a sign is another character.
+        let signs = "<\u{338}img>".withoutTags.unicodeScalars
+        #expect(!signs.contains("<") && !signs.contains(">") && signs.count == 6)
+    }
 }

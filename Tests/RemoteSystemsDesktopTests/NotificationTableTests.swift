@@ -88,6 +88,23 @@ import Testing
         #expect(table.activated(1, action: "go") == Self.notification("a"))
     }
 
+    @Test func `an action with a text comes with its text, not as a button`() {
+        var table = NotificationTable()
+        var notification = Self.notification("a")
+        notification.actions.append(.init(key: "why", label: "Comment", takesText: true))
+        table.want([notification])
+        _ = Self.steps(&table)
+        let pressed = table.activated(1, action: "why")
+        #expect(pressed == nil)
+        #expect(table.nextStep == nil)
+        let replied = table.replied(1)
+        #expect(replied?.content == notification)
+        #expect(replied?.action == "why")
+        let isRepeated = table.replied(1) != nil
+        #expect(!isRepeated)
+        #expect(table.nextStep == .close(1))
+    }
+
     @Test func `after an action, the notification is closed, and shown again if it is still wanted then`() {
         var table = NotificationTable()
         table.want([Self.notification("a")])

@@ -74,11 +74,18 @@ struct BusSignal {
         return bool ?? nil
     }
 
-    static func texts(of tuple: OpaquePointer) -> [String] {
-        unsafe Self.values(of: tuple, "s") { value in
+    /// - Parameter max: the maximum number of values that are looked at.
+    static func texts(of tuple: OpaquePointer, max: Int = .max) -> [String] {
+        unsafe Self.values(of: tuple, "s", max: max) { value in
             guard let text = unsafe g_variant_get_string(value, nil) else { return nil }
             return unsafe String(cString: text)
         }
+    }
+
+    /// The first strings of the first value, if it is an `as`. GLib ends the process that asks another type for its
+    /// children.
+    static func list(of tuple: OpaquePointer, max: Int) -> [String]? {
+        unsafe Self.first(of: tuple, "as") { unsafe Self.texts(of: $0, max: max) }
     }
 
     private static func texts(inVariantsOf array: OpaquePointer) -> [String] {
@@ -101,10 +108,12 @@ struct BusSignal {
     private static func values<Result>(
         of tuple: OpaquePointer,
         _ type: String,
+        max: Int = .max,
         _ read: (OpaquePointer) -> Result?
     ) -> [Result] {
         var values: [Result] = []
-        for index in 0..<(unsafe g_variant_n_children(tuple)) {
+        let count = unsafe min(g_variant_n_children(tuple), gsize(max))
+        for index in 0..<count {
             guard let value = unsafe g_variant_get_child_value(tuple, index) else { continue }
             defer { unsafe g_variant_unref(value) }
             if unsafe Self.has(value, type), let result = unsafe read(value) { values.append(result) }

@@ -41,6 +41,22 @@ extension DesktopNotification {
     }
 }
 
+extension String {
+    /// The text with `‹` and `›` in place of `<` and `>`. It has no tags, and looks the same whether its reader reads
+    /// markup or not.
+    var withoutTags: String {
+        // Scalars: with a combining character, a sign is another character.
+        let scalars = self.unicodeScalars.map { scalar -> Unicode.Scalar in
+            switch scalar {
+            case "<": return "‹"
+            case ">": return "›"
+            default: return scalar
+            }
+        }
+        return String(String.UnicodeScalarView(scalars))
+    }
+}
+
 extension Unicode.Scalar {
     fileprivate var isVisible: Bool {
         switch self.properties.generalCategory {

@@ -10,6 +10,21 @@ struct NotificationServerAbilities: Hashable {
     /// The names of its capabilities; `nil` if it does not state them.
     var capabilities: Set<String>?
 
+    /// What is read of the responses: servers state about a dozen short names. The lengths are in bytes.
+    private static let (maxNames, maxNameLength, maxSoftwareLength) = (256, 64, 64)
+
+    /// Reads the server's name in the response to `GetServerInformation`. Empty if there is none.
+    static func software(in response: OpaquePointer) -> String {
+        let name = unsafe BusSignal.texts(of: response, max: 1).first ?? ""
+        return name.cut(toBytes: Self.maxSoftwareLength)
+    }
+
+    /// Reads the response to `GetCapabilities`; `nil` if it has another type.
+    static func capabilities(in response: OpaquePointer) -> Set<String>? {
+        guard let names = unsafe BusSignal.list(of: response, max: Self.maxNames) else { return nil }
+        return Set(names.filter { $0.utf8.count <= Self.maxNameLength })
+    }
+
     /// Whether it draws a button for a click on the notification itself.
     var drawsClick: Bool { self.software == "Xfce Notify Daemon" }
     /// Whether it shows buttons.
@@ -52,6 +67,7 @@ extension DesktopNotification {
     func arguments(replacing id: UInt32, for abilities: NotificationServerAbilities) -> [MessageBus.Argument] {
         let actions = self.actions(for: abilities)
         let showsAll = self.actions.allSatisfy { $0.key == Action.click || actions.contains($0) }
+        let body = self.markupBody(showsAll: showsAll, isMarkup: abilities.readsMarkup)
         var hints: [(String, MessageBus.Hint)] = [
             ("category", .string("device")), ("urgency", .byte(self.urgency.rawValue)),
             (DesktopCall.ownHint, .bool(true)),
@@ -77,7 +93,8 @@ extension DesktopNotification {
         }
         return [
             .string("RemoteSystems"), .uint32(id), .string(""), .string(self.summary(for: abilities)),
-            .string(self.markupBody(showsAll: showsAll, isMarkup: abilities.readsMarkup)),
+            // A server may read markup and not state it. A tag could hide the sender, which is the last line.
+            .string(abilities.readsMarkup ? body : body.withoutTags),
             .strings(actions.flatMap { [$0.takesText ? Self.replyKey : $0.key, $0.label] }), .hints(hints),
             // 0: never expires; -1: the server decides.
             .int32(self.isResident ? 0 : -1),

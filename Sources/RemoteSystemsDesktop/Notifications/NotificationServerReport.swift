@@ -36,12 +36,10 @@ package enum NotificationServerReport: Sendable, Hashable {
         var (name, capabilities, isInhibited) = ("", Set<String>(), false)
         do throws(MessageBus.Failure) {
             unsafe try Self.call("GetServerInformation", connection, cancellable) { response in
-                name = unsafe BusSignal.texts(of: response).first ?? ""
+                name = unsafe NotificationServerAbilities.software(in: response)
             }
             unsafe try Self.call("GetCapabilities", connection, cancellable) { response in
-                guard let list = unsafe g_variant_get_child_value(response, 0) else { return }
-                defer { unsafe g_variant_unref(list) }
-                capabilities = Set(unsafe BusSignal.texts(of: list))
+                capabilities = unsafe NotificationServerAbilities.capabilities(in: response) ?? []
             }
         } catch {
             return error.isTimeout || cancellable.isCancelled ? .unresponsive : .notRunning

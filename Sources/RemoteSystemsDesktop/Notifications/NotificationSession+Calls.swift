@@ -52,18 +52,19 @@ extension NotificationSession {
         case .askSoftware:
             unsafe self.call("GetServerInformation", [], connection) { session, result in
                 session.learn(result) { state, response in
-                    state.software = response.flatMap { unsafe BusSignal.texts(of: $0.pointer).first } ?? ""
+                    state.software =
+                        response.map { unsafe NotificationServerAbilities.software(in: $0.pointer) } ?? ""
                 }
             }
         case .askCapabilities:
             unsafe self.call("GetCapabilities", [], connection) { session, result in
                 session.learn(result) { state, response in
-                    var abilities = NotificationServerAbilities(software: state.software ?? "")
-                    if let response, let list = unsafe g_variant_get_child_value(response.pointer, 0) {
-                        abilities.capabilities = Set(unsafe BusSignal.texts(of: list))
-                        unsafe g_variant_unref(list)
-                    }
-                    state.abilities = abilities
+                    state.abilities = NotificationServerAbilities(
+                        software: state.software ?? "",
+                        capabilities: response.flatMap {
+                            unsafe NotificationServerAbilities.capabilities(in: $0.pointer)
+                        }
+                    )
                 }
             }
         case .step(.close(let id)):

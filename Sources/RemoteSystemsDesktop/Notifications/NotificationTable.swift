@@ -153,18 +153,29 @@ struct NotificationTable {
         return content
     }
 
+    /// The content that the server shows under a number; `nil` if there is none, or an earlier process has shown it.
+    private func content(_ id: UInt32) -> DesktopNotification? {
+        self.shown.values.first { $0.id == id }.flatMap(\.content)
+    }
+
+    /// The user has used a notification. A second report about it does not count.
+    private mutating func use(_ content: DesktopNotification, _ id: UInt32) {
+        self.shown[content.key] = nil
+        self.used.append(id)
+        self.chosen[content.key] = content
+    }
+
     /// The server reports an action. The notification is then closed, and shown again under another number if it is
     /// still wanted by the next ``want(_:)``: a server that closes it after the action may report that only after the
     /// content was replaced.
     ///
     /// - Returns: the content that the user has seen; `nil` for a number or an action that it does not have.
     mutating func activated(_ id: UInt32, action: String) -> DesktopNotification? {
-        guard let (key, present) = self.shown.first(where: { $0.value.id == id }), let content = present.content,
-            content.actions.contains(where: { $0.key == action })
+        // The server never got the key of an action with a text.
+        guard let content = self.content(id),
+            content.actions.contains(where: { $0.key == action && !$0.takesText })
         else { return nil }
-        self.shown[key] = nil
-        self.used.append(id)
-        self.chosen[key] = content
+        self.use(content, id)
         return content
     }
 
@@ -172,10 +183,10 @@ struct NotificationTable {
     ///
     /// - Returns: the content that the user has seen, and the action that takes the text; `nil` if none does.
     mutating func replied(_ id: UInt32) -> (content: DesktopNotification, action: String)? {
-        guard let present = self.shown.values.first(where: { $0.id == id }),
-            let action = present.content?.actions.first(where: \.takesText)?.key,
-            let content = self.activated(id, action: action)
-        else { return nil }
+        guard let content = self.content(id), let action = content.actions.first(where: \.takesText)?.key else {
+            return nil
+        }
+        self.use(content, id)
         return (content, action)
     }
 

@@ -55,7 +55,7 @@ enum PortalNotification {
         var body = notification.markupBody(showsAll: true, isMarkup: false)
         // It is plain text. Backends of version 1 nevertheless pass it on to servers that read markup, or to others
         // that do not. All of them show similar characters in the same way.
-        if abilities.version < 2 { body = body.replacing("<", with: "‹").replacing(">", with: "›") }
+        if abilities.version < 2 { body = body.withoutTags }
         var set: ValueSet = [
             "title": .string(notification.summary),
             "body": .string(body),

@@ -20,11 +20,17 @@ KIND  reply  has text fields, as Plasma does
       crash  ends at the first Notify
       media  opens the attachment of a notification when its user acts
       token  gives a token for windows before it reports an action
-      lie    also reports actions, closings and texts of numbers that it never gave
+      lie    also reports actions, closings and texts of numbers that it never gave, and, when its user acts, actions
+             that it was never given, two hundred times
+      names  states thousands of capabilities, some with very long names, and has such a name itself
+      text   states its capabilities as a text
+      mute   states that it has text fields, and never reports what is entered
+      tags   reads markup and keeps what it has shown, and states neither
 """
 
 import json
 import os
+import re
 import signal
 import sys
 
@@ -43,6 +49,9 @@ XML = """
 </interface></node>
 """
 CAPABILITIES = {"reply": ["actions", "body", "inline-reply"], "bare": [], "sound": ["actions", "body", "sound"]}
+CAPABILITIES["mute"] = CAPABILITIES["reply"]
+CAPABILITIES["names"] = ["actions", "body", *(f"x-test-{n}" for n in range(5000)), "x" * 1_000_000, "inline-reply"]
+SOFTWARE = {"names": "n" * 1_000_000}
 
 kind = sys.argv[1]
 bus = Gio.bus_get_sync(Gio.BusType.SESSION)
@@ -57,7 +66,9 @@ def emit(signal_name, types, *values):
 def called(_bus, _sender, _path, _interface, method, parameters, invocation):
     values = parameters.unpack()
     if method == "GetServerInformation":
-        invocation.return_value(GLib.Variant("(ssss)", ("test", "test", "1", "1.3")))
+        invocation.return_value(GLib.Variant("(ssss)", (SOFTWARE.get(kind, "test"), "test", "1", "1.3")))
+    elif method == "GetCapabilities" and kind == "text":
+        invocation.return_value(GLib.Variant("(s)", ("actions",)))
     elif method == "GetCapabilities":
         invocation.return_value(GLib.Variant("(as)", (CAPABILITIES.get(kind, ["actions", "body"]),)))
     elif method == "Notify":
@@ -65,6 +76,9 @@ def called(_bus, _sender, _path, _interface, method, parameters, invocation):
         call = {"notify": values[3], "body": values[4], "actions": values[5], "sound": sound}
         call["image"] = values[6].get("image-path")
         call["entry"] = values[6].get("desktop-entry")
+        if kind == "tags":
+            # What is left of the body for a careless reader: a tag or a comment that does not end hides the rest.
+            call["seen"] = re.sub(r"<[a-zA-Z/!?][^>]*>?", "", values[4])
         print(json.dumps(call), flush=True)
         if kind == "crash":
             os._exit(1)
@@ -74,14 +88,12 @@ def called(_bus, _sender, _path, _interface, method, parameters, invocation):
             return invocation.return_dbus_error("org.freedesktop.DBus.Error.LimitsExceeded", "Too many")
         if kind == "click" and values[1]:
             emit("ActionInvoked", "(us)", values[1], last["actions"][0])
-        last["id"] = {"zero": 0, "same": 1}.get(kind, values[1] or last["id"] + 1)
+        # A server that lies gives the numbers between to other programs.
+        step = 3 if kind == "lie" else 1
+        last["id"] = {"zero": 0, "same": 1}.get(kind, values[1] or last["id"] + step)
         last["actions"] = values[5]
         if kind == "lie":
-            emit("ActionInvoked", "(us)", 4711, "yes")
-            emit("ActionInvoked", "(us)", last["id"] + 1, "yes")
-            emit("NotificationReplied", "(us)", last["id"] + 1, "text")
-            emit("NotificationClosed", "(uu)", last["id"] + 1, 2)
-            emit("NotificationClosed", "(uu)", last["id"] + 2, 77)
+            lie()
         if kind == "hold":
             return held.append((invocation, last["id"]))
         invocation.return_value(GLib.Variant("(u)", (last["id"],)))
@@ -91,8 +103,25 @@ def called(_bus, _sender, _path, _interface, method, parameters, invocation):
         emit("NotificationClosed", "(uu)", values[0], 3)
 
 
+def lie():
+    for number in (0, 4711, last["id"] - 1, last["id"] + 1):
+        emit("ActionInvoked", "(us)", number, "yes")
+        emit("NotificationReplied", "(us)", number, "text")
+        emit("NotificationClosed", "(uu)", number, 2)
+        emit("NotificationClosed", "(uu)", number, 77)
+
+
 def act():
-    if kind == "hold":
+    if kind == "lie":
+        for _ in range(200):
+            lie()
+            # A part of a key, the action with the text, the key of its field, that of another program, and none.
+            for key in ("ye", "why", "inline-reply", "other", ""):
+                emit("ActionInvoked", "(us)", last["id"], key)
+        print(json.dumps({"lied": last["id"]}), flush=True)
+    elif kind == "mute":
+        print(json.dumps({"entered": last["id"]}), flush=True)
+    elif kind == "hold":
         while held:
             invocation, number = held.pop(0)
             invocation.return_value(GLib.Variant("(u)", (number,)))
@@ -107,6 +136,8 @@ def act():
     return True
 
 
+if kind == "text":
+    XML = XML.replace('"as" direction="out"', '"s" direction="out"')
 node = Gio.DBusNodeInfo.new_for_xml(XML)
 bus.register_object(PATH, node.interfaces[0], called, None, None)
 Gio.bus_own_name_on_connection(bus, NAME, Gio.BusNameOwnerFlags.NONE, lambda *_: print("ready", flush=True), None)
