@@ -227,5 +227,32 @@ extension DesktopTests {
                 #expect(daemon.lines.contains { $0.contains("The store of notifications is unreadable") })
             }
         }
+
+        @Test func `doctor warns that dunst is paused, and says how it is resumed`() async throws {
+            try await OneDesktop.with { desktop in
+                try await desktop.system.control("set-paused", "true")
+                let paused = try await desktop.doctor()
+                #expect(paused.contains("dunst does not disturb the user now, because it is paused"), "\(paused)")
+                #expect(paused.contains("dunstctl set-paused false") && paused.contains(#""status":"warning""#))
+                try await desktop.system.control("set-paused", "false")
+                let resumed = try await desktop.doctor()
+                #expect(resumed.contains("dunst shows notifications"), "\(resumed)")
+                #expect(resumed.contains(#""status":"ok""#))
+            }
+        }
+
+        @Test(arguments: [("paused", true), ("paused-other", false), ("paused-text", false), ("paused-hang", false)])
+        func `doctor asks dunst alone whether it is paused, and is not stopped by a bad response`(
+            kind: String,
+            isPaused: Bool
+        ) async throws {
+            try await OneDesktop.with(server: kind) { desktop in
+                let finding = try await desktop.doctor()
+                #expect(finding.contains("because it is paused") == isPaused, "\(finding)")
+                #expect(finding.contains("shows notifications") == !isPaused, "\(finding)")
+                let isAsked = desktop.server.lines.contains { $0.hasPrefix(#"{"read": "#) }
+                #expect(isAsked == (kind != "paused-other"))
+            }
+        }
     }
 }

@@ -11,9 +11,18 @@ package enum NotificationServerReport: Sendable, Hashable {
     case notRunning
     /// A server did not respond within 2 s.
     case unresponsive
-    /// A server runs. Its name, the names of the capabilities that it states, and whether it states that the user does
-    /// not want to be disturbed.
-    case running(name: String, capabilities: Set<String>, isInhibited: Bool)
+    /// A server runs. Its name, the names of the capabilities that it states, and whether it disturbs the user.
+    case running(name: String, capabilities: Set<String>, quiet: Quiet)
+
+    /// Whether the user has asked a server not to disturb.
+    package enum Quiet: Sendable, Hashable {
+        /// The user has not, or the server does not state it.
+        case off
+        /// The server states that the user, or a program, inhibits notifications.
+        case inhibited
+        /// dunst keeps everything until it is resumed.
+        case paused
+    }
 
     private static let name = "org.freedesktop.Notifications"
     private static let timeout = Duration.seconds(2)
@@ -33,7 +42,7 @@ package enum NotificationServerReport: Sendable, Hashable {
     }
 
     private static func ask(_ connection: OpaquePointer, _ cancellable: Cancellable) -> NotificationServerReport {
-        var (name, capabilities, isInhibited) = ("", Set<String>(), false)
+        var (name, capabilities) = ("", Set<String>())
         do throws(MessageBus.Failure) {
             unsafe try Self.call("GetServerInformation", connection, cancellable) { response in
                 name = unsafe NotificationServerAbilities.software(in: response)
@@ -44,19 +53,37 @@ package enum NotificationServerReport: Sendable, Hashable {
         } catch {
             return error.isTimeout || cancellable.isCancelled ? .unresponsive : .notRunning
         }
-        // The servers with this capability, such as Plasma's, have the property.
-        if capabilities.contains("inhibitions") {
-            unsafe try? Self.call(
-                "Get",
-                of: "org.freedesktop.DBus.Properties",
-                with: [.string(Self.name), .string("Inhibited")],
-                connection,
-                cancellable
-            ) { response in
-                isInhibited = unsafe BusSignal.variantBool(of: response) ?? false
-            }
+        var quiet = Quiet.off
+        if name == "dunst" {
+            // Later versions, with levels of pausing, state here whether the level is not 0.
+            let isPaused = unsafe Self.isOn("paused", of: "org.dunstproject.cmd0", connection, cancellable)
+            quiet = isPaused ? .paused : .off
+        } else if capabilities.contains("inhibitions") {
+            // The servers with this capability, such as Plasma's, have the property.
+            let isInhibited = unsafe Self.isOn("Inhibited", of: Self.name, connection, cancellable)
+            quiet = isInhibited ? .inhibited : .off
         }
-        return .running(name: name, capabilities: capabilities, isInhibited: isInhibited)
+        return .running(name: name, capabilities: capabilities, quiet: quiet)
+    }
+
+    /// Reads a property. `false` if the server does not respond, has no such property, or one of another type.
+    private static func isOn(
+        _ property: String,
+        of interface: String,
+        _ connection: OpaquePointer,
+        _ cancellable: Cancellable
+    ) -> Bool {
+        var isOn = false
+        unsafe try? Self.call(
+            "Get",
+            of: "org.freedesktop.DBus.Properties",
+            with: [.string(interface), .string(property)],
+            connection,
+            cancellable
+        ) { response in
+            isOn = unsafe BusSignal.variantBool(of: response) ?? false
+        }
+        return isOn
     }
 
     private static func call(

@@ -97,8 +97,12 @@ struct NotificationFinding {
                 why: Self.why,
                 advice: "Restart the notification server, or log out and in again."
             )
-        case .running(let name, let capabilities, let isInhibited):
-            isInhibited ? Self.inhibited(name) : self.running(name, capabilities)
+        case .running(let name, let capabilities, .off):
+            self.running(name, capabilities)
+        case .running(let name, _, .inhibited):
+            Self.inhibited(name)
+        case .running(_, _, .paused):
+            Self.paused
         }
     }
 
@@ -110,6 +114,19 @@ struct NotificationFinding {
             why: Self.why,
             advice:
                 "Switch off 'do not disturb' on the desktop, or list notifications with 'remotesystems notifications "
+                + "list'."
+        )
+    }
+
+    private static var paused: DiagnosisFinding {
+        DiagnosisFinding(
+            .notifications,
+            .warning,
+            "dunst does not disturb the user now, because it is paused. It keeps notifications, and shows them when it "
+                + "is resumed.",
+            why: Self.why,
+            advice:
+                "Resume it with 'dunstctl set-paused false', or list notifications with 'remotesystems notifications "
                 + "list'."
         )
     }

@@ -26,6 +26,8 @@ KIND  reply  has text fields, as Plasma does
       text   states its capabilities as a text
       mute   states that it has text fields, and never reports what is entered
       tags   reads markup and keeps what it has shown, and states neither
+      paused, paused-other, paused-text, paused-hang
+             are paused, as dunst states it; "other" has another name, "text" states it as a text, "hang" not at all
 """
 
 import json
@@ -48,10 +50,15 @@ XML = """
   <method name="CloseNotification"><arg type="u" direction="in"/></method>
 </interface></node>
 """
+PROPERTIES = """
+<node><interface name="org.freedesktop.DBus.Properties">
+  <method name="Get"><arg type="s" direction="in"/><arg type="s" direction="in"/><arg type="v" direction="out"/></method>
+</interface></node>
+"""
 CAPABILITIES = {"reply": ["actions", "body", "inline-reply"], "bare": [], "sound": ["actions", "body", "sound"]}
 CAPABILITIES["mute"] = CAPABILITIES["reply"]
 CAPABILITIES["names"] = ["actions", "body", *(f"x-test-{n}" for n in range(5000)), "x" * 1_000_000, "inline-reply"]
-SOFTWARE = {"names": "n" * 1_000_000}
+SOFTWARE = {"names": "n" * 1_000_000, "paused": "dunst", "paused-text": "dunst", "paused-hang": "dunst"}
 
 kind = sys.argv[1]
 bus = Gio.bus_get_sync(Gio.BusType.SESSION)
@@ -111,6 +118,13 @@ def lie():
         emit("NotificationClosed", "(uu)", number, 77)
 
 
+def property_called(_bus, _sender, _path, _interface, _method, parameters, invocation):
+    print(json.dumps({"read": parameters.unpack()}), flush=True)
+    if kind != "paused-hang":
+        value = GLib.Variant("s", "true") if kind == "paused-text" else GLib.Variant("b", True)
+        invocation.return_value(GLib.Variant("(v)", (value,)))
+
+
 def act():
     if kind == "lie":
         for _ in range(200):
@@ -140,6 +154,9 @@ if kind == "text":
     XML = XML.replace('"as" direction="out"', '"s" direction="out"')
 node = Gio.DBusNodeInfo.new_for_xml(XML)
 bus.register_object(PATH, node.interfaces[0], called, None, None)
+if kind.startswith("paused"):
+    node = Gio.DBusNodeInfo.new_for_xml(PROPERTIES)
+    bus.register_object(PATH, node.interfaces[0], property_called, None, None)
 Gio.bus_own_name_on_connection(bus, NAME, Gio.BusNameOwnerFlags.NONE, lambda *_: print("ready", flush=True), None)
 GLib.unix_signal_add(GLib.PRIORITY_HIGH, signal.SIGUSR1, act)
 GLib.MainLoop().run()
