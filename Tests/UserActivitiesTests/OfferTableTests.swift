@@ -163,29 +163,71 @@ import ValueSets
         }
     }
 
-    @Test func `a linked account takes no id from an activity of this account, and few of the places (H-02)`()
-        async throws
-    {
+    private static func account(_ number: Int) throws -> AccountID {
+        try #require(AccountID(bytes: [UInt8](repeating: UInt8(number), count: 32)))
+    }
+
+    @Test func `a linked account takes no id from an activity of this account (H-02)`() async throws {
         try await self.with(2) { table, systems in
             var table = table
             let id = UUID()
             let records = ["com.example.editor": [id.uuidString.lowercased(): Self.record()]]
             let (own, linked) = (systems[0], systems[1])
-            table.published(records, by: linked.id, isSameAccount: false, now: Self.now)
+            let account = try Self.account(1)
+            table.published(records, by: linked.id, of: account, now: Self.now)
             #expect(table.offers(now: Self.now).map(\.system.id) == [linked.id])
             table.published(records, by: own.id, now: Self.now)
             #expect(table.offers(now: Self.now).map(\.system.id) == [own.id] && table.omittedCount == 1)
-            table.published(records, by: linked.id, isSameAccount: false, now: Self.now)
+            table.published(records, by: linked.id, of: account, now: Self.now)
             #expect(table.offers(now: Self.now).map(\.system.id) == [own.id] && table.omittedCount == 1)
-            for _ in 0...(OfferTable.maxOfLinked / OfferTable.maxOfSystem) {
-                let applications = Self.applications(100, activities: 1)
-                table.published(applications, by: try Self.randomID(), isSameAccount: false, now: Self.now)
-            }
-            table.published(Self.applications(1, activities: 1), by: linked.id, isSameAccount: false, now: Self.now)
-            #expect(table.offers(now: Self.now).map(\.system.id) == [own.id])
-            table.published(Self.applications(2, activities: 1), by: own.id, now: Self.now)
-            #expect(table.offers(now: Self.now).map(\.system.id) == [own.id, own.id])
         }
+    }
+
+    @Test func `a linked account that fills its places displaces nothing of another one, or of this one (H-02)`()
+        async throws
+    {
+        try await self.with(3) { table, systems in
+            var table = table
+            let (own, greedy, other) = (systems[0], systems[1], systems[2])
+            let (greedyAccount, otherAccount) = (try Self.account(1), try Self.account(2))
+            let early = Self.applications(1, activities: 1)
+            table.published(early, by: other.id, of: otherAccount, now: Self.now)
+            // Many systems that are not listed, and one that is.
+            for _ in 0..<(OfferTable.maxInAll / OfferTable.maxOfSystem) {
+                let applications = Self.applications(100, activities: 1)
+                table.published(applications, by: try Self.randomID(), of: greedyAccount, now: Self.now)
+            }
+            table.published(Self.applications(3, activities: 1), by: greedy.id, of: greedyAccount, now: Self.now)
+            #expect(table.offers(now: Self.now).map(\.system.id) == [other.id] && table.omittedCount == 3)
+            // The other account's places are all free, also for what it offers later.
+            let late = Self.applications(OfferTable.maxOfLinkedAccount, activities: 1)
+            table.published(late, by: other.id, of: otherAccount, now: Self.now)
+            table.published(Self.applications(2, activities: 1), by: own.id, now: Self.now)
+            let offers = table.offers(now: Self.now)
+            #expect(offers.count { $0.system.id == other.id } == OfferTable.maxOfLinkedAccount)
+            #expect(offers.count { $0.system.id == own.id } == 2 && table.omittedCount == 3)
+        }
+    }
+
+    @Test func `the places of a linked account are for all of its systems, and free again when it needs fewer`()
+        async throws
+    {
+        try await self.with(2) { table, systems in
+            var table = table
+            let account = try Self.account(1)
+            let many = Self.applications(OfferTable.maxOfLinkedAccount - 1, activities: 1)
+            table.published(many, by: systems[0].id, of: account, now: Self.now)
+            table.published(Self.applications(3, activities: 1), by: systems[1].id, of: account, now: Self.now)
+            #expect(table.offers(now: Self.now).count { $0.system.id == systems[1].id } == 1)
+            #expect(table.omittedCount == 2)
+            table.published([:], by: systems[0].id, of: account, now: Self.now)
+            table.published(Self.applications(3, activities: 1), by: systems[1].id, of: account, now: Self.now)
+            #expect(table.offers(now: Self.now).count == 3 && table.omittedCount == 0)
+        }
+    }
+
+    @Test func `all accounts that can be linked leave more than half of the places to this one`() {
+        #expect(LinkList.maxLinks * OfferTable.maxOfLinkedAccount < OfferTable.maxInAll / 2)
     }
 
     @Test func `the offer of a process that hangs ends 10 min after its last refresh (X-04)`() async throws {

@@ -24,7 +24,8 @@ extension SystemBrowser {
     /// The records of one instance in each topic.
     struct InstanceRecords {
         let system: SystemID
-        let isSameAccount: Bool
+        /// The linked account of the system; `nil` for a system of this account.
+        let linkedAccount: AccountID?
         /// The records of each topic, by application and their own keys.
         var topics: [String: [String: [String: ValueSet]]] = [:]
     }
@@ -138,9 +139,16 @@ extension SystemBrowser {
         guard let instance = self.attempts.first(where: { $0.value.number == attempt })?.key,
             let peer = self.processTopics[attempt]?.connection.peer
         else { return }
+        let linkedAccount: AccountID?
+        switch peer.standing {
+        case .sameAccount: linkedAccount = nil
+        case .linked(let account, _): linkedAccount = account
+        // Not followed.
+        case .anonymous: return
+        }
         let system = peer.systemID
         if self.instanceRecords[instance]?.system != system { self.forgetRecords(of: instance) }
-        let none = InstanceRecords(system: system, isSameAccount: peer.standing.kind == .sameAccount)
+        let none = InstanceRecords(system: system, linkedAccount: linkedAccount)
         self.instanceRecords[instance, default: none].topics[topic] = records.isEmpty ? nil : records
         self.reportRecords(of: system, in: topic)
     }
@@ -152,7 +160,7 @@ extension SystemBrowser {
         for (topic, applications) in gone.topics {
             for (application, records) in applications {
                 guard let successor = self.successor(of: application, on: gone.system, in: topic) else { continue }
-                let none = InstanceRecords(system: gone.system, isSameAccount: gone.isSameAccount)
+                let none = InstanceRecords(system: gone.system, linkedAccount: gone.linkedAccount)
                 self.instanceRecords[successor, default: none].topics[topic] = [application: records]
             }
         }
@@ -187,9 +195,9 @@ extension SystemBrowser {
         guard user.names.contains(topic) else { return }
         var records: [String: [String: ValueSet]] = [:]
         // A program is published by the daemon and, for a moment, by itself, too.
-        var isSameAccount = true
+        var linkedAccount: AccountID?
         for instance in self.instanceRecords.values where instance.system == system {
-            if !instance.isSameAccount { isSameAccount = false }
+            linkedAccount = instance.linkedAccount ?? linkedAccount
             records.merge(instance.topics[topic] ?? [:]) { $0.merging($1) { $1 } }
         }
         let isAwaited = self.processTopics.values.contains {
@@ -199,7 +207,7 @@ extension SystemBrowser {
             TopicChange(
                 topic: topic,
                 system: system,
-                isSameAccount: isSameAccount,
+                linkedAccount: linkedAccount,
                 records: records,
                 isComplete: !isAwaited
             )

@@ -8,12 +8,15 @@ package import ValueSets
 package struct TopicChange: Sendable {
     package let topic: String
     package let system: SystemID
-    /// Whether it is a system of this system's account, and not of a linked one.
-    package let isSameAccount: Bool
+    /// The linked account of the system; `nil` for a system of this system's account.
+    package let linkedAccount: AccountID?
     /// The records of each application, by their own keys. Empty when the system is gone or publishes none.
     package let records: [String: [String: ValueSet]]
     /// Whether every process of the system that publishes the topic, as far as it is known, has sent its records.
     package let isComplete: Bool
+
+    /// Whether it is a system of this system's account, and not of a linked one.
+    package var isSameAccount: Bool { self.linkedAccount == nil }
 }
 
 extension RemoteSystemWatcher {

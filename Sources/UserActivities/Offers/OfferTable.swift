@@ -23,8 +23,10 @@ struct OfferTable {
     struct Origin: Hashable {
         let system: SystemID
         let application: String
-        /// Whether the system is of this account, and not of a linked one.
-        let isSameAccount: Bool
+        /// The linked account of the system; `nil` for a system of this account.
+        let linkedAccount: AccountID?
+
+        var isSameAccount: Bool { self.linkedAccount == nil }
     }
 
     /// The maximum number of activities of one application that are listed. An application has one current activity;
@@ -34,8 +36,11 @@ struct OfferTable {
     static let maxOfSystem = 64
     /// The maximum number of activities that are listed.
     static let maxInAll = 4096
-    /// The maximum number of activities of linked accounts that are listed. The other places are for this account.
-    static let maxOfLinked = 1024
+    /// The maximum number of activities of one linked account that are listed: those of a person, who can certify any
+    /// number of systems. The places of an account are its own, because all accounts that can be linked
+    /// (``LinkList/maxLinks``) have less than half of the list together. So none displaces an activity of another one,
+    /// or of this account.
+    static let maxOfLinkedAccount = 64
 
     /// What an application has published, read once: a change of one application does not read those of the others
     /// again.
@@ -175,12 +180,12 @@ struct OfferTable {
     /// cannot prolong it by other changes.
     ///
     /// - Parameters:
-    ///   - isSameAccount: whether the system is of this account, and not of a linked one.
+    ///   - linkedAccount: the linked account of the system. Defaults to `nil`: the system is of this account.
     ///   - isComplete: whether all programs of the system have sent their records.
     mutating func published(
         _ applications: [String: [String: ValueSet]],
         by system: SystemID,
-        isSameAccount: Bool = true,
+        of linkedAccount: AccountID? = nil,
         isComplete: Bool = true,
         now: Instant
     ) {
@@ -203,14 +208,14 @@ struct OfferTable {
             self.handled[origin] = nil
             self.titles[origin] = nil
         }
-        let places =
-            isSameAccount
-            ? Self.maxInAll - self.owners.count
-            : min(Self.maxInAll - self.owners.count, Self.maxOfLinked - self.owners.values.count { !$0.isSameAccount })
-        let limit = min(Self.maxOfSystem, places)
+        var limit = min(Self.maxOfSystem, Self.maxInAll - self.owners.count)
+        if let linkedAccount {
+            let used = self.owners.values.count { $0.linkedAccount == linkedAccount }
+            limit = min(limit, Self.maxOfLinkedAccount - used)
+        }
         var (count, omitted) = (0, 0)
         for (application, reading) in readings.sorted(by: { $0.key < $1.key }) {
-            let origin = Origin(system: system, application: application, isSameAccount: isSameAccount)
+            let origin = Origin(system: system, application: application, linkedAccount: linkedAccount)
             if let types = reading.types {
                 self.handled[origin] = types
                 self.titles[origin] = reading.titles
@@ -219,7 +224,7 @@ struct OfferTable {
             var activities: [UUID: Known] = [:]
             for descriptor in reading.activities {
                 let owner = self.owners[descriptor.id]
-                guard count < limit, owner == nil || (isSameAccount && owner?.isSameAccount == false) else {
+                guard count < limit, owner == nil || (origin.isSameAccount && owner?.isSameAccount == false) else {
                     omitted += 1
                     continue
                 }

@@ -83,7 +83,7 @@ public final class UserActivityWatcher: Sendable {
                 $0.published(
                     change.records,
                     by: change.system,
-                    isSameAccount: change.isSameAccount,
+                    of: change.linkedAccount,
                     isComplete: change.isComplete,
                     now: $1
                 )
@@ -137,7 +137,8 @@ public final class UserActivityWatcher: Sendable {
     }
 
     /// The number of activities of other systems that are not in ``offers``. At most 4 of one application, 64 of one
-    /// system and 4096 in all are listed, and an id is listed once: for the application from which it came first.
+    /// system, 64 of one linked account and 4096 in all are listed, and an id is listed once: for the application from
+    /// which it came first.
     public var omittedOfferCount: Int { self.state.withLock { $0.table.omittedCount } }
 
     /// Waits until the present systems were found and have sent their offers. This includes this system, if one of its

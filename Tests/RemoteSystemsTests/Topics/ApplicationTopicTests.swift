@@ -231,6 +231,8 @@ import ValueSets
             try await self.host(accounts.ours, "test.station", [topic]).whileRunning {
                 if isGranted {
                     try await until { received.records == ["test.station": ["today": ["degrees": 20]]] }
+                    let account = try accounts.ourID
+                    #expect(received.changes.first { !$0.records.isEmpty }?.linkedAccount == account)
                 } else {
                     // The description arrives last, and lists no topic: nothing was or will be subscribed to.
                     try await until { watcher.systems.count == 1 }
