@@ -159,6 +159,54 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a session that is locked for the login manager alone counts as locked, and follows its changes`()
+            async throws
+        {
+            try await OneDesktop.with(server: "plain", login: "locked") { desktop in
+                let asking = try desktop.ask(Self.question)
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                let hidden = try await desktop.notified("Notification from")
+                #expect(hidden.contains(#""actions": []"#))
+                #expect(!desktop.server.lines.contains { $0.contains("Deploy?") })
+                let login = try #require(desktop.lock)
+                login.send(SIGUSR1)
+                let shown = try await desktop.notified()
+                #expect(shown.contains("yes"))
+                // Locked again.
+                login.send(SIGUSR1)
+                try await desktop.eventually("the text is hidden again") {
+                    desktop.server.lines.last { $0.contains("notify") }?.contains("Notification from") == true
+                }
+            }
+        }
+
+        @Test func `a login manager that says unlocked does not unlock what a screen lock has locked`() async throws {
+            try await OneDesktop.with(server: "plain", login: "unlocked") { desktop in
+                let asking = try desktop.ask(Self.question)
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
+                _ = try await desktop.notified()
+                try await desktop.reportLocked()
+                _ = try await desktop.notified("Notification from")
+                // Locked, and unlocked again: the screen lock has not said so.
+                let login = try #require(desktop.lock)
+                for _ in 0..<2 {
+                    let before = login.lines.count { $0 == "asked" }
+                    login.send(SIGUSR1)
+                    try await desktop.eventually("the property is read") {
+                        login.lines.count { $0 == "asked" } > before
+                    }
+                }
+                // Passes through the same connection after what came before.
+                let second = try desktop.ask(["--title", "Second", "--action", "ok=OK"])
+                #expect(try await second.exit(within: .seconds(60)) == 0)
+                try await desktop.eventually("the second one") {
+                    desktop.server.lines.count { $0.contains("Notification from") } >= 2
+                }
+                #expect(!desktop.server.lines.contains { $0.contains("Second") })
+                #expect(desktop.server.lines.count { $0.contains("Deploy?") } == 1)
+            }
+        }
+
         @Test func `a replacement for a locked screen that is refused closes the full text`() async throws {
             try await OneDesktop.with(server: "refuse") { desktop in
                 let asking = try desktop.ask(Self.question)

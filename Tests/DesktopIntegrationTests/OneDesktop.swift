@@ -11,7 +11,7 @@ struct OneDesktop {
     let system: QuestionDesktop
     let daemon: ChildProcess
     let server: ChildProcess
-    /// The screen lock, in tests with one.
+    /// The screen lock or the login manager, in tests with one.
     var lock: ChildProcess?
 
     static func with(
@@ -35,19 +35,26 @@ struct OneDesktop {
     ///   - script: the program that is the server. Defaults to `notification_server.py`.
     ///   - lock: the kind of screen lock of `screen_lock.py`, and its name if it has another one, separated by a space.
     ///     Defaults to `nil`: there is none.
+    ///   - login: the kind of login manager of `login_lock.py`, in place of a screen lock. Defaults to `nil`: there is
+    ///     none.
     static func with(
         server kind: String,
         script: String = "notification_server",
         lock: String? = nil,
+        login: String? = nil,
         _ body: (OneDesktop) async throws -> Void
     ) async throws {
         try await Desktop.with { desktop in
             try await desktop.withBus { bus in
-                let environment = desktop.environment.merging(bus) { $1 }
+                var environment = desktop.environment.merging(bus) { $1 }
+                if login != nil { environment["DBUS_SYSTEM_BUS_ADDRESS"] = environment["DBUS_SESSION_BUS_ADDRESS"] }
                 try await Self.withScript(script, [kind], environment) { server in
-                    guard let lock else { return try await Self.run(desktop, environment, server, body) }
+                    guard let lock = lock ?? login else {
+                        return try await Self.run(desktop, environment, server, body)
+                    }
                     let arguments = lock.split(separator: " ").map(String.init)
-                    try await Self.withScript("screen_lock", arguments, environment) { lock in
+                    let program = login == nil ? "screen_lock" : "login_lock"
+                    try await Self.withScript(program, arguments, environment) { lock in
                         try await Self.run(desktop, environment, server, lock: lock, body)
                     }
                 }

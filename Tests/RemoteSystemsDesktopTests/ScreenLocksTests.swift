@@ -72,6 +72,62 @@ import Testing
         #expect(locks.isDue)
     }
 
+    /// The locks after a round that states this together, and what the login manager has stated.
+    private static func locks(_ together: ScreenLocks.State?, login: ScreenLocks.State?) -> ScreenLocks {
+        var locks = ScreenLocks()
+        let round = locks.ask()
+        if let together {
+            for (name, _) in ScreenLocks.interfaces { _ = locks.responded(name, together, in: round) }
+        }
+        if let login { locks.loginReported(login) }
+        return locks
+    }
+
+    @Test func `the session is unlocked if neither a lock nor the login manager says that it is locked (H-98)`() {
+        let states: [ScreenLocks.State] = [.none, .unlocked, .locked, .unknown]
+        for together in states {
+            for login in states {
+                let isLocked = ![together, login].allSatisfy { $0 == .none || $0 == .unlocked }
+                #expect(Self.locks(together, login: login).isLocked == isLocked, "\(together) \(login)")
+            }
+        }
+    }
+
+    @Test func `nothing is known before both have responded, unless one says that it is locked`() {
+        #expect(Self.locks(nil, login: nil).isLocked == nil)
+        #expect(Self.locks(.unlocked, login: nil).isLocked == nil)
+        #expect(Self.locks(nil, login: .unlocked).isLocked == nil)
+        #expect(Self.locks(.locked, login: nil).isLocked == true)
+        #expect(Self.locks(nil, login: .locked).isLocked == true)
+    }
+
+    @Test func `a lock that reports that it is unlocked stays locked until it has responded`() {
+        var locks = Self.locks(.unlocked, login: .unlocked)
+        locks.reportedLocked()
+        #expect(locks.isLocked == true)
+        locks.reportedUnlocked()
+        #expect(locks.isLocked == true)
+        let round = locks.ask()
+        locks.loginReported(.unlocked)
+        #expect(locks.isLocked == true)
+        for (name, _) in ScreenLocks.interfaces { _ = locks.responded(name, .unlocked, in: round) }
+        #expect(locks.isLocked == false)
+    }
+
+    @Test(
+        arguments: [
+            ("org.freedesktop.login1.NoSessionForPID", .none), ("org.freedesktop.DBus.Error.ServiceUnknown", .none),
+            ("org.freedesktop.DBus.Error.UnknownProperty", .none), ("org.freedesktop.DBus.Error.AccessDenied", .none),
+            ("org.freedesktop.DBus.Error.NoReply", .unknown), (nil, .unknown),
+        ] as [(String?, ScreenLocks.State)]
+    )
+    func `a login manager that knows no session does not lock it, and one that does not respond does`(
+        error: String?,
+        state: ScreenLocks.State
+    ) {
+        #expect(ScreenLocks.State(ofLoginManager: MessageBus.Failure(name: error)) == state)
+    }
+
     @Test func `a lock that did not respond is asked again, once`() {
         var locks = ScreenLocks()
         let round = locks.ask()

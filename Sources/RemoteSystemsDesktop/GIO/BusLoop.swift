@@ -35,9 +35,11 @@ internal import Synchronization
     ///
     /// - Parameters:
     ///   - what: the beginning of the message of a connection that failed.
+    ///   - level: the level of that message. Defaults to `info`.
     ///   - serve: returns when the bus has ended or the task is cancelled.
     static func keepServing(
         _ what: Logger.Message,
+        level: Logger.Level = .info,
         _ logger: Logger,
         _ serve: @escaping @Sendable () async -> Result<Void, MessageBus.Failure>
     ) async throws {
@@ -46,7 +48,7 @@ internal import Synchronization
             var delay = Self.delay
             while !Task.isCancelled {
                 if case .failure(let failure) = await serve() {
-                    logger.info(what, metadata: ["reason": "\(failure.message)"])
+                    logger.log(level: level, what, metadata: ["reason": "\(failure.message)"])
                 } else {
                     delay = Self.delay
                 }

@@ -14,6 +14,8 @@ package final class DesktopNotifications: Service {
         /// The numbers at the icons of applications, by their desktop entries.
         var badges: [String: Int] = [:]
         var session: NotificationSession?
+        /// What the login manager states about locks; `nil` before that is known.
+        var login: ScreenLocks.State?
         /// Why there is no session bus now; `nil` before the first attempt and while there is one.
         var failure: String?
         /// Where notifications are shown, by their keys.
@@ -71,7 +73,20 @@ package final class DesktopNotifications: Service {
     /// Serves until cancelled, or until a graceful shutdown. The notifications are then closed.
     package func run() async throws {
         defer { self.feed.finish() }
-        try await BusLoop.keepServing("Notifications cannot be shown", self.logger) { await self.serve() }
+        let login = LoginLock(logger: self.logger) { [weak self] state in
+            self?.state.withLock { own in
+                own.login = state
+                own.session?.report(login: state)
+            }
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await login.run() }
+            group.addTask {
+                try await BusLoop.keepServing("Notifications cannot be shown", self.logger) { await self.serve() }
+            }
+            try await group.next()
+            group.cancelAll()
+        }
     }
 
     private func serve() async -> Result<Void, MessageBus.Failure> {
@@ -82,6 +97,7 @@ package final class DesktopNotifications: Service {
         let session = NotificationSession(self.feed, places: places, self.logger)
         self.state.withLock { state in
             state.session = session
+            if let login = state.login { session.report(login: login) }
             session.present(state.wanted)
             session.present(badges: state.badges)
         }

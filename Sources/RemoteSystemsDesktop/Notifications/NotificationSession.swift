@@ -155,7 +155,7 @@ final class NotificationSession: Sendable {
             guard ScreenLocks.interfaces.contains(where: { $0.0 == signal.interface }) else { return }
             guard signal.bool == true else { return self.state.withLock { $0.locks.reportedUnlocked() } }
             self.state.withLock { $0.locks.reportedLocked() }
-            self.report(isLocked: true)
+            self.reportLock()
         default:
             break
         }
@@ -207,7 +207,7 @@ final class NotificationSession: Sendable {
 
     private func lockResponded(_ name: String, _ state: ScreenLocks.State, _ round: Int) {
         guard let together = self.state.withLock({ $0.locks.responded(name, state, in: round) }) else { return }
-        self.report(isLocked: together == .locked || together == .unknown)
+        self.reportLock()
         guard together == .unknown else { return }
         self.logger.info("A screen lock does not respond. The session counts as locked.")
         BlockingCalls.after(Self.lockRetryTime) { [weak self] in
@@ -216,11 +216,22 @@ final class NotificationSession: Sendable {
         }
     }
 
-    private func report(isLocked: Bool) {
-        self.state.withLock { state in
+    /// States what the login manager knows. On the loop's thread, like what the locks state, so that the events are in
+    /// the order of the reports.
+    func report(login: ScreenLocks.State) {
+        self.loop.post { [weak self] _ in
+            self?.state.withLock { $0.locks.loginReported(login) }
+            self?.reportLock()
+        }
+    }
+
+    private func reportLock() {
+        let isLocked = self.state.withLock { state -> Bool? in
+            guard let isLocked = state.locks.isLocked else { return nil }
             state.knowsLock = true
             state.isOutdated = true
+            return isLocked
         }
-        self.events.yield(.locked(isLocked))
+        if let isLocked { self.events.yield(.locked(isLocked)) }
     }
 }

@@ -1,7 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the screen locks of a session state about it.
+/// What the screen locks of a session, and the login manager, state about it.
 struct ScreenLocks {
     /// What one lock responds to `GetActive`.
     enum State: Hashable {
@@ -25,6 +25,19 @@ struct ScreenLocks {
             self = isAbsent ? .none : .unknown
         }
 
+        /// What the login manager responds about its `LockedHint`. Its own errors mean that it knows no session of this
+        /// user; it may be one without the property, or one that this program may not ask.
+        init(ofLoginManager failure: MessageBus.Failure) {
+            let isAbsent =
+                failure.name.map { name in
+                    name.hasPrefix("org.freedesktop.login1.")
+                        || ["AccessDenied", "InvalidArgs", "UnknownProperty"].contains {
+                            name == "org.freedesktop.DBus.Error.\($0)"
+                        }
+                } ?? false
+            self = isAbsent ? .none : State(failure)
+        }
+
         /// The errors of a bus without the lock, and of a program with its name that is none.
         private static let absent = Set(
             ["ServiceUnknown", "NameHasNoOwner", "UnknownMethod", "UnknownObject", "UnknownInterface", "NotSupported"]
@@ -45,12 +58,24 @@ struct ScreenLocks {
     /// The questions that wait for their responses, also those of earlier rounds.
     private var waiting = 0
     private var states: [String: State] = [:]
+    /// What the locks state together; `nil` before that is known.
+    private var together: State?
+    /// What the login manager states; `nil` before that is known. An unlocked session may be one whose desktop reports
+    /// nothing.
+    private var login: State?
     /// Whether the locks are to be asked.
     private(set) var isDue = true
 
     /// Whether the locks are to be asked now. Any program can cause a question: the next one waits for the responses to
     /// the last.
     var canAsk: Bool { self.isDue && self.waiting == 0 }
+
+    /// Whether the session counts as locked; `nil` before that is known.
+    var isLocked: Bool? {
+        let states = [self.together, self.login].compactMap(\.self)
+        if states.contains(.locked) || states.contains(.unknown) { return true }
+        return states.count == 2 ? false : nil
+    }
 
     /// Begins to ask all locks. Responses of earlier rounds do not count any more.
     ///
@@ -73,14 +98,20 @@ struct ScreenLocks {
         self.states[name] = state
         guard self.states.count == Self.interfaces.count else { return nil }
         let states = Set(self.states.values)
-        return [.locked, .unknown, .unlocked].first { states.contains($0) } ?? State.none
+        let together: State = [.locked, .unknown, .unlocked].first { states.contains($0) } ?? State.none
+        self.together = together
+        return together
     }
 
     /// A lock reports that the session is locked. What a round in progress finds out is older.
     mutating func reportedLocked() {
         self.round += 1
         self.isDue = false
+        self.together = .locked
     }
+
+    /// The login manager has responded, or is not there.
+    mutating func loginReported(_ state: State) { self.login = state }
 
     /// A lock reports that the session is unlocked. Any program may send that: the locks themselves are asked.
     mutating func reportedUnlocked() { self.isDue = true }
