@@ -32,7 +32,8 @@ public struct RemoteSystemError: Error, Sendable {
         /// message states which argument.
         public static let invalidArgument = Code(kind: .invalidArgument)
         /// This system's own account or certificate cannot be used, or a system could not join. The ``cause`` is an
-        /// ``IdentityError`` or a ``TrustError``.
+        /// ``IdentityError`` or a ``TrustError``; an ``IdentityError`` with ``IdentityError/Code/accountLeft`` if this
+        /// system left the account while the process was using it.
         public static let identity = Code(kind: .identity)
         /// No system responded at the known addresses.
         public static let unreachable = Code(kind: .unreachable)

@@ -105,7 +105,9 @@ extension IdentityError {
         public static let tooManyLinks = Code(kind: .tooManyLinks)
         /// The account has no link in force with the named account.
         public static let unknownLink = Code(kind: .unknownLink)
-        /// This system left its account while the process was using it.
+        /// This system left its account while the process was using it. `RemoteSystemHost.run()` ends with this error,
+        /// a `RemoteSystemWatcher` stops and does not start again, and a call that would create another account throws
+        /// it. Start the program again: it then uses the account that is stored, or creates a new one.
         public static let accountLeft = Code(kind: .accountLeft)
         /// The text is not an invitation.
         public static let invitationMalformed = Code(kind: .invitationMalformed)

@@ -189,7 +189,7 @@ final class AccountContext: Sendable {
                 settings: Self.settings(store)
             )
         }
-        store.noteUse(as: account.identity.systemID)
+        try store.noteUse(as: account.identity.systemID)
         return account
     }
 

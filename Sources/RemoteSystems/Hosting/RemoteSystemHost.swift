@@ -261,7 +261,8 @@ public final class RemoteSystemHost: Service {
     /// no request. In both cases the method returns normally. A host can run once.
     ///
     /// - Throws: ``RemoteSystemError``:
-    ///   - ``RemoteSystemError/Code/identity`` when the account cannot be used or this system left it,
+    ///   - ``RemoteSystemError/Code/identity`` when the account cannot be used or this system left it (its cause then
+    ///     has ``IdentityError/Code/accountLeft``),
     ///   - ``RemoteSystemError/Code/applicationAlreadyRunning`` when another process of this system runs as the same
     ///     application,
     ///   - ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened,

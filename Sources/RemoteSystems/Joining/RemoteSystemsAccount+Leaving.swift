@@ -7,9 +7,10 @@ extension RemoteSystemsAccount {
     /// Leaves the account: deletes this system's identity with its keys and certificates.
     ///
     /// Programs of this user that run under the account notice within two seconds: their connections close, the `run()`
-    /// of a ``RemoteSystemHost`` fails with ``RemoteSystemError/Code/identity``, and a ``RemoteSystemWatcher`` reports
-    /// an error and stops. The next program to start creates a new personal account; ``join(_:evenIfShared:)`` joins
-    /// another one.
+    /// of a ``RemoteSystemHost`` fails with ``RemoteSystemError/Code/identity`` (its cause has
+    /// ``IdentityError/Code/accountLeft``), and a ``RemoteSystemWatcher`` reports an error and stops. Such a program
+    /// creates no other account. The next program to start creates a new personal account;
+    /// ``join(_:evenIfShared:)`` joins another one.
     ///
     /// Other systems need not be reachable and are not notified: without its keys this system can no longer
     /// authenticate. If a copy of the keys may exist elsewhere, also revoke this system's id

@@ -35,7 +35,8 @@ public struct RemoteSystemsAccount: Sendable {
     /// Blocks for a few milliseconds of file access.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
-    ///   used. Its cause is an ``IdentityError``.
+    ///   used. Its cause is an ``IdentityError``, with ``IdentityError/Code/accountLeft`` when there is no account and
+    ///   this process used the one that was left.
     public func identity() throws(RemoteSystemError) -> SystemIdentity {
         try self.withStore { store throws(IdentityError) in try store.identity() }
     }

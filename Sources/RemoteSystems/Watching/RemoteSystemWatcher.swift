@@ -126,7 +126,8 @@ public final class RemoteSystemWatcher: Sendable {
     /// Returns before any system is reported.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when this system's account cannot be
-    ///   used, with ``RemoteSystemError/Code/misuse`` when the watcher is running, with
+    ///   used or was left (its cause then has ``IdentityError/Code/accountLeft``), with
+    ///   ``RemoteSystemError/Code/misuse`` when the watcher is running, with
     ///   ``RemoteSystemError/Code/invalidArgument`` when an option, a filter or the configuration is not valid.
     public func start() async throws(RemoteSystemError) {
         try self.options.validate()

@@ -58,23 +58,36 @@ extension AccountStore {
     /// Whether this system left its account under this id. Ids are never reused.
     package func hasLeft(_ system: SystemID) throws(IdentityError) -> Bool {
         guard let state = try SecretDirectory.open(path: self.directory) else { return false }
+        return try Self.hasLeft(system, in: state)
+    }
+
+    private static func hasLeft(
+        _ system: SystemID,
+        in state: borrowing SecretDirectory
+    ) throws(IdentityError) -> Bool {
         if try Self.leftSystems(in: state).contains("\(system)") { return true }
         // The directory is there until the file names the id.
         return try state.names().contains(Self.leftPrefix + "\(system)")
     }
 
-    /// The systems as which this process uses accounts, by the store's directory.
-    private static let used = Mutex<[String: SystemID]>([:])
+    /// The systems as which this process uses accounts, by the store's directory. For all parts of the process, also
+    /// those that read the files without an account context, and whatever path they use.
+    private static let used = Mutex<[SecretDirectory.Identifier: SystemID]>([:])
 
     /// Notes that this process uses the account as this system. If the system leaves the account, the process creates
     /// no other one: its parts would use different accounts, and it may be about to end because of that.
-    package func noteUse(as system: SystemID) { Self.used.withLock { $0[self.directory] = system } }
+    package func noteUse(as system: SystemID) throws(IdentityError) {
+        guard let state = try SecretDirectory.open(path: self.directory) else { return }
+        let directory = try state.identifier()
+        Self.used.withLock { $0[directory] = system }
+    }
 
     /// Checks that this process may create an account.
     ///
     /// - Throws: ``IdentityError/Code/accountLeft`` if its own account was left.
-    func checkCreation() throws(IdentityError) {
-        guard let system = Self.used.withLock({ $0[self.directory] }), try self.hasLeft(system) else { return }
+    static func checkCreation(in state: borrowing SecretDirectory) throws(IdentityError) {
+        let directory = try state.identifier()
+        guard let system = Self.used.withLock({ $0[directory] }), try Self.hasLeft(system, in: state) else { return }
         throw IdentityError(
             .accountLeft,
             """

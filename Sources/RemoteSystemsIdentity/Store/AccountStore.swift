@@ -73,7 +73,8 @@ public struct AccountStore: Sendable {
     /// access.
     ///
     /// - Throws: ``IdentityError`` if the files cannot be read, written or used. They are then never overwritten. After
-    ///   ``IdentityError/Code/busy``, trying again can help.
+    ///   ``IdentityError/Code/busy``, trying again can help. With the code ``IdentityError/Code/accountLeft`` if there
+    ///   is no account and this process used the one that was left.
     public func identity() throws(IdentityError) -> SystemIdentity {
         try self.identity(now: Date())
     }
@@ -119,7 +120,7 @@ public struct AccountStore: Sendable {
             if let stored = try Self.loadSettled(from: state) {
                 return stored.identity
             }
-            try self.checkCreation()
+            try Self.checkCreation(in: state)
             let authority = try AccountAuthority(creatingAt: now)
             let identity = try SystemIdentity.founding(authority, now: now)
             try Self.install(

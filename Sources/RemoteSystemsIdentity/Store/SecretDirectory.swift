@@ -32,6 +32,20 @@ struct SecretDirectory: ~Copyable {
 
     func path(of name: String) -> String { self.path + "/" + name }
 
+    /// Names a directory independently of the path by which it was opened.
+    struct Identifier: Hashable, Sendable {
+        fileprivate let device: UInt64
+        fileprivate let inode: UInt64
+    }
+
+    func identifier() throws(IdentityError) -> Identifier {
+        var status = stat()
+        guard unsafe fstat(self.descriptor, &status) == 0 else {
+            throw .failed(SystemCallError("fstat"), to: "be examined", path: self.path)
+        }
+        return Identifier(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    }
+
     // MARK: Opening
 
     /// Opens the directory at `path`; `nil` if it does not exist.

@@ -190,6 +190,33 @@ import Testing
         #expect(try self.store.identity(now: noon).accountID != joined.accountID)
     }
 
+    @Test(arguments: ["state", "state/", "state/.", "./state", "link", "link/"])
+    func `a process that used the account creates no other one, whatever path it uses`(path: String) throws {
+        let joined = try self.join()
+        try FileManager.default.createSymbolicLink(
+            atPath: self.temporary.path + "/link",
+            withDestinationPath: self.store.directory
+        )
+        try self.store.noteUse(as: joined.systemID)
+        _ = try self.store.leave(evenWithRootKey: false)
+        let store = AccountStore(directory: "\(self.temporary.path)/\(path)")
+        let error = #expect(throws: IdentityError.self) { try store.identity(now: noon) }
+        #expect(error?.code == .accountLeft)
+        #expect(try !self.store.holdsAccount())
+        // It may create one in another directory.
+        #expect(try AccountStore(directory: self.temporary.path + "/other").identity(now: noon).isAuthority)
+    }
+
+    @Test func `a process that used the account by a link creates no other one by its path`() throws {
+        let joined = try self.join()
+        let link = self.temporary.path + "/link"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: self.store.directory)
+        try AccountStore(directory: link).noteUse(as: joined.systemID)
+        _ = try self.store.leave(evenWithRootKey: false)
+        let error = #expect(throws: IdentityError.self) { try self.store.identity(now: noon) }
+        #expect(error?.code == .accountLeft)
+    }
+
     @Test func `of many systems that were left only the newest are remembered`() throws {
         var systems: [SystemID] = []
         for _ in 0..<3 {

@@ -105,8 +105,10 @@ import Testing
             _ = try await host.port
             let account = machines.account("second")
             try account.leave()
-            // By another path, as if another program created the account: this one does not.
-            let fresh = try AccountStore(directory: "\(account.directory)/.").identity()
+            // Moved to its place, as if another program created the account: this one does not.
+            let other = "\(machines.directory)/other"
+            let fresh = try AccountStore(directory: other).identity()
+            try FileManager.default.moveItem(atPath: "\(other)/account", toPath: "\(account.directory)/account")
             try await stage.advance(by: .seconds(1))
             let error = await #expect(throws: RemoteSystemError.self) { try await running.value }
             #expect((error?.cause as? IdentityError)?.code == .accountLeft)
@@ -126,6 +128,14 @@ import Testing
             let late = RemoteSystemWatcher(Self.configuration(machines, "second", on: stage))
             let start = await #expect(throws: RemoteSystemError.self) { try await late.start() }
             #expect((start?.cause as? IdentityError)?.code == .accountLeft)
+            // By another path to the same directory, too.
+            let link = "\(machines.directory)/link"
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: account.directory)
+            var linked = Self.configuration(machines, "second", on: stage)
+            linked.stateDirectory = link
+            let other = RemoteSystemWatcher(linked)
+            let otherStart = await #expect(throws: RemoteSystemError.self) { try await other.start() }
+            #expect((otherStart?.cause as? IdentityError)?.code == .accountLeft)
             #expect(try !AccountStore(directory: account.directory).holdsAccount())
             await watcher.stop()
         }
