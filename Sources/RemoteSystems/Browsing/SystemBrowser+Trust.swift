@@ -55,7 +55,7 @@ extension SystemBrowser {
     func requestHandler() -> RequestHandler.Handle {
         let renewal = self.users.first.map { CertificateRenewal.service($0.run.context) }
         return { request, connection in
-            guard let renewal, connection.isWithinAccount else { return .requestUnknown }
+            guard let renewal else { return .requestUnknown }
             return await renewal.respond(to: request, on: connection)
         }
     }

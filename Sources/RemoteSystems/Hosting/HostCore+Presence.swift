@@ -24,15 +24,15 @@ extension HostCore {
     func presence(_ subject: Authorisation.Subject, peer: PeerIdentity, own: SystemID) -> EstablishedConnection {
         switch peer.standing {
         case .sameAccount:
-            return self.presence(to: peer.systemID == own ? .local : .account, renewal: self.renewal)
+            return self.presence(to: peer.systemID == own ? .local : .account)
         case .linked(let account, _):
-            return self.presence(to: .linked(account), renewal: nil)
+            return self.presence(to: .linked(account))
         case .anonymous:
             let limits = self.context.limits.forAnonymous
             return EstablishedConnection(
                 acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
                 limits: limits,
-                handler: { _, _ in .requestUnknown },
+                handler: RequestHandler(self.renewal.respond),
                 opened: { [publications] connection in publications?.publish(to: .anonymous, on: connection) }
             )
         }
@@ -47,14 +47,12 @@ extension HostCore {
     }
 
     /// Accepts a connection on which trust is exchanged.
-    private func presence(to group: HostPublications.Group, renewal: BuiltInService?) -> EstablishedConnection {
+    private func presence(to group: HostPublications.Group) -> EstablishedConnection {
         let limits = self.watcherLimits
-        let handle: RequestHandler.Handle =
-            if let renewal { renewal.respond } else { { _, _ in .requestUnknown } }
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
-            handler: RequestHandler(handle),
+            handler: RequestHandler(self.renewal.respond),
             opened: { [publications, context] connection in
                 publications?.publish(to: group, on: connection)
                 Task(executorPreference: context.environment.taskExecutor) {

@@ -26,7 +26,8 @@ enum CertificateRenewal {
         private enum CodingKeys: String, CodingKey { case certificate = "Certificate" }
     }
 
-    /// Returns the service that renews certificates with the account's root key, if the key is on this machine.
+    /// Returns the service that renews certificates with the account's root key, if the key is on this machine. A system
+    /// of another account gets the response of a peer that renews none.
     static func service(_ context: ApplicationContext) -> BuiltInService {
         BuiltInService(
             Presence.service,
@@ -35,7 +36,16 @@ enum CertificateRenewal {
                     try await Self.renew(message.request, for: caller.connection, with: context)
                 }
             ]
-        )
+        ) { connection throws(WireFailure) in try Self.authorize(connection, with: context) }
+    }
+
+    private static func authorize(_ connection: Connection, with context: ApplicationContext) throws(WireFailure) {
+        let authorisation = Authorisation(host: context.configuration.applicationID, allowsAnyoneNearby: false)
+        guard let own = try? context.security().systemID else { throw .requestUnknown }
+        let subject = Authorisation.Subject(connection.peer, application: connection.remote.application, own: own)
+        let decision = authorisation.decide(subject, .renewal)
+        context.audit(decision, about: subject, .renewal)
+        guard case .allowed = decision else { throw .requestUnknown }
     }
 
     private static func renew(

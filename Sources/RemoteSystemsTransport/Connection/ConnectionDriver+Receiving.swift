@@ -288,8 +288,10 @@ extension Response {
     )
 
     /// The response of a service that does not know the request's `Type`.
-    package static let requestUnknown = Response(
-        status: .failure,
-        failure: WireFailure("This request is not known here.", code: .requestUnknown)
-    )
+    package static let requestUnknown = Response(status: .failure, failure: WireFailure.requestUnknown)
+}
+
+extension WireFailure {
+    /// The failure of a request that is not known, or that only certain callers may know.
+    package static let requestUnknown = WireFailure("This request is not known here.", code: .requestUnknown)
 }

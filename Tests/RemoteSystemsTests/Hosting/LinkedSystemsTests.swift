@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import InMemoryLogging
+import Logging
 import RemoteSystems
 import RemoteSystemsTransport
 import Synchronization
@@ -310,6 +312,35 @@ import Testing
                 #expect(installation.starts.withLock { $0.isEmpty })
                 #expect(await launch("test.player") == "application-not-started")
                 #expect(installation.starts.withLock { $0 } == ["test.player"])
+            }
+        }
+    }
+
+    @Test func `a linked system that asks for a certificate gets none, and is recorded, without filling the log`()
+        async throws
+    {
+        try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            let log = InMemoryLogHandler()
+            var ours = accounts.ours
+            ours.logger = Logger(label: "test") { _ in log }
+            try await ours.withHost([Self.open]) { host in
+                let security = try TransportSecurity(
+                    identity: accounts.friendsStore.identity(),
+                    trust: accounts.friendsTrust()
+                )
+                let failures = try await accounts.failuresOfRenewal(of: security, at: host, times: 40)
+                // As from a system that renews no certificates.
+                #expect(failures == [String?](repeating: "request-unknown", count: 40))
+                let metadata = log.entries.map { $0.metadata.mapValues { "\($0)" } }
+                let refusals = metadata.filter { $0["event"] == "access.refused" && $0["target"] == "renewal" }
+                let first = try #require(refusals.first)
+                let account = try accounts.friendsID.description
+                #expect(first["peer.account"] == account)
+                #expect(first["peer.standing"] == "linked")
+                #expect(first["decision"] == "deny")
+                #expect(first["reason"] == "other-account")
+                // Ten of one system in a minute.
+                #expect(refusals.count < 40)
             }
         }
     }

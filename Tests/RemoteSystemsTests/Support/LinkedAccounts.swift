@@ -153,6 +153,26 @@ struct LinkedAccounts {
         }
     }
 
+    /// Asks our host for a certificate, over a presence connection, and returns the codes of its failures.
+    func failuresOfRenewal(
+        of security: TransportSecurity,
+        at host: RemoteSystemHost,
+        times: Int = 1
+    ) async throws -> [String?] {
+        let connection = try await self.connect(security, to: host, Presence.service)
+        let request = try security.identity.makeRenewalRequest()
+        var codes: [String?] = []
+        for _ in 0..<times {
+            let response = try await connection.send(
+                ["Type": "renew", "Request": .data(Data(request))],
+                timeout: .seconds(60)
+            )
+            codes.append(response.failure?.code)
+        }
+        await connection.close()
+        return codes
+    }
+
     /// The keys of what our host publishes as `trust` to a system that itself publishes this list of links.
     func trustRecords(
         _ security: TransportSecurity,
