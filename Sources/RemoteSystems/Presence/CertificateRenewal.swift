@@ -26,8 +26,8 @@ enum CertificateRenewal {
         private enum CodingKeys: String, CodingKey { case certificate = "Certificate" }
     }
 
-    /// Returns the service that renews certificates with the account's root key, if the key is on this machine. A system
-    /// of another account gets the response of a peer that renews none.
+    /// Returns the service that renews certificates with the account's root key, if the key is on this machine. A
+    /// system of another account gets the response of a peer that renews none.
     static func service(_ context: ApplicationContext) -> BuiltInService {
         BuiltInService(
             Presence.service,

@@ -53,6 +53,27 @@ struct LinkedAccounts {
         try self.friendsStore.link(other, with: own, now: now)
     }
 
+    /// Runs a body with a temporary third account on the same segment, which the friend's account is linked with, too.
+    ///
+    /// - Parameter granted: what the third account grants to the friend's.
+    func withThird(
+        granting granted: Grants,
+        _ body: (_ third: LoopbackSystem, _ id: AccountID) async throws -> Void
+    ) async throws {
+        try await LoopbackSystem.with { third in
+            var third = third
+            third.segment = self.ours.segment
+            let store = AccountStore(directory: third.directory)
+            let id = try store.identity().accountID
+            let now = Date()
+            let own = try store.linkOffer(name: "Cy", granting: granted, now: now)
+            let other = try self.friendsStore.linkOffer(name: "Bo", granting: Grants(), now: now)
+            try store.link(own, with: other, now: now)
+            try self.friendsStore.link(other, with: own, now: now)
+            try await body(third, id)
+        }
+    }
+
     /// A watcher of the friend's that also lists linked systems.
     func friendsWatcher(_ filters: [RemoteSystemFilter] = [.authorizationKind(.linked)]) -> RemoteSystemWatcher {
         self.friends.watcher(filters: filters)
