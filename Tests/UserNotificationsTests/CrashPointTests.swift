@@ -9,14 +9,8 @@ import ValueSets
 
 @testable import UserNotifications
 
-/// What a daemon knows besides what is pending and what its senders wait for.
-private struct Known: Equatable, Sendable {
-    var permissions: [String] = []
-    var states: [String: String] = [:]
-    var outbox: [String] = []
-    var badges: [String: Int] = [:]
-    var waiting: [String] = []
-}
+/// What a daemon knows, by the kind of the records that keep it.
+private typealias Known = [NotificationRecord.Kind: [String]]
 
 /// A screen that keeps what it shows when the process ends.
 private final class LastingScreen: PlacedNotificationPresenter {
@@ -33,13 +27,22 @@ private final class LastingScreen: PlacedNotificationPresenter {
 @Suite struct CrashPointTests {
     private typealias Daemon = StagedNotificationDaemon
 
-    @Test func `a crash leaves each change of permissions, states, outbox and badges whole or undone (N-07, X-40)`()
-        async throws
-    {
+    @Test func `a crash leaves each change of each kind of record whole or undone (N-07, X-40)`() async throws {
         let store = StepStore()
         try await ReceivingSystem.with(store: store) { receiving in
             let receiver = receiving.receiver
-            let connection = try await receiving.connect()
+            let (connection, second) = (try await receiving.connect(), try await receiving.connect())
+            let tablet = try await StagedDesk.appearing("Tablet", on: receiving.stage)
+            _ = await receiver.beginMirroring(as: receiving.host.id)
+            try await receiving.stage.eventually("the tablet is known") {
+                await receiver.otherSystems.contains { $0.application(RemoteSystemHost.machineApplicationID) != nil }
+            }
+            let ofDesktop = RemoteNotification(
+                NotificationRequest(
+                    identifier: NotificationReceiver.mirroredIdentifier,
+                    content: NotificationContent(title: "1 message")
+                )
+            )
             let program = NotificationSender(systemID: "s", application: "mail", isLocal: true)
             let targets = ["\(receiving.host.id)", "\(try receiving.stage.system("Attic").id)"]
             func post(_ identifier: String) async throws {
@@ -54,10 +57,17 @@ private final class LastingScreen: PlacedNotificationPresenter {
                 let entries = await receiver.list()
                 return try #require(entries.first { $0.notification.request.identifier == identifier }).key
             }
+            func take(_ identifier: String, _ rest: Int) async throws {
+                _ = try await second.resume([identifier])
+                try await receiving.stage.eventually("the response is taken") {
+                    store.steps.last?.keys.count { $0.hasPrefix("response ") } == rest
+                }
+            }
             let changes: [() async throws -> Void] = [
                 { try await receiver.set(.silent, for: .init(application: "news")) },
                 { try await receiver.set(.denied, for: .init(system: "t", application: "news")) },
                 { try await receiver.setBadge(7, of: program) },
+                { _ = try await receiver.schedule(Daemon.message("tea", after: 600), by: program) },
                 { try await post("a") },
                 { try await post("b") },
                 { _ = try await connection.deliver(ReceivingSystem.question("read")) },
@@ -65,34 +75,59 @@ private final class LastingScreen: PlacedNotificationPresenter {
                 { _ = try await connection.deliver(ReceivingSystem.question("dismissed")) },
                 { _ = try await receiver.markRead([key("read")]) },
                 { _ = try await receiver.snooze(key("later"), for: 600) },
-                { try await receiver.received(.closed(identifier: key("dismissed"), reason: .dismissed)) },
+                {
+                    // The responses wait for the other connection.
+                    await connection.close()
+                    try await receiving.stage.settle()
+                    try await receiver.received(.closed(identifier: key("dismissed"), reason: .dismissed))
+                },
                 { try await receiver.respond(key("read"), "yes", text: nil) },
-                { _ = try await connection.withdraw(["later"]) },
+                { _ = try await second.withdraw(["later"]) },
+                { try await take("dismissed", 1) },
+                { try await take("read", 0) },
+                {
+                    await receiver.mirror(ofDesktop, of: "chat")
+                    try await receiving.stage.eventually("it is on the tablet") {
+                        try tablet.titles == ["1 message"]
+                    }
+                },
+                { await receiver.endMirrored(NotificationReceiver.mirroredIdentifier, isDismissed: true) },
+                { _ = try await receiver.cancel(["tea"], of: program) },
+                { _ = try await receiver.forget(nil) },
                 { _ = try await receiver.unpost(["a"]) },
                 { try await receiver.setBadge(0, of: program) },
                 { try await receiver.set(.allowed, for: .init(application: "news")) },
             ]
+            _ = try await connection.deliver(ReceivingSystem.question("first"))
+            let asker = try #require(await receiver.list().first).sender
             var counts = [store.steps.count]
-            var known = [await receiver.known]
+            var known = [try await receiver.known(asker)]
             for change in changes {
                 try await change()
                 counts.append(store.steps.count)
-                known.append(await receiver.known)
+                known.append(try await receiver.known(asker))
             }
             // Each has stored something, and changed what is known.
             #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 }, "\(counts)")
             #expect(zip(known, known.dropFirst()).allSatisfy { $0 != $1 })
+            for kind in NotificationRecord.Kind.allCases {
+                #expect(Set(known.map { $0[kind] }).count > 1, "nothing has changed the records of the kind \(kind)")
+            }
             for (number, records) in store.steps.enumerated() {
                 // The change in which the step was made.
                 guard let change = counts.firstIndex(where: { number < $0 }), change > 0 else { continue }
-                let again = NotificationReceiver(receiving.stage.configuration, presenter: nil) { _ in nil }
-                await again.restore(try await StepStore(records).load())
-                let restored = await again.known
+                let left = StepStore(records)
+                let again = NotificationReceiver(receiving.stage.configuration, presenter: nil, store: left) { _ in
+                    nil
+                }
+                await again.restore(try await left.load())
+                let restored = try await again.known(asker)
                 // What was acknowledged is there. Before that, all of it may be there or nothing.
                 let isWhole = number < counts[change] - 1 && restored == known[change - 1]
                 #expect(isWhole || restored == known[change], "step \(number)")
             }
-            await connection.close()
+            await second.close()
+            try tablet.daemon.running.cancel()
         }
     }
 
@@ -112,7 +147,7 @@ private final class LastingScreen: PlacedNotificationPresenter {
                 try await stage.eventually("it is discarded") { await again.receiver.list().isEmpty }
                 try await stage.settle()
                 #expect(again.screen.history.isEmpty && again.screen.badges.isEmpty, "step \(number)")
-                let badges = await again.receiver.known.badges
+                let badges = try await again.receiver.known(.badge, Daemon.sender)
                 #expect(badges.isEmpty, "step \(number)")
                 again.crash()
             }
@@ -143,19 +178,46 @@ private final class LastingScreen: PlacedNotificationPresenter {
 }
 
 extension NotificationReceiver {
-    fileprivate var known: Known {
-        Known(
-            permissions: self.permissions.all.map { "\($0.subject) \($0.permission)" },
-            states: self.states.all.reduce(into: [:]) { known, state in
-                let (key, value) = state
-                known[key.text] = "\(value.status) \(value.isRead) \(Self.text(value.snoozedUntil))"
-            },
-            outbox: self.outbox.all.map { "\($0.key)" }.sorted(),
-            badges: self.badges.all.mapValues(\.count),
-            waiting: self.received.all.map { entry in
+    fileprivate static let mirroredIdentifier = "desktop-1"
+
+    /// - Parameter asker: the sender for which responses wait.
+    fileprivate func known(_ asker: NotificationSender) async throws -> Known {
+        var known: Known = [:]
+        for kind in NotificationRecord.Kind.allCases { known[kind] = try await self.known(kind, asker) }
+        return known
+    }
+
+    /// Without a default case, so that a new kind of record cannot be left out.
+    fileprivate func known(_ kind: NotificationRecord.Kind, _ asker: NotificationSender) async throws -> [String] {
+        switch kind {
+        case .pending:
+            return self.pending.all.map { "\($0.notification.request.identifier) \(Self.text($0.date))" }
+        case .received:
+            return self.received.all.map { entry in
                 "\(entry.notification.request.identifier) \(entry.isRead) \(Self.text(entry.snoozedUntil))"
             }
-        )
+        case .response:
+            return self.routing.responses(for: asker).map { "\($0.requestIdentifier) \($0.actionIdentifier)" }
+                .sorted()
+        case .outbox: return self.outbox.all.map { "\($0.key)" }.sorted()
+        case .permission: return self.permissions.all.map { "\($0.subject) \($0.permission)" }
+        case .state:
+            return self.states.all.map { state in
+                let (key, value) = state
+                return "\(key.text) \(value.status) \(value.isRead) \(Self.text(value.snoozedUntil))"
+            }.sorted()
+        case .history:
+            return try await self.history(after: nil).sets.map { set in
+                ["Id", "Event", "Action"].map { set[$0]?.string ?? "" }.joined(separator: " ")
+            }
+        case .badge: return self.badges.all.map { "\($0.key) \($0.value.count)" }.sorted()
+        case .mirrored:
+            // Those of an earlier process, and those of this one.
+            let restored = self.restoredMirrored[Self.mirroredIdentifier]?.map(\.deliveryID) ?? []
+            let own = self.mirror?.notifications.deliveries(of: Self.mirroredIdentifier) ?? []
+            return (restored + own).map { "\($0)" }
+        case .counter: return ["\(self.received.lastNumber)"]
+        }
     }
 
     private static func text(_ date: Date?) -> String { date.map { "\($0.timeIntervalSince1970)" } ?? "never" }
