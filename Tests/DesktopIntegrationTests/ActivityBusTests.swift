@@ -371,8 +371,7 @@ struct TwoBuses {
 
     func start(_ arguments: [String]) throws -> ChildProcess {
         guard let host else { return try ChildProcess(arguments, environment: self.environment, readsErrors: true) }
-        let variables = self.environment.map { "\($0.key)=\($0.value)" }
-        return try host.start(["env"] + variables + arguments, readsErrors: true)
+        return try host.start(arguments, environment: self.environment, readsErrors: true)
     }
 
     /// Runs one of the samples.

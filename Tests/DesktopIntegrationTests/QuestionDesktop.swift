@@ -10,17 +10,24 @@ struct QuestionDesktop {
     let desktop: Desktop
     let state: String
     let environment: [String: String]
-    var processes: [ChildProcess] = []
+    /// The host on which its programs run; `nil` for the loopback interface of this machine. Its session bus and its
+    /// notification server have Unix sockets, which are the same on every host.
+    var host: SimulatedHost?
 
-    func start(_ arguments: [String]) throws -> ChildProcess {
-        try ChildProcess(arguments, environment: self.environment, readsErrors: true)
+    /// The options of commands for its network and its directory.
+    var options: [String] { (self.host == nil ? ["--loopback"] : []) + ["--state-directory", self.state] }
+
+    func start(_ arguments: [String], readsErrors: Bool = true) throws -> ChildProcess {
+        guard let host else {
+            return try ChildProcess(arguments, environment: self.environment, readsErrors: readsErrors)
+        }
+        return try host.start(arguments, environment: self.environment, readsErrors: readsErrors)
     }
 
     /// Starts the host daemon, and waits until it is ready.
     func startDaemon() async throws -> ChildProcess {
         let daemon = try self.start(
-            [try builtProgram("remotesystems"), "host", "run", "--loopback", "--port", "0"]
-                + ["--state-directory", self.state]
+            [try builtProgram("remotesystems"), "host", "run", "--port", "0"] + self.options
         )
         _ = try await eventually("the daemon", within: .seconds(60)) {
             guard daemon.exitCode == nil else { throw IntegrationError("it has ended: \(daemon.lines)") }
@@ -39,9 +46,9 @@ struct QuestionDesktop {
 
     /// Runs `remotesystems` on this system until it ends, and returns its standard output.
     func command(_ arguments: String...) async throws -> String {
-        let process = try ChildProcess(
-            [try builtProgram("remotesystems")] + arguments + ["--loopback", "--state-directory", self.state],
-            environment: self.environment
+        let process = try self.start(
+            [try builtProgram("remotesystems")] + arguments + self.options,
+            readsErrors: false
         )
         _ = try await process.exit(within: .seconds(60))
         return try await process.allLines().joined(separator: "\n")
@@ -69,10 +76,13 @@ struct TwoDesktops {
     let second: QuestionDesktop
     let daemons: [ChildProcess]
 
-    /// - Parameter settings: environment variables of the first system's daemon. Defaults to none.
+    /// - Parameters:
+    ///   - settings: environment variables of the first system's daemon. Defaults to none.
+    ///   - hosts: a host for each of them. Defaults to `nil`: the loopback interface of this machine.
     static func with(
         screens: Bool = true,
         settings: [String: String] = [:],
+        on hosts: (SimulatedHost, SimulatedHost)? = nil,
         _ body: (TwoDesktops) async throws -> Void
     ) async throws {
         try await Desktop.with { first in
@@ -81,8 +91,18 @@ struct TwoDesktops {
                 try await createTwoSystems(states[0], states[1])
                 guard screens else {
                     try await Self.run(
-                        QuestionDesktop(desktop: first, state: states[0], environment: first.environment),
-                        QuestionDesktop(desktop: second, state: states[1], environment: second.environment),
+                        QuestionDesktop(
+                            desktop: first,
+                            state: states[0],
+                            environment: first.environment,
+                            host: hosts?.0
+                        ),
+                        QuestionDesktop(
+                            desktop: second,
+                            state: states[1],
+                            environment: second.environment,
+                            host: hosts?.1
+                        ),
                         body
                     )
                     return
@@ -93,9 +113,15 @@ struct TwoDesktops {
                             QuestionDesktop(
                                 desktop: first,
                                 state: states[0],
-                                environment: firstEnvironment.merging(settings) { $1 }
+                                environment: firstEnvironment.merging(settings) { $1 },
+                                host: hosts?.0
                             ),
-                            QuestionDesktop(desktop: second, state: states[1], environment: secondEnvironment),
+                            QuestionDesktop(
+                                desktop: second,
+                                state: states[1],
+                                environment: secondEnvironment,
+                                host: hosts?.1
+                            ),
                             body
                         )
                     }
@@ -129,8 +155,8 @@ struct TwoDesktops {
     /// - Parameter waits: whether it waits for the answer.
     func ask(_ arguments: String..., waits: Bool = false) throws -> ChildProcess {
         try self.first.start(
-            [try builtProgram("remotesystems"), "notify", "--loopback", "--state-directory", self.first.state]
-                + arguments + (waits ? ["--wait", "--search-time", "60"] : [])
+            [try builtProgram("remotesystems"), "notify"] + self.first.options + arguments
+                + (waits ? ["--wait", "--search-time", "60"] : [])
         )
     }
 

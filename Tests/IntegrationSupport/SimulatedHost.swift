@@ -115,10 +115,14 @@ package final class SimulatedHost: Sendable {
     }
 
     /// Starts a program on the host. It is stopped with the network at the latest.
-    package func start(_ arguments: [String], readsErrors: Bool = false) throws -> ChildProcess {
+    package func start(
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        readsErrors: Bool = false
+    ) throws -> ChildProcess {
         let child = try ChildProcess(
             inside(arguments),
-            environment: ["DBUS_SYSTEM_BUS_ADDRESS": busAddress],
+            environment: ["DBUS_SYSTEM_BUS_ADDRESS": busAddress].merging(environment) { $1 },
             readsErrors: readsErrors
         )
         children.withLock { $0.append(child) }
