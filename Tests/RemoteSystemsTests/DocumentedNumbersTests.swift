@@ -334,6 +334,19 @@ import ValueSets
         ),
         Statement(
             security,
+            "| connections of systems of linked accounts",
+            "| \(LinkedLimits.total), and",
+            "\(LinkedLimits.perAccount) of one account",
+            "\(LinkedConnections.maxPerSystem) of one system"
+        ),
+        Statement(
+            security,
+            "| processes of linked accounts that a watcher follows",
+            "| \(LinkedLimits.total), and",
+            "\(LinkedLimits.perAccount) of one account"
+        ),
+        Statement(
+            security,
             "| exhausts the host |",
             "\(AnonymousConnections.maxConnections) connections",
             bytes(anonymous.messageBytes),

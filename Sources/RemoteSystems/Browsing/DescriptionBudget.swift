@@ -4,11 +4,11 @@
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Limits the time that a browser spends on descriptions, for each system and in all.
+/// Limits the time that a browser spends on descriptions, for each holder of a quota and in all.
 ///
 /// A description that must wait is not lost: the newest one is applied later. A description that is not large waits
-/// only for its own system, so large ones of some systems do not delay the others. The cost is measured in time rather
-/// than in bytes, so that the limits hold on any machine.
+/// only for others of its holder, so large ones of some holders do not delay the others. The cost is measured in time
+/// rather than in bytes, so that the limits hold on any machine.
 ///
 /// A value type without a clock; times are arguments.
 struct DescriptionBudget {
@@ -16,34 +16,37 @@ struct DescriptionBudget {
 
     /// The length above which a description is large, in bytes.
     static let largeBytes = 16 << 10
-    /// The time that descriptions of one system may take at once, and the part of the time in the long run.
+    /// The time that descriptions of one holder may take at once, and the part of the time in the long run.
     static let burst = Duration.milliseconds(500)
     static let share = 0.05
-    /// The time that large descriptions of all systems may take at once, and the part of the time in the long run.
+    /// The time that large descriptions of all holders may take at once, and the part of the time in the long run.
     static let totalBurst = Duration.seconds(1)
     static let totalShare = 0.25
-    /// The minimum cost of a description. Limits the number of small changes of one system to 50 a second.
+    /// The minimum cost of a description. Limits the number of small changes of one holder to 50 a second.
     static let minCost = Duration.milliseconds(1)
 
     /// In milliseconds.
-    private var systems = KeyedTokenBuckets<SystemID>(capacity: Self.burst.inMilliseconds, rate: Self.share * 1000)
+    private var holders = KeyedTokenBuckets<QuotaHolder>(
+        capacity: Self.burst.inMilliseconds,
+        rate: Self.share * 1000
+    )
     private var total: TokenBucket
 
     init(now: Instant) {
         self.total = TokenBucket(capacity: Self.totalBurst.inMilliseconds, rate: Self.totalShare * 1000, now: now)
     }
 
-    /// The time until which a system's description must wait; `nil` if it may be applied now.
-    func delay(_ bytes: Int, of system: SystemID, now: Instant) -> Instant? {
-        var time = self.systems.nextTime(of: system, after: now)
+    /// The time until which a holder's description must wait; `nil` if it may be applied now.
+    func delay(_ bytes: Int, of holder: QuotaHolder, now: Instant) -> Instant? {
+        var time = self.holders.nextTime(of: holder, after: now)
         if bytes > Self.largeBytes { time = max(time, self.total.nextTime(after: now)) }
         return time > now ? time : nil
     }
 
     /// Counts the time that a description took.
-    mutating func took(_ duration: Duration, _ bytes: Int, of system: SystemID, now: Instant) {
+    mutating func took(_ duration: Duration, _ bytes: Int, of holder: QuotaHolder, now: Instant) {
         let cost = max(duration, Self.minCost).inMilliseconds
-        self.systems.take(cost, of: system, at: now)
+        self.holders.take(cost, of: holder, at: now)
         if bytes > Self.largeBytes { self.total.take(cost, at: now) }
     }
 }

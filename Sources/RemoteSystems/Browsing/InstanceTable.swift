@@ -24,6 +24,8 @@ struct InstanceTable: Sequence {
     private var failed: Set<String> = []
     private(set) var remembered: Set<String> = []
     private(set) var anonymousCount = 0
+    /// The instances that were proved to be of linked accounts, also while they wait.
+    private(set) var linked = LinkedLimits.limiter()
     private(set) var firstAttempts = 0
     /// The earliest end of a delay; a lower bound if `isWaitStale`.
     private var earliestWait: Instant?
@@ -96,6 +98,7 @@ struct InstanceTable: Sequence {
         var hasFailed: Bool
         var isRemembered: Bool
         var isAnonymous: Bool
+        var linkedAccount: AccountID?
         var isFirstAttempt: Bool
         var wait: Instant?
 
@@ -110,6 +113,7 @@ struct InstanceTable: Sequence {
             self.hasFailed = instance.isUnproved && instance.phase.isIdle
             self.isRemembered = instance.isRemembered
             self.isAnonymous = !instance.standing.isAccountProved
+            self.linkedAccount = instance.linkedAccount
             self.isFirstAttempt = instance.isFirstAttempt
             self.wait = instance.phase.waitsUntil
         }
@@ -136,6 +140,10 @@ struct InstanceTable: Sequence {
         self.unprovedCount += (new?.unproved == nil ? 0 : 1) - (old?.unproved == nil ? 0 : 1)
         if new?.hasFailed ?? false { self.failed.insert(name) } else { self.failed.remove(name) }
         if new?.isRemembered ?? false { self.remembered.insert(name) } else { self.remembered.remove(name) }
+        if old?.linkedAccount != new?.linkedAccount {
+            if let account = old?.linkedAccount { self.linked.leave(account) }
+            if let account = new?.linkedAccount { self.linked.add(1, for: account) }
+        }
         func change(_ value: (Indexed) -> Bool) -> Int {
             (new.map(value) ?? false ? 1 : 0) - (old.map(value) ?? false ? 1 : 0)
         }

@@ -33,15 +33,15 @@ extension SystemBrowser {
 
     private func follow(_ instance: String, attempt: Int, over connection: Connection) async throws -> StateEnd {
         let subscriber = self.subscriber(of: instance, on: connection.peer.systemID)
-        let system = connection.peer.systemID
+        let holder = connection.peer.quotaHolder
         return try await subscriber.follow(over: connection) { _ in
             // Meanwhile further changes are merged, and the publisher soon stops sending.
-            while let time = self.descriptionBudget.delay(subscriber.bytes, of: system, now: self.time.now) {
+            while let time = self.descriptionBudget.delay(subscriber.bytes, of: holder, now: self.time.now) {
                 self.delayedDescriptions.insert(attempt)
                 defer { self.delayedDescriptions.remove(attempt) }
                 try await self.time.sleep(until: time)
             }
-            self.charge(system, subscriber.bytes) {
+            self.charge(holder, subscriber.bytes) {
                 self.described(subscriber.records, instance: instance, attempt: attempt, by: connection)
             }
             // Other events get their turn between two descriptions.
@@ -49,12 +49,12 @@ extension SystemBrowser {
         }
     }
 
-    /// Does work for a system at the expense of its budget. The processor's time counts, not that of the clock: on a
-    /// busy machine no system has to wait longer because of what other programs do.
-    func charge(_ system: SystemID, _ bytes: Int, _ work: () -> Void) {
+    /// Does work for a holder of a quota at the expense of its budget. The processor's time counts, not that of the
+    /// clock: on a busy machine no system has to wait longer because of what other programs do.
+    func charge(_ holder: QuotaHolder, _ bytes: Int, _ work: () -> Void) {
         let start = self.time.threadTime
         work()
-        self.descriptionBudget.took(self.time.threadTime - start, bytes, of: system, now: self.time.now)
+        self.descriptionBudget.took(self.time.threadTime - start, bytes, of: holder, now: self.time.now)
     }
 
     private func subscriber(of instance: String, on system: SystemID) -> StateSubscriber {

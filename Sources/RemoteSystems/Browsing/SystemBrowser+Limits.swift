@@ -35,6 +35,15 @@ extension SystemBrowserStateMachine {
         return [.report(RemoteSystemWatcherError(.discoveryHampered, text, recoversByItself: false))]
     }
 
+    /// Whether a process whose system was proved to be of a linked account may take a place among those of its account,
+    /// or has one.
+    ///
+    /// - Parameter account: the linked account; `nil` for a system of another standing, which needs no such place.
+    func hasPlace(for instance: String, of account: AccountID?) -> Bool {
+        guard let account, self.instances[instance]?.linkedAccount != account else { return true }
+        return self.instances.linked.capacity(for: account) == .free
+    }
+
     /// Whether enough other connections lead to the same process under other names.
     func isSurplus(_ instance: String, on system: SystemID) -> Bool {
         guard let known = self.instances[instance], case .connected(_, let description?) = known.phase,
@@ -51,6 +60,14 @@ extension SystemBrowserStateMachine {
 }
 
 extension SystemBrowserStateMachine.Instance {
+    /// The linked account of the process's system, if proved.
+    var linkedAccount: AccountID? { self.standing == .linked ? self.account : nil }
+
+    /// The holder of the quota that the process's system uses.
+    func quotaHolder(of system: SystemID) -> QuotaHolder {
+        self.linkedAccount.map(QuotaHolder.account) ?? .system(system)
+    }
+
     /// Resets the number of failed attempts when a connection has ended that lasted.
     mutating func forgetFailures(now: ContinuousClock.Instant) {
         guard let connected = self.lastConnect.take(), self.standing.isAccountProved,

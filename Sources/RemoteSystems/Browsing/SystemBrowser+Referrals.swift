@@ -26,6 +26,7 @@ extension SystemBrowserStateMachine {
             let endpoint = known.authenticated
         else { return [] }
         self.deferredReferrals[host] = nil
+        let holder = known.quotaHolder(of: system)
         let advertised = self.advertised(on: system)
         var actions = self.letGo(of: advertised, on: system)
         var unnamed = Set(self.referrals(by: host))
@@ -33,8 +34,8 @@ extension SystemBrowserStateMachine {
             let referral = Referral(host: host, system: system, application: application)
             unnamed.remove(referral.instance)
             let isNew = !self.knows(referral.instance)
-            if isNew, !self.referralBudget.tryTake(system, at: now) {
-                self.deferredReferrals[host] = self.referralBudget.nextTime(of: system, after: now)
+            if isNew, !self.referralBudget.tryTake(holder, at: now) {
+                self.deferredReferrals[host] = self.referralBudget.nextTime(of: holder, after: now)
                 continue
             }
             actions += self.seen(
@@ -126,7 +127,8 @@ extension SystemBrowserStateMachine {
             guard !self.isDescribed(program.application.id, on: system, beside: host) else { continue }
             let referral = Referral(host: host, system: system, application: program.application.id, isDirect: true)
             guard self.instances[referral.instance] == nil, self.instances.count < Self.maxInstances,
-                self.referralBudget.tryTake(system, at: now)
+                self.hasPlace(for: referral.instance, of: known.linkedAccount),
+                self.referralBudget.tryTake(known.quotaHolder(of: system), at: now)
             else { continue }
             var endpoint = authenticated
             endpoint.port = program.port
@@ -134,6 +136,8 @@ extension SystemBrowserStateMachine {
             var instance = Instance(endpoints: endpoints, discoveryType: known.discoveryType)
             instance.isHinted = false
             instance.isFirstAttempt = false
+            // Until the program proves it itself, its host's connection has.
+            (instance.standing, instance.account) = (known.standing, known.account)
             instance.phase = .reconnecting(system, description.described(program))
             instance.referral = referral
             self.instances[referral.instance] = instance

@@ -115,8 +115,8 @@ struct SystemBrowserStateMachine {
     static var maxAnonymousAttempts: Int { 3 }
 
     var instances = InstanceTable()
-    /// The referrals that each system may cause.
-    var referralBudget = KeyedTokenBuckets<SystemID>(
+    /// The referrals that each holder of a quota may cause.
+    var referralBudget = KeyedTokenBuckets<QuotaHolder>(
         capacity: BrowserLimits.referrals,
         rate: BrowserLimits.referralRate
     )
@@ -269,7 +269,8 @@ struct SystemBrowserStateMachine {
     ) -> [Action] {
         guard var known = self.instances[instance] else { return [] }
         let others = self.instances.names(on: system).subtracting([instance])
-        guard others.count < BrowserLimits.processes else {
+        let linkedAccount = standing == .linked ? account : nil
+        guard others.count < BrowserLimits.processes, self.hasPlace(for: instance, of: linkedAccount) else {
             // The instance stays known, so that the same advertisement causes no further attempt for a while.
             let before = known.phase
             known.phase = .waiting(until: now.advanced(by: BrowserTimes.surplus))

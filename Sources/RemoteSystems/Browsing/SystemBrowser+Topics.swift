@@ -106,13 +106,13 @@ extension SystemBrowser {
         over connection: Connection,
         attempt: Int
     ) async throws -> StateEnd {
-        let system = connection.peer.systemID
+        let holder = connection.peer.quotaHolder
         return try await subscriber.follow(over: connection) { _ in
             // The same budget as for descriptions: a system cannot take more time by publishing topics.
-            while let time = self.descriptionBudget.delay(subscriber.bytes, of: system, now: self.time.now) {
+            while let time = self.descriptionBudget.delay(subscriber.bytes, of: holder, now: self.time.now) {
                 try await self.time.sleep(until: time)
             }
-            self.charge(system, subscriber.bytes) {
+            self.charge(holder, subscriber.bytes) {
                 var records: [String: [String: ValueSet]] = [:]
                 for (key, record) in subscriber.records {
                     guard let key = ApplicationRecordKey(key) else { continue }

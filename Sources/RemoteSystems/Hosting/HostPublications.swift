@@ -162,7 +162,7 @@ extension StateLimits {
         limits.topics = 2 + HostTopics.maxTopics
         limits.subscriptionsPerConnection = perConnection
         limits.subscriptionsPerPeer = perConnection * LinkedConnections.maxPerSystem
-        limits.subscriptions = perConnection * LinkedConnections.maxPerAccount
+        limits.subscriptions = perConnection * LinkedLimits.perAccount
         return limits
     }
 

@@ -10,15 +10,13 @@ internal import Synchronization
 /// They have a limit of their own, so that they cannot take the places of the account's own systems. A linked account
 /// can certify any number of systems, so each account has a limit, too.
 final class LinkedConnections: ForeignConnections {
-    /// The maximum numbers of connections: in total, per linked account, and per system.
-    static let maxConnections = 256
-    static let maxPerAccount = 64
+    /// The maximum number of connections per system. ``LinkedLimits`` has those per account and in total.
     static let maxPerSystem = 16
 
     private struct State {
         var open: [ObjectIdentifier: (system: SystemID, account: AccountID)] = [:]
-        var accounts = KeyedLimiter<AccountID>(total: maxConnections, perKey: maxPerAccount)
-        var systems = KeyedLimiter<SystemID>(total: maxConnections, perKey: maxPerSystem)
+        var accounts = LinkedLimits.limiter()
+        var systems = KeyedLimiter<SystemID>(total: LinkedLimits.total, perKey: maxPerSystem)
     }
 
     private let state = Mutex(State())

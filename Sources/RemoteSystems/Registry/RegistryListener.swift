@@ -37,7 +37,7 @@ final class RegistryListener: Sendable {
         topics: HostTopics,
         advertised: AdvertisedInstances,
         vouching: (any PublisherVouching)? = nil,
-        budget: StateBudget = StateBudget(total: 16 << 20, perPeer: 16 << 20),
+        budget: StateBudget = StateBudget(total: 16 << 20, perHolder: 16 << 20),
         isAdvertised: @escaping @Sendable () -> Bool,
         publish: @escaping @Sendable () async -> Void
     ) {

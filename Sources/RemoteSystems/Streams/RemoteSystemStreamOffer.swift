@@ -55,7 +55,8 @@ extension AppServiceConnection {
     /// - Returns: the offer, with the ticket. The caller may open it within 30 seconds.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/misuse`` at the caller's end, when the connection
     ///   is not open, or for a caller of another account. With ``RemoteSystemError/Code/localResources`` when 64 offers
-    ///   to the caller's system, or 1024 in total, are still unopened; a retry half a minute later may succeed.
+    ///   to the caller's system or linked account, or 1024 in total, are still unopened; a retry half a minute later
+    ///   may succeed.
     public func offerStream() throws -> RemoteSystemStreamOffer {
         guard case (.offering(let tickets), let info)? = self.streams, info.peer.standing.kind.isAccountProved else {
             throw RemoteSystemError(
@@ -65,7 +66,13 @@ extension AppServiceConnection {
             )
         }
         do {
-            return RemoteSystemStreamOffer(try tickets.offer(to: info.peer.systemID, purpose: self.service.name))
+            return RemoteSystemStreamOffer(
+                try tickets.offer(
+                    to: info.peer.systemID,
+                    of: info.peer.quotaHolder,
+                    purpose: self.service.name
+                )
+            )
         } catch {
             throw RemoteSystemError(stream: error)
         }

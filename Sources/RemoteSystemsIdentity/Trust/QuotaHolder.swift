@@ -1,12 +1,20 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The party that shares one quota of a host's memory.
+/// The party that shares one quota: of a host's memory, or of what a watcher holds and does.
 ///
 /// A linked account can certify any number of systems, so all of them share the account's quota.
 package enum QuotaHolder: Hashable, Sendable {
     case system(SystemID)
     case account(AccountID)
+
+    /// Whether the holder is a linked account.
+    package var isLinkedAccount: Bool {
+        switch self {
+        case .system: false
+        case .account: true
+        }
+    }
 }
 
 extension Standing {

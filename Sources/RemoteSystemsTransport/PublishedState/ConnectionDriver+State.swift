@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import NIOCore
-internal import RemoteSystemsIdentity
 
 /// The published state of a connection, in both directions.
 struct ConnectionState {
@@ -99,11 +98,11 @@ extension ConnectionDriver {
     // MARK: Subscribing
 
     func subscribe(_ subscriber: StateSubscriber) {
-        guard !self.hasEnded, let peer = self.connection?.peer else { return subscriber.connectionEnded() }
+        guard !self.hasEnded, self.connection != nil else { return subscriber.connectionEnded() }
         guard self.state.subscribers[subscriber.schema.name] == nil else {
             return self.state.waiting.append(subscriber)
         }
-        guard let message = subscriber.begin(with: "\(peer.systemID)") else { return }
+        guard let message = subscriber.begin(with: self.holder) else { return }
         self.state.subscribers[subscriber.schema.name] = subscriber
         self.write(.state(message))
     }

@@ -1,25 +1,26 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsIdentity
 internal import Synchronization
 
-/// Limits how fast the subscribers sharing it receive state beyond their first window, in all and from each system, so
-/// that large or busy states of some publishers do not take the processor time of all other connections.
+/// Limits how fast the subscribers sharing it receive state beyond their first window, in all and from each holder of a
+/// quota, so that large or busy states of some publishers do not take the processor time of all other connections.
 ///
 /// Applying 100 KiB takes the event loop about a millisecond, which everything else on it has to wait.
 package final class StatePace: Sendable {
     /// The number of bytes that may be granted at once, and in a second.
     package static let burst = 4 << 20
     package static let rate = 4 << 20
-    /// The same for one system. At once as much as it can have published in all (``StateBudget``).
-    package static let burstOfPeer = 2 << 20
-    package static let rateOfPeer = 256 << 10
+    /// The same for one holder. At once as much as it can have published in all (``StateBudget``).
+    package static let burstOfHolder = 2 << 20
+    package static let rateOfHolder = 256 << 10
 
     private struct Tokens {
         var all: TokenBucket
-        var peers = KeyedTokenBuckets<String>(
-            capacity: Double(StatePace.burstOfPeer),
-            rate: Double(StatePace.rateOfPeer)
+        var holders = KeyedTokenBuckets<QuotaHolder>(
+            capacity: Double(StatePace.burstOfHolder),
+            rate: Double(StatePace.rateOfHolder)
         )
     }
 
@@ -34,12 +35,12 @@ package final class StatePace: Sendable {
     /// Counts a grant of credit.
     ///
     /// - Returns: the delay after which to try again; `nil` if the grant may be sent now.
-    func delay(granting bytes: Int, to peer: String, now: ContinuousClock.Instant = .now) -> Duration? {
+    func delay(granting bytes: Int, to holder: QuotaHolder, now: ContinuousClock.Instant = .now) -> Duration? {
         self.tokens.withLock { tokens in
-            let time = max(tokens.all.nextTime(after: now), tokens.peers.nextTime(of: peer, after: now))
+            let time = max(tokens.all.nextTime(after: now), tokens.holders.nextTime(of: holder, after: now))
             guard time <= now else { return time - now }
             tokens.all.take(Double(bytes), at: now)
-            tokens.peers.take(Double(bytes), of: peer, at: now)
+            tokens.holders.take(Double(bytes), of: holder, at: now)
             return nil
         }
     }

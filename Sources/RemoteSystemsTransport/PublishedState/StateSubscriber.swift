@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import NIOCore
+internal import RemoteSystemsIdentity
 internal import Synchronization
 package import ValueSets
 
@@ -26,8 +27,9 @@ package final class StateSubscriber: Sendable {
         /// Whether the subscription belongs to the current call of ``follow(over:_:)``. An earlier one may not have
         /// ended yet.
         var isBegun = false
-        /// The bytes that are counted in the budget, and the system that they are counted for.
-        var counted = (bytes: 0, peer: "")
+        /// The bytes that are counted in the budget, and the holder that they are counted for; `nil` before the first
+        /// subscription.
+        var counted: (bytes: Int, holder: QuotaHolder?) = (0, nil)
         /// Whether ``postponedGrant()`` will be called.
         var isGrantPostponed = false
     }
@@ -55,7 +57,7 @@ package final class StateSubscriber: Sendable {
 
     deinit {
         let counted = self.state.withLock { $0.counted }
-        _ = self.budget.add(-counted.bytes, of: counted.peer)
+        if let holder = counted.holder { _ = self.budget.add(-counted.bytes, of: holder) }
     }
 
     /// The records of the newest version that arrived completely.
@@ -127,17 +129,17 @@ package final class StateSubscriber: Sendable {
 
     // MARK: Called by the connection, on its event loop
 
-    /// Begins the subscription on a connection to the peer.
+    /// Begins the subscription on a connection to a peer with this holder of a quota.
     ///
     /// - Returns: the message to send; `nil` if ``follow(over:_:)`` is no longer running.
-    func begin(with peer: String) -> StateMessage? {
+    func begin(with holder: QuotaHolder) -> StateMessage? {
         self.state.withLock { state in
             guard state.signal != nil else { return nil }
             state.isBegun = true
-            if state.counted.peer != peer {
-                _ = self.budget.add(-state.counted.bytes, of: state.counted.peer)
-                _ = self.budget.add(state.counted.bytes, of: peer)
-                state.counted.peer = peer
+            if state.counted.holder != holder {
+                if let former = state.counted.holder { _ = self.budget.add(-state.counted.bytes, of: former) }
+                _ = self.budget.add(state.counted.bytes, of: holder)
+                state.counted.holder = holder
             }
             return state.machine.subscribe()
         }
@@ -160,8 +162,10 @@ package final class StateSubscriber: Sendable {
 
     private func count(_ state: inout State) -> Bool {
         let growth = state.machine.bytes - state.counted.bytes
+        // Nothing arrives before the first subscription.
+        guard growth != 0, let holder = state.counted.holder else { return true }
         state.counted.bytes += growth
-        return growth == 0 || self.budget.add(growth, of: state.counted.peer)
+        return self.budget.add(growth, of: holder)
     }
 
     /// Credit for the publisher.
@@ -175,7 +179,9 @@ package final class StateSubscriber: Sendable {
     func grant() -> Grant? {
         self.state.withLock { state in
             guard let bytes = state.machine.dueCredit else { return nil }
-            if let delay = self.pace?.delay(granting: bytes, to: state.counted.peer) {
+            if let pace = self.pace, let holder = state.counted.holder,
+                let delay = pace.delay(granting: bytes, to: holder)
+            {
                 guard !state.isGrantPostponed else { return nil }
                 state.isGrantPostponed = true
                 return .later(delay)

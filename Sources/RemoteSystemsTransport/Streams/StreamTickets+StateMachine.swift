@@ -23,23 +23,24 @@ struct StreamTicketsStateMachine {
     private struct Offer {
         var id: UInt64
         var peer: SystemID
+        var holder: QuotaHolder
         var purpose: String
         var deadline: NIODeadline
     }
 
     private let lifetime: TimeAmount
     private var offers: [Digest: Offer] = [:]
-    private var limiter: KeyedLimiter<SystemID>
+    private var limiter: KeyedLimiter<QuotaHolder>
     private var lastID: UInt64 = 0
 
     /// Creates the state without offers.
     ///
     /// - Parameters:
     ///   - limit: the maximum number of pending offers. Defaults to 1024.
-    ///   - limitPerPeer: the maximum number of pending offers for one system. Defaults to 64.
+    ///   - limitPerHolder: the maximum number of pending offers for one holder of a quota. Defaults to 64.
     ///   - lifetime: how long an offer is valid. Defaults to 30 s.
-    init(limit: Int = 1024, limitPerPeer: Int = 64, lifetime: TimeAmount = .seconds(30)) {
-        self.limiter = KeyedLimiter(total: limit, perKey: limitPerPeer)
+    init(limit: Int = 1024, limitPerHolder: Int = 64, lifetime: TimeAmount = .seconds(30)) {
+        self.limiter = KeyedLimiter(total: limit, perKey: limitPerHolder)
         self.lifetime = lifetime
     }
 
@@ -49,19 +50,31 @@ struct StreamTicketsStateMachine {
     enum OnOffer: Equatable {
         case offered(id: UInt64, until: NIODeadline)
         case full
-        case fullForPeer
+        case fullForHolder
     }
 
-    mutating func offer(_ ticket: Digest, to peer: SystemID, purpose: String, now: NIODeadline) -> OnOffer {
+    mutating func offer(
+        _ ticket: Digest,
+        to peer: SystemID,
+        of holder: QuotaHolder,
+        purpose: String,
+        now: NIODeadline
+    ) -> OnOffer {
         _ = self.expire(now: now)
-        switch self.limiter.capacity(for: peer) {
-        case .free: self.limiter.add(1, for: peer)
+        switch self.limiter.capacity(for: holder) {
+        case .free: self.limiter.add(1, for: holder)
         case .full: return .full
-        case .fullForKey: return .fullForPeer
+        case .fullForKey: return .fullForHolder
         }
         self.lastID += 1
         let deadline = now + self.lifetime
-        self.offers[ticket] = Offer(id: self.lastID, peer: peer, purpose: purpose, deadline: deadline)
+        self.offers[ticket] = Offer(
+            id: self.lastID,
+            peer: peer,
+            holder: holder,
+            purpose: purpose,
+            deadline: deadline
+        )
         return .offered(id: self.lastID, until: deadline)
     }
 
@@ -93,6 +106,6 @@ struct StreamTicketsStateMachine {
 
     private mutating func remove(_ ticket: Digest, _ offer: Offer) {
         self.offers[ticket] = nil
-        self.limiter.leave(offer.peer)
+        self.limiter.leave(offer.holder)
     }
 }

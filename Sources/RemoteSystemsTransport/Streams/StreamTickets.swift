@@ -9,7 +9,7 @@ internal import Synchronization
 ///
 /// A feature offers a stream, sends the ticket in a message of its own, and awaits ``StreamOffer/opened()``. The other
 /// system connects with the ticket (``Connector/openStream(to:expecting:application:target:claim:limits:on:)``). An
-/// offer is valid for 30 s. At most 1024 offers may be pending, and at most 64 for one system.
+/// offer is valid for 30 s. At most 1024 offers may be pending, and at most 64 for one system or linked account.
 package final class StreamTickets: Sendable {
     private struct State {
         var machine = StreamTicketsStateMachine()
@@ -33,14 +33,19 @@ package final class StreamTickets: Sendable {
     ///
     /// - Parameters:
     ///   - peer: the system that may open the stream.
+    ///   - holder: the holder of the quota that the system uses.
     ///   - purpose: the name of the stream's purpose, equal on both sides.
     /// - Throws: ``StreamError`` with ``StreamError/Code/tooManyOffers``.
-    package func offer(to peer: SystemID, purpose: String) throws(StreamError) -> StreamOffer {
+    package func offer(
+        to peer: SystemID,
+        of holder: QuotaHolder,
+        purpose: String
+    ) throws(StreamError) -> StreamOffer {
         let ticket = StreamTicket.random()
         let digest = StreamTicketsStateMachine.Digest(ticket)
         let now = self.network.time.deadline
         let (outcome, offer) = self.state.withLock { state in
-            let outcome = state.machine.offer(digest, to: peer, purpose: purpose, now: now)
+            let outcome = state.machine.offer(digest, to: peer, of: holder, purpose: purpose, now: now)
             guard case .offered(let id, _) = outcome else { return (outcome, StreamOffer?.none) }
             let offer = StreamOffer(ticket: ticket, purpose: purpose, id: id, tickets: self)
             state.offers[id] = offer
@@ -51,7 +56,7 @@ package final class StreamTickets: Sendable {
                 .tooManyOffers,
                 outcome == .full
                     ? "Too many streams wait to be opened by other systems. Try again in half a minute."
-                    : "Too many streams wait to be opened by that system. Try again in half a minute.",
+                    : "Too many streams wait to be opened by that system or its account. Try again in half a minute.",
                 side: .local,
                 canRetry: true
             )

@@ -13,7 +13,7 @@ import Testing
 
     static func daemon(_ programs: String...) -> SystemDescription { Self.daemon(programs) }
 
-    private static func daemon(_ programs: [String]) -> SystemDescription {
+    static func daemon(_ programs: [String]) -> SystemDescription {
         var description = Rules.description(application: "remote-systems.host")
         description.programs = programs.enumerated().map { index, id in
             SystemDescription.Program(

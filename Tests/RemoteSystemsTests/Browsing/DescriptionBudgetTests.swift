@@ -9,8 +9,8 @@ import Testing
 @Suite struct DescriptionBudgetTests {
     static let start = ContinuousClock.now
 
-    private func system(_ number: UInt8) throws -> SystemID {
-        try #require(SystemID(bytes: [UInt8](repeating: number, count: 32)))
+    private func system(_ number: UInt8) throws -> QuotaHolder {
+        .system(try #require(SystemID(bytes: [UInt8](repeating: number, count: 32))))
     }
 
     /// Applies descriptions as often as permitted; returns how many in a time.
@@ -65,5 +65,14 @@ import Testing
         #expect(budget.delay(DescriptionBudget.largeBytes, of: try self.system(101), now: Self.start) == nil)
         #expect(budget.delay(DescriptionBudget.largeBytes + 1, of: try self.system(101), now: Self.start) != nil)
         #expect(budget.delay(10, of: try self.system(1), now: Self.start) != nil)
+    }
+
+    @Test func `the systems of a linked account share its time, and delay no system of the own account`() throws {
+        var budget = DescriptionBudget(now: Self.start)
+        let account = QuotaHolder.account(try #require(AccountID(bytes: [UInt8](repeating: 1, count: 32))))
+        // One system of the account uses its time up, so another one of the account waits.
+        budget.took(DescriptionBudget.burst, 100, of: account, now: Self.start)
+        #expect(budget.delay(100, of: account, now: Self.start) != nil)
+        #expect(budget.delay(100, of: try self.system(1), now: Self.start) == nil)
     }
 }

@@ -212,6 +212,7 @@ import Testing
 
     @Test func `the indexes of the table agree with its instances after random changes`() throws {
         var table = InstanceTable()
+        let account = try #require(AccountID(bytes: [UInt8](repeating: 1, count: 32)))
         var random = SystemRandomNumberGenerator()
         for _ in 0..<5000 {
             let name = "\(Int.random(in: 0..<60, using: &random))"
@@ -230,6 +231,8 @@ import Testing
                     Int.random(in: 0..<4, using: &random)
                 ]
             instance.hasConnected = Bool.random(using: &random)
+            instance.standing = Bool.random(using: &random) ? .linked : .sameAccount
+            instance.account = Bool.random(using: &random) ? account : nil
             instance.isFirstAttempt = Bool.random(using: &random)
             instance.expected = Bool.random(using: &random) ? system : nil
             instance.isHinted = Bool.random(using: &random)
@@ -243,6 +246,7 @@ import Testing
         }
         #expect(table.unprovedCount == table.values.count(where: \.isUnproved))
         #expect(table.remembered == Set(table.filter(\.value.isRemembered).map(\.key)))
+        #expect(table.linked.count == table.values.count(where: { $0.linkedAccount != nil }))
         #expect(table.firstAttempts == table.values.count(where: \.isFirstAttempt))
         #expect(table.nextWait == table.values.compactMap(\.phase.waitsUntil).min())
         for number in 0..<5 {
@@ -251,5 +255,6 @@ import Testing
         }
         for name in table.map(\.key) { table[name] = nil }
         #expect(table.nextWait == nil && table.unprovedCount == 0 && table.dispensable(at: nil) == nil)
+        #expect(table.linked.count == 0)
     }
 }

@@ -80,11 +80,19 @@ struct WatchingRules {
         to system: SystemID,
         at endpoint: Endpoint? = nil,
         standing: Standing.Kind = .sameAccount,
+        account: AccountID? = nil,
         now: ContinuousClock.Instant = SystemBrowserStateMachineTests.start
     ) -> [Action] {
         let endpoint = endpoint ?? self.browser.instances[instance]?.endpoints.first
         return self.applied(
-            self.browser.connected(instance, to: system, at: endpoint, standing: standing, now: now)
+            self.browser.connected(
+                instance,
+                to: system,
+                at: endpoint,
+                standing: standing,
+                account: account,
+                now: now
+            )
         )
     }
 

@@ -35,13 +35,13 @@ import Testing
         #expect(try !enter(1, of: 1))
         #expect(try !connections.hasCapacity(for: Self.system(1), of: Self.account(1)))
         // A linked account can certify any number of systems.
-        for number in LinkedConnections.maxPerSystem..<LinkedConnections.maxPerAccount {
+        for number in LinkedConnections.maxPerSystem..<LinkedLimits.perAccount {
             #expect(try enter(100 + number, of: 1))
         }
         #expect(try !enter(2, of: 1))
         #expect(try !connections.hasCapacity(for: Self.system(2), of: Self.account(1)))
         for account in 2...4 {
-            for number in 0..<LinkedConnections.maxPerAccount {
+            for number in 0..<LinkedLimits.perAccount {
                 #expect(try enter(1000 * account + number, of: account))
             }
         }

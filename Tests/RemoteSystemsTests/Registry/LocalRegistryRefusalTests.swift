@@ -110,7 +110,7 @@ extension LocalRegistryTests {
                 context: context,
                 topics: HostTopics([], of: "test", logger: context.logger),
                 advertised: AdvertisedInstances(),
-                budget: StateBudget(total: 8000, perPeer: 8000),
+                budget: StateBudget(total: 8000, perHolder: 8000),
                 isAdvertised: { true },
                 publish: {}
             )

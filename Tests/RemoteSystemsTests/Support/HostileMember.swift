@@ -70,19 +70,31 @@ final class HostileMember: Sendable {
 
     /// Starts to listen on loopback.
     ///
-    /// - Parameter other: a member whose description this one publishes as its own. Defaults to `nil`: none.
-    init(as identity: SystemIdentity, describedAs other: HostileMember? = nil) async throws {
+    /// - Parameters:
+    ///   - trust: the accounts that it trusts, to whose systems it describes itself, too. Defaults to `nil`: its own.
+    ///   - other: a member whose description this one publishes as its own. Defaults to `nil`: none.
+    init(
+        as identity: SystemIdentity,
+        trusting trust: TrustStore? = nil,
+        describedAs other: HostileMember? = nil
+    ) async throws {
         let publisher = other?.publisher ?? StatePublisher()
         self.publisher = publisher
-        self.topic = try other?.topic ?? publisher.open(PresenceTopic.schema, for: .sameAccount)
+        self.topic =
+            try other?.topic
+            ?? publisher.open(
+                PresenceTopic.schema,
+                for: TopicAudience(view: { $0.standing.kind.isAccountProved ? .account : nil })
+            )
         let limits = ConnectionLimits()
         let received = Shared()
         self.listener = try await Listener.start(
             host: "127.0.0.1",
             port: 0,
-            security: TransportSecurity(identity: identity),
+            security: TransportSecurity(identity: identity, trust: trust),
             limits: limits,
-            logger: Logger(label: "hostile") { _ in SwiftLogNoOpLogHandler() }
+            logger: Logger(label: "hostile") { _ in SwiftLogNoOpLogHandler() },
+            accepting: trust == nil ? [.sameAccount] : [.sameAccount, .linked]
         ) { hello, _ in
             received.count.withLock { $0 += 1 }
             guard hello.service == Presence.service, hello.targetApplication == nil else {

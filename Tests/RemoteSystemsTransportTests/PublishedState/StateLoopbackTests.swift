@@ -248,7 +248,7 @@ import ValueSets
         let topic = try publisher.open(.test, for: .sameAccount)
         try topic.commit(put: ["blob/a": .blob(10_000)])
         try await self.withHost(publisher) { host in
-            let budget = StateBudget(perPeer: 9_000)
+            let budget = StateBudget(perHolder: 9_000)
             let connection = try await host.connect()
             let mirror = Mirror()
             let end = try await self.follow(StateSubscriber(.test, budget: budget), over: connection, mirror).value

@@ -338,13 +338,33 @@ import ValueSets
         #expect(machine.connectionEnded() == nil)
     }
 
-    @Test func `the budget counts all subscribers, and those of one system`() {
-        let budget = StateBudget(total: 100, perPeer: 60)
-        #expect(budget.add(60, of: "a"))
-        #expect(!budget.add(1, of: "a"))
-        #expect(budget.add(39, of: "b"))
-        #expect(!budget.add(1, of: "c"))
-        #expect(budget.add(-61, of: "a"))
+    @Test func `the budget counts all subscribers, and those of one system`() throws {
+        let budget = StateBudget(total: 100, perHolder: 60)
+        let (first, second, third) = (try GreedyPeers.peer(1), try GreedyPeers.peer(2), try GreedyPeers.peer(3))
+        #expect(budget.add(60, of: first))
+        #expect(!budget.add(1, of: first))
+        #expect(budget.add(39, of: second))
+        #expect(!budget.add(1, of: third))
+        #expect(budget.add(-61, of: first))
         #expect(budget.bytes == 40)
+    }
+
+    @Test func `linked accounts share a quarter of the budget, and systems of the own account use the rest`() throws {
+        let budget = StateBudget(total: 1000, perHolder: 200, smallShare: 10)
+        #expect(budget.add(125, of: try GreedyPeers.account(1)))
+        // Half of the quarter is for accounts with little state.
+        #expect(!budget.add(11, of: try GreedyPeers.account(2)))
+        #expect(budget.add(-1, of: try GreedyPeers.account(2)))
+        // Beyond the quarter not even those grow.
+        for number: UInt8 in 3..<14 { #expect(budget.add(10, of: try GreedyPeers.account(number))) }
+        #expect(budget.add(5, of: try GreedyPeers.account(14)))
+        #expect(!budget.add(1, of: try GreedyPeers.account(14)))
+        #expect(budget.bytes == 251)
+        // The own account's systems with much state have their half.
+        #expect(budget.add(200, of: try GreedyPeers.peer(1)))
+        #expect(budget.add(200, of: try GreedyPeers.peer(2)))
+        #expect(budget.add(100, of: try GreedyPeers.peer(3)))
+        #expect(!budget.add(1, of: try GreedyPeers.peer(3)))
+        #expect(budget.add(10, of: try GreedyPeers.peer(4)))
     }
 }

@@ -22,7 +22,7 @@ extension LoopbackHost {
         through port: Int? = nil
     ) async throws -> StreamPair {
         let caller = try identity ?? self.account.system()
-        let offer = try self.tickets.offer(to: caller.systemID, purpose: Self.purpose)
+        let offer = try self.tickets.offer(to: caller.systemID, of: .system(caller.systemID), purpose: Self.purpose)
         async let opened = offer.opened()
         let stream = try await self.openStream(offer.ticket, as: caller, limits: limits, through: port)
         return StreamPair(host: try await opened, caller: stream)
@@ -58,7 +58,7 @@ extension LoopbackHost {
         from source: String? = nil
     ) async throws -> (RawPeer, ByteStream) {
         let caller = try identity ?? self.account.system()
-        let offer = try self.tickets.offer(to: caller.systemID, purpose: Self.purpose)
+        let offer = try self.tickets.offer(to: caller.systemID, of: .system(caller.systemID), purpose: Self.purpose)
         async let opened = offer.opened()
         let peer = try await self.connectRaw(as: caller, from: source)
         try peer.send(

@@ -25,8 +25,16 @@ import Testing
         try await LoopbackHost.with { host in
             let caller = try host.account.system()
             let other = try host.account.system()
-            let offer = try host.tickets.offer(to: caller.systemID, purpose: LoopbackHost.purpose)
-            let withdrawn = try host.tickets.offer(to: caller.systemID, purpose: LoopbackHost.purpose)
+            let offer = try host.tickets.offer(
+                to: caller.systemID,
+                of: .system(caller.systemID),
+                purpose: LoopbackHost.purpose
+            )
+            let withdrawn = try host.tickets.offer(
+                to: caller.systemID,
+                of: .system(caller.systemID),
+                purpose: LoopbackHost.purpose
+            )
             withdrawn.withdraw()
             var refusals: [TransportError?] = []
             // Unknown, withdrawn, another system's, for another purpose.
@@ -77,7 +85,11 @@ import Testing
     @Test func `a system that is not trusted is refused before its ticket is checked`() async throws {
         try await LoopbackHost.with { host in
             let stranger = try TestAccount().system()
-            let offer = try host.tickets.offer(to: stranger.systemID, purpose: LoopbackHost.purpose)
+            let offer = try host.tickets.offer(
+                to: stranger.systemID,
+                of: .system(stranger.systemID),
+                purpose: LoopbackHost.purpose
+            )
             let security = try TransportSecurity(identity: stranger)
             let error = await Self.refusal {
                 try await host.openStream(offer.ticket, as: stranger, security: security)
@@ -90,7 +102,11 @@ import Testing
     @Test func `an offer that is no longer awaited is withdrawn`() async throws {
         try await LoopbackHost.with { host in
             let caller = try host.account.system()
-            let offer = try host.tickets.offer(to: caller.systemID, purpose: LoopbackHost.purpose)
+            let offer = try host.tickets.offer(
+                to: caller.systemID,
+                of: .system(caller.systemID),
+                purpose: LoopbackHost.purpose
+            )
             let waiting = Task { try await offer.opened() }
             waiting.cancel()
             await #expect(throws: CancellationError.self) { try await waiting.value }
@@ -131,8 +147,8 @@ import Testing
         let time = StandingTime(passing: passing)
         let tickets = StreamTickets(network: TransportNetwork([], time: TimeSource(manual: time)))
         let (early, late) = (
-            try tickets.offer(to: peer.identity.systemID, purpose: "p"),
-            try tickets.offer(to: peer.identity.systemID, purpose: "p")
+            try tickets.offer(to: peer.identity.systemID, of: .system(peer.identity.systemID), purpose: "p"),
+            try tickets.offer(to: peer.identity.systemID, of: .system(peer.identity.systemID), purpose: "p")
         )
         time.set(.at(29_999))
         #expect(Self.refusal(early.ticket, from: peer, at: tickets) == nil)
@@ -148,7 +164,7 @@ import Testing
         let passing = Gate()
         let time = TimeSource(manual: StandingTime(passing: passing))
         let tickets = StreamTickets(network: TransportNetwork([], time: time))
-        let offer = try tickets.offer(to: peer.identity.systemID, purpose: "p")
+        let offer = try tickets.offer(to: peer.identity.systemID, of: .system(peer.identity.systemID), purpose: "p")
         #expect(Self.refusal(offer.ticket, from: peer, at: tickets) == nil)
         passing.open()
         let error = await streamError { _ = try await offer.opened() }

@@ -22,7 +22,10 @@ import ValueSets
     @Test func `a ticket opens its stream once, for its system and its purpose, within 30 seconds`() throws {
         var machine = StreamTicketsStateMachine()
         let ticket = try Self.digest(1)
-        #expect(machine.offer(ticket, to: Self.peer, purpose: "p", now: .at(0)) == .offered(id: 1, until: .at(30_000)))
+        #expect(
+            machine.offer(ticket, to: Self.peer, of: .system(Self.peer), purpose: "p", now: .at(0))
+                == .offered(id: 1, until: .at(30_000))
+        )
         #expect(machine.claim(try Self.digest(2), by: Self.peer, purpose: "p", now: .at(0)) == nil)
         #expect(machine.claim(ticket, by: Self.other, purpose: "p", now: .at(0)) == nil)
         #expect(machine.claim(ticket, by: Self.peer, purpose: "q", now: .at(0)) == nil)
@@ -33,13 +36,16 @@ import ValueSets
     }
 
     @Test func `an expired ticket opens nothing, and takes no place`() throws {
-        var machine = StreamTicketsStateMachine(limit: 1, limitPerPeer: 1)
+        var machine = StreamTicketsStateMachine(limit: 1, limitPerHolder: 1)
         let ticket = try Self.digest(1)
-        _ = machine.offer(ticket, to: Self.peer, purpose: "p", now: .at(0))
+        _ = machine.offer(ticket, to: Self.peer, of: .system(Self.peer), purpose: "p", now: .at(0))
         #expect(machine.claim(ticket, by: Self.peer, purpose: "p", now: .at(30_000)) == nil)
-        #expect(machine.offer(try Self.digest(2), to: Self.peer, purpose: "p", now: .at(29_999)) == .full)
         #expect(
-            machine.offer(try Self.digest(2), to: Self.peer, purpose: "p", now: .at(30_000))
+            machine.offer(try Self.digest(2), to: Self.peer, of: .system(Self.peer), purpose: "p", now: .at(29_999))
+                == .full
+        )
+        #expect(
+            machine.offer(try Self.digest(2), to: Self.peer, of: .system(Self.peer), purpose: "p", now: .at(30_000))
                 == .offered(id: 2, until: .at(60_000))
         )
         #expect(machine.expire(now: .at(60_000)) == [2])
@@ -47,19 +53,45 @@ import ValueSets
     }
 
     @Test func `one system cannot take all places`() throws {
-        var machine = StreamTicketsStateMachine(limit: 4, limitPerPeer: 2)
+        var machine = StreamTicketsStateMachine(limit: 4, limitPerHolder: 2)
         for number in UInt8(1)...2 {
-            _ = machine.offer(try Self.digest(number), to: Self.peer, purpose: "p", now: .at(0))
+            _ = machine.offer(try Self.digest(number), to: Self.peer, of: .system(Self.peer), purpose: "p", now: .at(0))
         }
-        #expect(machine.offer(try Self.digest(3), to: Self.peer, purpose: "p", now: .at(0)) == .fullForPeer)
         #expect(
-            machine.offer(try Self.digest(4), to: Self.other, purpose: "p", now: .at(0))
+            machine.offer(try Self.digest(3), to: Self.peer, of: .system(Self.peer), purpose: "p", now: .at(0))
+                == .fullForHolder
+        )
+        #expect(
+            machine.offer(try Self.digest(4), to: Self.other, of: .system(Self.other), purpose: "p", now: .at(0))
                 == .offered(id: 3, until: .at(30_000))
         )
         machine.withdraw(id: 1)
         #expect(
-            machine.offer(try Self.digest(5), to: Self.peer, purpose: "p", now: .at(0))
+            machine.offer(try Self.digest(5), to: Self.peer, of: .system(Self.peer), purpose: "p", now: .at(0))
                 == .offered(id: 4, until: .at(30_000))
+        )
+    }
+
+    @Test func `the systems of a linked account share its places, and each opens only its own streams`() throws {
+        var machine = StreamTicketsStateMachine(limit: 4, limitPerHolder: 2)
+        let account = try GreedyPeers.account(1)
+        let (first, second) = (try Self.digest(1), try Self.digest(2))
+        let expiry = NIODeadline.at(30_000)
+        #expect(
+            machine.offer(first, to: Self.peer, of: account, purpose: "p", now: .at(0))
+                == .offered(id: 1, until: expiry)
+        )
+        #expect(
+            machine.offer(second, to: Self.other, of: account, purpose: "p", now: .at(0))
+                == .offered(id: 2, until: expiry)
+        )
+        let third = try Self.digest(3)
+        #expect(machine.offer(third, to: Self.other, of: account, purpose: "p", now: .at(0)) == .fullForHolder)
+        #expect(machine.claim(first, by: Self.other, purpose: "p", now: .at(0)) == nil)
+        #expect(machine.claim(first, by: Self.peer, purpose: "p", now: .at(0)) == 1)
+        #expect(
+            machine.offer(third, to: Self.other, of: account, purpose: "p", now: .at(0))
+                == .offered(id: 3, until: expiry)
         )
     }
 

@@ -13,6 +13,11 @@ enum GreedyPeers {
         .system(try #require(SystemID(bytes: [UInt8](repeating: number, count: 32))))
     }
 
+    /// The linked account with this number.
+    static func account(_ number: UInt8) throws -> QuotaHolder {
+        .account(try #require(AccountID(bytes: [UInt8](repeating: number, count: 32))))
+    }
+
     /// Lets the peers 1 to 20 reserve in steps of 64 KiB, one after the other.
     ///
     /// - Returns: The bytes that the first one got, and that all got.
