@@ -3,6 +3,7 @@
 
 import Foundation
 import IntegrationSupport
+import RemoteSystems
 import Testing
 
 extension CommandTests {
@@ -205,6 +206,66 @@ extension CommandTests {
             }
         }
 
+        @Test func `an id that another application has copied continues nothing before its origin is stated`()
+            async throws
+        {
+            try await Sandbox.withDesk { sandbox in
+                let offering = try self.offer(
+                    sandbox,
+                    "com.example.reading",
+                    "Page:=17",
+                    "--application-id",
+                    "com.example.reader"
+                )
+                let id = try #require(try await offering.event("offering")["id"] as? String)
+                let topic = ApplicationTopic("org.remotesystems.activities")
+                try topic.put(
+                    id,
+                    [
+                        "Type": "com.example.reading", "Title": "Copied", "Lifetime": 600,
+                        "Expires": .date(secondsSince1970: 4_000_000_000),
+                    ]
+                )
+                var options = RemoteSystemHost.Options()
+                options.features.append(HostFeature(topics: [topic]))
+                let copying = RemoteSystemHost(
+                    RemoteSystemsConfiguration(
+                        applicationID: "com.example.copier",
+                        network: .loopback,
+                        stateDirectory: sandbox.state()
+                    ),
+                    services: [],
+                    options: options
+                )
+                let running = Task { try await copying.run() }
+                defer { running.cancel() }
+                let listed = try await self.listed(2, sandbox)
+                #expect(listed.allSatisfy { $0["id"] as? String == id })
+                let command = ["activities", "continue", "--print", "--loopback", "--json"]
+                // With the beginning of the id, which waits until both are found.
+                let beginning = String(id.prefix(8))
+                let refused = try await sandbox.start(command + [beginning], as: "desk").finish()
+                let failed = try #require(refused.event("failed"), "\(refused)")
+                #expect(failed["error"] as? String == "invalidArgument", "\(refused)")
+                let message = try #require(failed["message"] as? String)
+                #expect(message.contains("com.example.reader on ") && message.contains("com.example.copier on "))
+                #expect(message.contains("An id is unique unless a system copies it."), "\(message)")
+                #expect(message.contains("activities continue \(id) --from APPLICATION'"), "\(message)")
+                let why = try await sandbox.run("activities", "why-not", id, "--loopback", "--json", as: "desk")
+                #expect(why.json.last?["condition"] as? String == "offered" && why.status == 1, "\(why)")
+                // With the whole id, it is continued as soon as this application's offer is found.
+                let printed = try await sandbox.start(
+                    command + [id, "--from", "com.example.reader"],
+                    as: "desk"
+                ).finish()
+                #expect(printed.status == 0, "\(printed)")
+                #expect(printed.event("continuing")?["application"] as? String == "com.example.reader", "\(printed)")
+                let content = try #require(printed.event("content")?["content"] as? JSONLine, "\(printed)")
+                #expect(content["Page"] as? Int == 17)
+                #expect(try await offering.finish().status == 0)
+            }
+        }
+
         @Test func `without an application, the default browser opens the address (H-79, B-01, B-15)`() async throws {
             try await Sandbox.withDesk { sandbox in
                 let (data, opened) = ("\(sandbox.directory)/data", "\(sandbox.directory)/opened")
@@ -358,6 +419,7 @@ extension CommandTests {
             ["offer", "com.example.reading", "--web", "ftp://example.com/"],
             ["offer", "com.example.reading", "--web", "https://me:secret@example.com/"],
             ["offer", "com.example.reading", "A=1", "A=2"], ["continue", "--print", "--in", "com.example.editor"],
+            ["continue", "--from", ""],
             ["settings", "--application", "com.example.editor"], ["settings", "--sending", "maybe"],
         ])
         func `what cannot be offered is refused, without the secrets in it`(arguments: [String]) async throws {

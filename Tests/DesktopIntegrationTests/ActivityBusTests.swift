@@ -4,6 +4,7 @@
 import Foundation
 import Glibc
 import IntegrationSupport
+import RemoteSystems
 import Testing
 
 extension DesktopTests {
@@ -29,6 +30,51 @@ extension DesktopTests {
                 let again = try second.note(receiver, "continue", id)
                 #expect(try await again.exit(within: .seconds(60)) == 1)
                 #expect(again.lines.last?.hasSuffix("No other system offers this activity.") == true, "\(again.lines)")
+                await receiving.stop()
+            }
+        }
+
+        @Test func `an id that another application has copied is continued once it is the only one again`() async throws
+        {
+            try await TwoBuses.with { first, second in
+                let offering = try first.note("note.py", "offer", "Shopping", "milk")
+                try await offering.prints("offered: Shopping")
+                let receiving = try second.note("note.py", "receive")
+                try await receiving.prints("ready: continuing notes")
+                let id = try await second.listed("Shopping", with: "note.py")
+                let topic = ApplicationTopic("org.remotesystems.activities")
+                try topic.put(
+                    id,
+                    [
+                        "Type": "org.example.note", "Title": "Copied", "Lifetime": 600,
+                        "Expires": .date(secondsSince1970: 4_000_000_000),
+                    ]
+                )
+                var options = RemoteSystemHost.Options()
+                options.features.append(HostFeature(topics: [topic]))
+                let copying = RemoteSystemHost(
+                    RemoteSystemsConfiguration(
+                        applicationID: "org.example.copier",
+                        network: .loopback,
+                        stateDirectory: first.state
+                    ),
+                    services: [],
+                    options: options
+                )
+                let running = Task { try await copying.run() }
+                defer { running.cancel() }
+                _ = try await second.listed("Copied", with: "note.py")
+                let refused = try second.note("note.py", "continue", id)
+                #expect(try await refused.exit(within: .seconds(60)) == 1, "\(refused.lines)")
+                let message = refused.lines.joined(separator: " ")
+                #expect(message.contains("org.example.notes on ") && message.contains("org.example.copier on "))
+                #expect(message.contains("An id is unique unless a system copies it."), "\(message)")
+                topic.remove(id)
+                _ = try await eventually("the end of the copy", within: .seconds(60)) { () async throws -> Bool? in
+                    let continuing = try second.note("note.py", "continue", id)
+                    return try await continuing.exit(within: .seconds(60)) == 0 ? true : nil
+                }
+                try await receiving.prints("continued: Shopping: milk")
                 await receiving.stop()
             }
         }
@@ -162,7 +208,7 @@ extension DesktopTests {
                     caller.lines == [
                         "NotRegistered", "InvalidArgument", "Misuse", "registered", "Misuse", "PayloadTooLarge",
                         "InvalidArgument", "InvalidArgument", "InvalidArgument", "ActivityUnknown", "ActivityUnknown",
-                        "1",
+                        "InvalidArgument", "1",
                     ] + (isRoot ? ["NotAuthorized", "registered"] : [])
                 )
             }
@@ -279,6 +325,7 @@ extension DesktopTests {
             attempt(a, "Offer", offer, "org.example.note", "T", {}, {"seconds": GLib.Variant("x", 0)})
             attempt(a, "Withdraw", "(s)", "x")
             attempt(a, "Continue", "(ss)", "x", "")
+            attempt(a, "ContinueFrom", "(sss)", "x", "no id", "")
             print(a.get_cached_property("Version").unpack())
             if os.geteuid() == 0:
                 b = connect()

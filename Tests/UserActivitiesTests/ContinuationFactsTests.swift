@@ -125,6 +125,26 @@ import Testing
         #expect(only.message == "Aaron (of Bo) offers com.example.reading.")
     }
 
+    @Test func `an id that several systems state is not that of one activity (H-97)`() throws {
+        var facts = self.facts()
+        var copy = facts.offers[0]
+        copy.system = "beta"
+        copy.type = "com.example.writing"
+        facts.offers.insert(copy, at: 0)
+        // The type names one of them.
+        #expect(self.unmet(facts) == nil)
+        for wanted in ["00ff", "00f", nil] {
+            facts.wanted = wanted
+            let finding = try #require(self.unmet(facts))
+            #expect(finding.condition == .offered && finding.message.contains("unless a system copies it"))
+            #expect(finding.message.contains("by alpha, beta."))
+            #expect(finding.advice?.contains("activities continue 00ff --from ORIGIN") == true)
+        }
+        // A linked account does not make the choice ambiguous.
+        facts.offers[0].isSameAccount = false
+        #expect(self.unmet(facts) == nil)
+    }
+
     @Test func `a watcher knows whether it sees nothing, other accounts, or systems that its filters exclude (H-97)`()
         async throws
     {
@@ -154,7 +174,7 @@ import Testing
         facts.wanted = "com.example.reeding"
         let similar = try #require(self.unmet(facts))
         #expect(similar.message.contains(" Did you mean 'com.example.reading'?"))
-        facts.offers = (0..<20).map { .init(id: "00ff", type: "com.example.type-\($0)", system: "alpha") }
+        facts.offers = (0..<20).map { .init(id: "00ff\($0)", type: "com.example.type-\($0)", system: "alpha") }
         let many = try #require(self.unmet(facts))
         #expect(many.message.hasSuffix(" and 4 more."))
         facts.wanted = "00F"

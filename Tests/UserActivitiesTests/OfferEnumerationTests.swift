@@ -119,4 +119,60 @@ import Testing
             await watcher.stop()
         }
     }
+
+    /// What a search for an id finds, and how long it takes.
+    private struct Found: Sendable {
+        var systems: Set<String>
+        var duration: Duration
+    }
+
+    /// Searches for the id of an activity that two systems state. The one that has copied it answers at once.
+    ///
+    /// - Parameter latency: of the link to the system whose activity it is.
+    private func findCopied(latency: Duration) async throws -> Found {
+        try await DiscoveryStage.with { stage in
+            var editor = StagedApplication("com.example.editor")
+            editor.activities = .init(types: [ContinuationTests.editing], handler: RestoringHandler(objects: []))
+            let laptop = try stage.system("Laptop", applications: [editor])
+            let copier = try stage.system("Copier", applications: [editor])
+            for system in [laptop, copier] { try await stage.appears(system) }
+            let activity = UserActivity(type: ContinuationTests.editing, title: "Minutes")
+            try await activity.becomeCurrent(at: laptop.activityHost())
+            let descriptor = ActivityDescriptor(
+                activity,
+                expirationDate: Date(timeIntervalSince1970: 4_000_000_000),
+                lifetime: .seconds(600)
+            )
+            try await copier.activityHost().origin.topic.put(descriptor.key, descriptor.record)
+            laptop.link.delay(latency)
+            // Discovery does not settle.
+            var configuration = stage.configuration
+            configuration.discovery.sources = (configuration.discovery.sources ?? []) + [Source()]
+            let watcher = UserActivityWatcher(configuration)
+            try await watcher.start()
+            let (clock, id) = (FeatureClock(configuration), activity.id)
+            let start = clock.now
+            let search = clock.task {
+                await watcher.find(id, withHandlers: false, within: .seconds(30))
+                let systems = Set(watcher.offers.filter { $0.id == id }.map(\.system.displayName))
+                return Found(systems: systems, duration: clock.now - start)
+            }
+            try await stage.advance(by: .seconds(40))
+            let found = await search.value
+            await watcher.stop()
+            return found
+        }
+    }
+
+    @Test func `a search for an id waits for the systems to which connections are being opened`() async throws {
+        let found = try await self.findCopied(latency: .milliseconds(5))
+        #expect(found.systems == ["Laptop", "Copier"])
+        #expect(found.duration > .zero && found.duration < .milliseconds(300))
+    }
+
+    @Test func `a search for an id waits for other systems for at most 0.3 s`() async throws {
+        let found = try await self.findCopied(latency: .seconds(1))
+        #expect(found.systems == ["Copier"])
+        #expect(found.duration == .milliseconds(300))
+    }
 }

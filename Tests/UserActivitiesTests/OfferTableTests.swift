@@ -141,25 +141,77 @@ import ValueSets
         }
     }
 
-    @Test func `the first application that states an id keeps it`() async throws {
+    @Test(arguments: [true, false])
+    func `an id that another system copies is listed for both, whichever is published first`(
+        isCopiedFirst: Bool
+    ) async throws {
         try await self.with(2) { table, systems in
             var table = table
             let id = UUID()
             let records = [id.uuidString.lowercased(): Self.record()]
-            table.published(["com.example.first": records], by: systems[0].id, now: Self.now)
-            table.published(["com.example.second": records], by: systems[1].id, now: Self.now)
+            let (own, copier) = (systems[0], systems[1])
+            for system in isCopiedFirst ? [copier, own] : [own, copier] {
+                table.published(["com.example.editor": records], by: system.id, now: Self.now)
+            }
+            let offers = table.offers(now: Self.now)
+            #expect(offers.map(\.id) == [id, id] && table.omittedCount == 0)
+            #expect(Set(offers.map(\.system.id)) == [own.id, copier.id])
+            // Neither system's changes concern the other one's offer.
+            table.published([:], by: copier.id, now: Self.now)
+            #expect(table.offers(now: Self.now).map(\.system.id) == [own.id])
+            table.published(["com.example.editor": records], by: copier.id, now: Self.now)
+            table.published([:], by: own.id, now: Self.now)
+            #expect(table.offers(now: Self.now).map(\.system.id) == [copier.id])
+        }
+    }
+
+    @Test func `two applications of a system can state an id, and each one states it once`() async throws {
+        try await self.with(1) { table, systems in
+            var table = table
+            let id = UUID()
+            let records = [id.uuidString.lowercased(): Self.record()]
             // In capital letters it is the same id.
             let twice = records.merging([id.uuidString: Self.record(1)]) { $1 }
             table.published(
-                ["com.example.first": twice, "com.example.third": records],
+                ["com.example.first": twice, "com.example.second": records],
                 by: systems[0].id,
                 now: Self.now
             )
-            #expect(table.offers(now: Self.now).map(\.applicationID) == ["com.example.first"])
-            #expect(table.offers(now: Self.now).map(\.id) == [id])
-            table.published([:], by: systems[0].id, now: Self.now)
-            table.published(["com.example.second": records], by: systems[1].id, now: Self.now)
-            #expect(table.offers(now: Self.now).map(\.applicationID) == ["com.example.second"])
+            let offers = table.offers(now: Self.now)
+            #expect(offers.map(\.applicationID) == ["com.example.first", "com.example.second"])
+            #expect(offers.map(\.id) == [id, id] && table.omittedCount == 1)
+        }
+    }
+
+    @Test func `an id of several offers names none of them without their origin`() async throws {
+        try await self.with(2) { table, systems in
+            var table = table
+            let id = UUID()
+            let text = id.uuidString.lowercased()
+            let records = [text: Self.record()]
+            table.published(["com.example.editor": records], by: systems[0].id, now: Self.now)
+            let one = try table.offers(now: Self.now).offer(withID: id.uuidString)
+            #expect(one?.system.id == systems[0].id)
+            table.published(["com.example.copier": records], by: systems[1].id, now: Self.now)
+            let offers = table.offers(now: Self.now)
+            let ambiguous = try #require(throws: AmbiguousOffer.self) { try offers.offer(withID: text) }
+            for system in systems {
+                #expect(ambiguous.message.contains("on \(system.displayName) (\(system.id.short)"))
+            }
+            #expect(ambiguous.message.contains("An id is unique unless a system copies it."))
+            #expect(ambiguous.message.contains("'remotesystems activities continue \(text) --from SYSTEM'"))
+            #expect(throws: AmbiguousOffer.self) { try offers.named(String(text.prefix(8))) }
+            #expect(throws: AmbiguousOffer.self) { try offers.named(nil) }
+            for system in systems {
+                for origin in [system.displayName, system.id.description, String(system.id.description.prefix(20))] {
+                    let named = try offers.named(text, from: origin)
+                    #expect(named?.system.id == system.id, "\(origin)")
+                }
+            }
+            let copied = try offers.named(text, from: "com.example.copier")
+            #expect(copied?.system.id == systems[1].id)
+            let none = try offers.named(text, from: "System 7")
+            #expect(none == nil)
         }
     }
 
@@ -167,19 +219,27 @@ import ValueSets
         try #require(AccountID(bytes: [UInt8](repeating: UInt8(number), count: 32)))
     }
 
-    @Test func `a linked account takes no id from an activity of this account (H-02)`() async throws {
+    @Test(arguments: [true, false])
+    func `a linked account takes no id from an activity of this account (H-02)`(isLinkedFirst: Bool) async throws {
         try await self.with(2) { table, systems in
             var table = table
             let id = UUID()
             let records = ["com.example.editor": [id.uuidString.lowercased(): Self.record()]]
-            let (own, linked) = (systems[0], systems[1])
+            let own = systems[0]
+            var linked = systems[1]
+            linked.authorizationKind = .linked
+            table.listed(linked)
             let account = try Self.account(1)
-            table.published(records, by: linked.id, of: account, now: Self.now)
-            #expect(table.offers(now: Self.now).map(\.system.id) == [linked.id])
+            if isLinkedFirst { table.published(records, by: linked.id, of: account, now: Self.now) }
             table.published(records, by: own.id, now: Self.now)
-            #expect(table.offers(now: Self.now).map(\.system.id) == [own.id] && table.omittedCount == 1)
-            table.published(records, by: linked.id, of: account, now: Self.now)
-            #expect(table.offers(now: Self.now).map(\.system.id) == [own.id] && table.omittedCount == 1)
+            if !isLinkedFirst { table.published(records, by: linked.id, of: account, now: Self.now) }
+            let offers = table.offers(now: Self.now)
+            #expect(offers.count == 2 && table.omittedCount == 0)
+            let chosen = try offers.offer(withID: id.uuidString)
+            #expect(chosen?.system.id == own.id)
+            // The user can name the other one.
+            let other = try offers.named(nil, from: linked.displayName)
+            #expect(other?.system.id == linked.id)
         }
     }
 

@@ -418,9 +418,11 @@ struct SystemBrowserStateMachine {
 
     // MARK: Reporting
 
+    /// Whether a process that was found, or is remembered, has neither described itself nor failed to respond yet.
+    var isOpening: Bool { self.awaitsRecall || self.instances.firstAttempts > 0 }
+
     mutating func checkSettled() -> [Action] {
-        guard !self.isSettled, self.unsettledSources <= 0, !self.awaitsRecall else { return [] }
-        guard self.instances.firstAttempts == 0 else { return [] }
+        guard !self.isSettled, self.unsettledSources <= 0, !self.isOpening else { return [] }
         self.isSettled = true
         return [.settled]
     }

@@ -51,6 +51,8 @@ actor SystemBrowser {
     /// Whether this machine with the root key has admitted systems; `nil` before it is needed, and after the account
     /// has changed.
     var hasAdmittedSystems: Bool?
+    /// Whether a process that was found has neither described itself nor failed to respond yet.
+    let isOpening = ObservableValue(false)
     /// Whether the job ``Job/tryUnrecognised`` runs.
     var triesUnrecognised = false
     /// The discovery key that the present browses use.
@@ -159,6 +161,7 @@ actor SystemBrowser {
             sources: self.account.sources.count,
             awaitsRecall: self.knownSystems != nil
         )
+        self.noteOpening()
         self.attemptQueue = AttemptQueue(now: self.time.now)
         self.descriptionBudget = DescriptionBudget(now: self.time.now)
         self.strangers = [:]
@@ -257,6 +260,12 @@ actor SystemBrowser {
         }
         self.machine.instances.refreshWait()
         self.startAttempts()
+        self.noteOpening()
+    }
+
+    private func noteOpening() {
+        let isOpening = self.machine.isOpening
+        if self.isOpening.value != isOpening { self.isOpening.change { $0 = isOpening } }
     }
 
     func armWakeUp() {

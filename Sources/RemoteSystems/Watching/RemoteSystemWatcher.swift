@@ -247,6 +247,10 @@ public final class RemoteSystemWatcher: Sendable {
         } ?? false
     }
 
+    /// Waits until each process that was found by now has described itself or failed to respond, without waiting for
+    /// discovery. ``systems`` then has those that were found. Returns at once while the watcher is stopped.
+    package func waitForFoundSystems() async { await self.state.withLock { $0.run }?.waitForFoundSystems() }
+
     /// Whether the watcher was started and has not stopped yet.
     var isRunning: Bool { self.state.withLock { $0.task != nil } }
 

@@ -41,6 +41,9 @@ final class WatcherRun: Sendable {
         get async { await self.browser.unlisted(for: self) }
     }
 
+    /// Waits until each process that was found has described itself or failed to respond. Does not wait for discovery.
+    func waitForFoundSystems() async { await self.browser.isOpening.becomes { !$0 } }
+
     func makeList(ownSystem: SystemID, now: ContinuousClock.Instant) -> WatcherList {
         WatcherList(
             filters: self.filters,

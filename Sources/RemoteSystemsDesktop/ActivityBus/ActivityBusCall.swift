@@ -10,7 +10,8 @@ enum ActivityBusCall: Sendable, Equatable {
     case update(id: String, title: String, content: ValueSet)
     case withdraw(id: String)
     case list
-    case `continue`(id: String, application: String)
+    /// - Parameter system: the id of the system that offers the activity; `nil` if the id alone names it.
+    case `continue`(id: String, system: String?, application: String)
 }
 
 extension ActivityBusCall: BusCall {
@@ -28,7 +29,8 @@ extension ActivityBusCall: BusCall {
         case "Update": self = .update(id: texts[0], title: texts[1], content: try arguments.dictionary(at: 2))
         case "Withdraw": self = .withdraw(id: texts[0])
         case "List": self = .list
-        case "Continue": self = .continue(id: texts[0], application: texts[1])
+        case "Continue": self = .continue(id: texts[0], system: nil, application: texts[1])
+        case "ContinueFrom": self = .continue(id: texts[0], system: texts[1], application: texts[2])
         default: throw .unknownMethod(method)
         }
     }

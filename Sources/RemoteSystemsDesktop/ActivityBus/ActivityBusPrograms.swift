@@ -71,9 +71,9 @@ actor ActivityBusPrograms: BusPrograms {
             return []
         case .list:
             return [.dictionaries(try await self.watcher(for: sender).offers.map(Self.description))]
-        case .continue(let id, let application):
+        case .continue(let id, let system, let application):
             let watcher = try await self.watcher(for: sender)
-            guard let offer = watcher.offers.first(where: { $0.id.uuidString.lowercased() == id.lowercased() }) else {
+            guard let offer = try Self.find(id, of: system, in: watcher.offers) else {
                 throw ContinuationError(.activityUnknown, "No other system offers this activity.", side: .local)
             }
             let number = self.presenter?.beginContinuation(offer.title ?? offer.activityType)
@@ -321,9 +321,29 @@ actor ActivityBusPrograms: BusPrograms {
         return watcher
     }
 
+    /// Returns the offer that a program names; `nil` if there is none.
+    static func find(
+        _ id: String,
+        of system: String?,
+        in offers: [UserActivityOffer]
+    ) throws(BusCallError) -> UserActivityOffer? {
+        var offers = offers
+        if let system {
+            guard let origin = SystemID(system) else {
+                throw .invalid("The system is not named by its id, as 'List' states it.")
+            }
+            offers.removeAll { $0.system.id != origin }
+        }
+        do throws(AmbiguousOffer) {
+            return try offers.offer(withID: id)
+        } catch {
+            throw .invalid("\(error.message) A program names the system with 'ContinueFrom'.")
+        }
+    }
+
     private static func description(of offer: UserActivityOffer) -> ValueSet {
         var description: ValueSet = [
-            "id": .string(offer.id.uuidString.lowercased()),
+            "id": .string(offer.shownID),
             "type": .string(offer.activityType),
             "application": .string(offer.applicationID),
             "system": .string("\(offer.system.id)"),

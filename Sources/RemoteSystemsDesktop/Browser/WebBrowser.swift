@@ -189,7 +189,7 @@ package actor WebBrowser {
         for await offers in self.watcher.changes {
             let shown = offers.filter(\.hasWebpage).prefix(Self.maxOffers).map { offer in
                 BrowserOrder.Offer(
-                    id: offer.id.uuidString.lowercased(),
+                    id: offer.shownID,
                     title: offer.title ?? offer.applicationDisplayName,
                     application: offer.applicationDisplayName,
                     system: offer.system.displayName
@@ -202,7 +202,8 @@ package actor WebBrowser {
 
     private func `continue`(_ id: String) async {
         do {
-            guard let offer = self.watcher.offers.first(where: { $0.id.uuidString.lowercased() == id }) else {
+            // As the browser lists them.
+            guard let offer = try self.watcher.offers.filter(\.hasWebpage).offer(withID: id) else {
                 throw ContinuationError(.activityUnknown, "No other system offers this page any more.", side: .local)
             }
             var options = UserActivityHost.Options()
@@ -215,6 +216,8 @@ package actor WebBrowser {
             )
             try await host.continueWebpage(of: offer)
             self.connection.send(.continued(id: id))
+        } catch let error as AmbiguousOffer {
+            self.connection.send(.failed(code: "invalidArgument", message: error.message, id: id))
         } catch {
             let error = error as? ContinuationError
             self.connection.send(

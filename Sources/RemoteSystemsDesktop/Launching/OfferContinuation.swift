@@ -91,7 +91,8 @@ package struct OfferContinuation: Sendable {
                 side: .local
             )
         }
-        let unmet = await self.watcher.findings(about: offer.id.uuidString).first { !$0.isMet }
+        let findings = await self.watcher.findings(about: offer.id.uuidString, in: offer, browserProblem: nil)
+        let unmet = findings.first { !$0.isMet }
         let isPermitted = (try? HandOffSettings.read(self.configuration).everything.receiving) ?? false
         return ContinuationError(
             unmet?.condition == .publisher ? .publisherMismatch : isPermitted ? .noHandler : .disabled,

@@ -76,6 +76,10 @@ struct ContinuationFacts {
             return findings + self.published(own, on: { $0 != nil })
         }
         guard let offer = preferred ?? wanted.first else { return findings + [self.notOffered] }
+        let choices = wanted.filter { $0.isSameAccount == offer.isSameAccount }
+        if choices.count > 1, choices.allSatisfy({ $0.id == offer.id }) {
+            return findings + [self.copied(offer, among: choices)]
+        }
         let handled = self.handled(offer)
         findings += [ContinuationFinding(.offered, isMet: true, "\(offer.system) offers \(offer.type)."), handled]
         guard handled.isMet else { return findings }
@@ -174,6 +178,19 @@ struct ContinuationFacts {
             )
         }
         return ContinuationFinding(.permitted, isMet: true, "Hand-off is permitted on this system.")
+    }
+
+    private func copied(_ offer: Offer, among offers: [Offer]) -> ContinuationFinding {
+        let systems = Set(offers.map(\.system)).sorted()
+        let origins = systems.count > 1 ? systems : offers.map { "\($0.application) on \($0.system)" }
+        return ContinuationFinding(
+            .offered,
+            isMet: false,
+            "Several activities with the id \(offer.id) are offered, by \(origins.prefix(16).joined(separator: ", ")). "
+                + AmbiguousOffer.reason,
+            advice: "State the system or the application whose activity you mean: 'remotesystems activities continue "
+                + "\(offer.id) --from ORIGIN'. 'remotesystems activities list --json' shows the ids of both."
+        )
     }
 
     private var notOffered: ContinuationFinding {

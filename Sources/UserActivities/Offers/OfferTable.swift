@@ -8,6 +8,10 @@ internal import ValueSets
 
 /// The offers of all systems: the descriptors that applications publish, for the systems that are listed.
 ///
+/// An offer is identified by its system, its application and its id. Every system of the account learns the ids of the
+/// others and can state them, too, so an id alone does not say whose activity it is. All offers with the id are listed,
+/// and an id that several state is not continued without naming one (``AmbiguousOffer``).
+///
 /// A value type without I/O or a clock; times are arguments.
 struct OfferTable {
     typealias Instant = ContinuousClock.Instant
@@ -25,8 +29,6 @@ struct OfferTable {
         let application: String
         /// The linked account of the system; `nil` for a system of this account.
         let linkedAccount: AccountID?
-
-        var isSameAccount: Bool { self.linkedAccount == nil }
     }
 
     /// The maximum number of activities of one application that are listed. An application has one current activity;
@@ -60,7 +62,9 @@ struct OfferTable {
                     self.types = HandledTypes.types(in: record)
                     self.titles = HandledTypes.titles(in: record)
                 } else if let descriptor = ActivityDescriptor(key: key, record) {
-                    if self.activities.count < OfferTable.maxOfApplication {
+                    // In capital letters it is the same id.
+                    let isKnown = self.activities.contains { $0.id == descriptor.id }
+                    if !isKnown, self.activities.count < OfferTable.maxOfApplication {
                         self.activities.append(descriptor)
                     } else {
                         self.omitted += 1
@@ -73,11 +77,8 @@ struct OfferTable {
     private var systems: [SystemID: RemoteSystem] = [:]
     private var readings: [SystemID: [String: Reading]] = [:]
     private var known: [Origin: [UUID: Known]] = [:]
-    /// The application of each known activity. Another application that states the same id is not listed: the first one
-    /// keeps it, so that a second one cannot be continued in its place. One of this account takes it from one of a
-    /// linked account.
-    private var owners: [UUID: Origin] = [:]
-    /// The number of valid descriptors of each system that are not listed: they exceed a limit, or repeat an id.
+    /// The number of valid descriptors of each system that are not listed: they exceed a limit, or an application
+    /// repeats an id.
     private var omitted: [SystemID: Int] = [:]
     /// The activity types that each application continues.
     private var handled: [Origin: Set<String>] = [:]
@@ -89,6 +90,11 @@ struct OfferTable {
 
     /// Whether every listed system that publishes activities has sent them.
     var isComplete: Bool { self.systems.values.allSatisfy { self.hasAnswered($0) } }
+
+    /// Whether all of these systems are listed, and those that publish activities have sent them.
+    func isComplete(with systems: [RemoteSystem]) -> Bool {
+        systems.allSatisfy { self.systems[$0.id] != nil && self.hasAnswered($0) }
+    }
 
     private func hasAnswered(_ system: RemoteSystem) -> Bool {
         self.answered.contains(system.id)
@@ -149,7 +155,8 @@ struct OfferTable {
         }
     }
 
-    /// The number of activities of other systems that are not listed: they exceed a limit, or repeat an id.
+    /// The number of activities of other systems that are not listed: they exceed a limit, or an application repeats an
+    /// id.
     var omittedCount: Int {
         self.omitted.reduce(0) { sum, entry in
             self.systems[entry.key].map { $0.isLocal } == false ? sum + entry.value : sum
@@ -163,7 +170,6 @@ struct OfferTable {
     mutating func expire(now: Instant) {
         for (origin, activities) in self.known where activities.values.contains(where: { $0.ends <= now }) {
             let left = activities.filter { $0.value.ends > now }
-            for id in activities.keys where left[id] == nil { self.owners[id] = nil }
             self.known[origin] = left.isEmpty ? nil : left
         }
     }
@@ -200,18 +206,14 @@ struct OfferTable {
         )
         self.readings[system] = readings.isEmpty ? nil : readings
         let before = self.known.filter { $0.key.system == system }
-        for (origin, activities) in before {
-            self.known[origin] = nil
-            for id in activities.keys { self.owners[id] = nil }
-        }
+        for origin in before.keys { self.known[origin] = nil }
         for origin in self.handled.keys where origin.system == system {
             self.handled[origin] = nil
             self.titles[origin] = nil
         }
-        var limit = min(Self.maxOfSystem, Self.maxInAll - self.owners.count)
+        var limit = min(Self.maxOfSystem, Self.maxInAll - self.count { _ in true })
         if let linkedAccount {
-            let used = self.owners.values.count { $0.linkedAccount == linkedAccount }
-            limit = min(limit, Self.maxOfLinkedAccount - used)
+            limit = min(limit, Self.maxOfLinkedAccount - self.count { $0.linkedAccount == linkedAccount })
         }
         var (count, omitted) = (0, 0)
         for (application, reading) in readings.sorted(by: { $0.key < $1.key }) {
@@ -223,16 +225,13 @@ struct OfferTable {
             omitted += reading.omitted
             var activities: [UUID: Known] = [:]
             for descriptor in reading.activities {
-                let owner = self.owners[descriptor.id]
-                guard count < limit, owner == nil || (origin.isSameAccount && owner?.isSameAccount == false) else {
+                guard count < limit else {
                     omitted += 1
                     continue
                 }
-                if let owner { self.displace(descriptor.id, of: owner) }
                 let old = before[origin]?[descriptor.id]
                 let ends = old?.descriptor == descriptor ? old?.ends : nil
                 activities[descriptor.id] = Known(descriptor: descriptor, ends: ends ?? now + descriptor.lifetime)
-                self.owners[descriptor.id] = origin
                 count += 1
             }
             self.known[origin] = activities.isEmpty ? nil : activities
@@ -240,11 +239,9 @@ struct OfferTable {
         self.omitted[system] = omitted == 0 ? nil : omitted
     }
 
-    /// Removes an activity whose id another application takes.
-    private mutating func displace(_ id: UUID, of owner: Origin) {
-        self.known[owner]?[id] = nil
-        if self.known[owner]?.isEmpty == true { self.known[owner] = nil }
-        self.omitted[owner.system, default: 0] += 1
+    /// The number of known activities of the applications that a condition selects.
+    private func count(where isCounted: (Origin) -> Bool) -> Int {
+        self.known.reduce(0) { sum, entry in isCounted(entry.key) ? sum + entry.value.count : sum }
     }
 }
 

@@ -10,6 +10,9 @@ public import RemoteSystemsIdentity
 /// The content of the activity stays on the other system until it is continued.
 public struct UserActivityOffer: Sendable, Identifiable {
     /// The id of the activity. It stays the same while the activity is current.
+    ///
+    /// Ids are random. But a system that has listed an activity can offer one of its own with the same id, so compare
+    /// ``system`` and ``applicationID``, too, before continuing an offer that was found by its id.
     public let id: UUID
     /// The kind of activity, in reverse-DNS form.
     public let activityType: String

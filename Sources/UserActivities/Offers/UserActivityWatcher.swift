@@ -137,8 +137,7 @@ public final class UserActivityWatcher: Sendable {
     }
 
     /// The number of activities of other systems that are not in ``offers``. At most 4 of one application, 64 of one
-    /// system, 64 of one linked account and 4096 in all are listed, and an id is listed once: for the application from
-    /// which it came first.
+    /// system, 64 of one linked account and 4096 in all are listed.
     public var omittedOfferCount: Int { self.state.withLock { $0.table.omittedCount } }
 
     /// Waits until the present systems were found and have sent their offers. This includes this system, if one of its
@@ -147,18 +146,49 @@ public final class UserActivityWatcher: Sendable {
     /// - Parameter limit: the maximum time to wait.
     public func enumerate(within limit: Duration) async { await self.enumerate(within: limit) { _, _, _ in false } }
 
+    /// The maximum time to wait for further systems after an offer was found by its id.
+    private static let settlingTime = Duration.milliseconds(300)
+
     /// Waits until an offer of another system of this account is listed, or until ``enumerate(within:)`` would return.
     /// The former is sooner: discovery settles after a second or two.
     ///
+    /// Another system may have copied the id, and answer first. So this also waits, for at most 0.3 s, until the
+    /// systems to which connections are open or being opened have sent their offers. A system that is found later, or
+    /// takes longer, is not waited for.
+    ///
     /// - Parameters:
     ///   - offer: the id of the offer.
+    ///   - origin: the system or the application that offers it (``UserActivityOffer/isFrom(_:)``); `nil` for any.
     ///   - withHandlers: whether to wait also until it is known which applications of this system can continue it.
     ///   - limit: the maximum time to wait.
-    package func find(_ offer: UUID, withHandlers: Bool, within limit: Duration) async {
+    package func find(
+        _ offer: UUID,
+        from origin: String? = nil,
+        withHandlers: Bool,
+        within limit: Duration
+    ) async {
+        let end = self.clock.now + limit
         await self.enumerate(within: limit) { offers, table, expectsOwnSystem in
-            // An offer of a linked account may repeat the id of one of this account, which takes its place.
-            offers.contains { $0.id == offer && $0.system.authorizationKind == .sameUser }
-                && (!withHandlers || !expectsOwnSystem || table.hasOwnHandlers)
+            // An offer of a linked account may repeat the id of one of this account, which is preferred.
+            let isListed = offers.contains { listed in
+                listed.id == offer && listed.system.authorizationKind == .sameUser
+                    && (origin.map { listed.isFrom($0) } ?? true)
+            }
+            return isListed && (!withHandlers || !expectsOwnSystem || table.hasOwnHandlers)
+        }
+        let left = min(Self.settlingTime, end - self.clock.now)
+        if left > .zero { await self.settle(within: left) }
+    }
+
+    /// Waits until the systems to which connections are open or being opened have sent their offers.
+    private func settle(within limit: Duration) async {
+        let changes = self.changes
+        _ = await self.clock.first(within: limit) {
+            await self.watcher.waitForFoundSystems()
+            for await _ in changes {
+                let systems = self.watcher.systems
+                if self.state.withLock({ $0.table.isComplete(with: systems) }) { return }
+            }
         }
     }
 
@@ -229,9 +259,15 @@ public final class UserActivityWatcher: Sendable {
         await self.findings(about: activity, browserProblem: nil)
     }
 
-    /// - Parameter browserProblem: the reason why the default browser of this system opens no web address, in a
-    ///   sentence; `nil` if it does, or if that is not known. A running browser with the extension opens them, too.
-    package func findings(about activity: String?, browserProblem: String?) async -> [ContinuationFinding] {
+    /// - Parameters:
+    ///   - chosen: the only offer to consider. Defaults to `nil`: all offers are considered.
+    ///   - browserProblem: the reason why the default browser of this system opens no web address, in a sentence; `nil`
+    ///     if it does, or if that is not known. A running browser with the extension opens them, too.
+    package func findings(
+        about activity: String?,
+        in chosen: UserActivityOffer? = nil,
+        browserProblem: String?
+    ) async -> [ContinuationFinding] {
         func facts(_ offers: [UserActivityOffer]) -> [ContinuationFacts.Offer] {
             offers.map {
                 ContinuationFacts.Offer(
@@ -267,7 +303,7 @@ public final class UserActivityWatcher: Sendable {
             otherAccounts: unlisted.otherAccounts,
             otherVersions: unlisted.otherVersions,
             hasLinks: self.watcher.hasLinks,
-            offers: facts(self.offers),
+            offers: facts(self.offers.filter { offer in chosen.map { offer.isSame(as: $0) } ?? true }),
             ownOffers: facts(self.ownOffers),
             hasSignedManifests: self.hasSignedManifests,
             browserProblem: hasRunningBrowser ? nil : browserProblem,

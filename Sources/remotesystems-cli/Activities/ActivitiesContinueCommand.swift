@@ -20,6 +20,9 @@ struct ActivitiesContinueCommand: Subcommand {
             application that the site approves, otherwise by the web browser. With --print, the command itself \
             continues it and prints the content.
 
+            The command prints whose activity it continues. Another system can copy the id of an activity: if several \
+            offer the same one, nothing is continued, and --from states which one is meant.
+
             Exit status: 1 if no such activity is offered; 2 if it could not be continued.
             """
     )
@@ -29,6 +32,17 @@ struct ActivitiesContinueCommand: Subcommand {
         completion: NetworkCompletion.offers
     )
     var activity: String?
+
+    @Option(
+        name: .customLong("from"),
+        help: ArgumentHelp(
+            "The system that offers the activity, by its name or the beginning of its id, or the application, by its "
+                + "id.",
+            valueName: "origin"
+        ),
+        completion: NetworkCompletion.systems
+    )
+    var origin: String?
 
     @Option(
         name: [.customLong("application"), .customLong("in")],
@@ -45,6 +59,7 @@ struct ActivitiesContinueCommand: Subcommand {
     func validate() throws {
         // Every id begins with an empty text.
         guard self.activity?.isEmpty != true else { throw ValidationError("The activity's id or type is empty.") }
+        guard self.origin?.isEmpty != true else { throw ValidationError("The system's name is empty.") }
         guard !self.print || self.application == nil else {
             throw ValidationError("--print and --application cannot be combined.")
         }
@@ -55,9 +70,9 @@ struct ActivitiesContinueCommand: Subcommand {
         let watcher = UserActivityWatcher.knowingManifests(configuration)
         try await watcher.start()
         let isContinued = try await untilInterrupted {
-            // Another system may offer an activity of the same type, and there is only one with this id.
+            // Many systems may offer activities of the same type, and only one has this id, unless another copies it.
             if let id = self.activity.flatMap({ UUID(uuidString: $0) }) {
-                await watcher.find(id, withHandlers: !self.print, within: self.search.wait)
+                await watcher.find(id, from: self.origin, withHandlers: !self.print, within: self.search.wait)
             } else {
                 await watcher.enumerate(within: self.search.wait)
             }
@@ -66,9 +81,16 @@ struct ActivitiesContinueCommand: Subcommand {
                 let what = self.activity.map { "the activity '\($0)'" } ?? "an activity"
                 let offered = offers.map { (type: $0.activityType, system: $0.system.nameWithAccount) }
                 let hint = OfferedActivities.hint(for: self.activity, offers: offered)
-                output.note("No other system offers \(what).\(hint)".printable)
+                let missing = self.origin.map { "'\($0)' does not offer" } ?? "No other system offers"
+                output.note("\(missing) \(what).\(hint)".printable)
                 return false
             }
+            // The user sees whose activity it is: a copy of its id may have been found first.
+            try output.json(OfferOutput(event: "continuing", offer))
+            let title = offer.title ?? offer.activityType
+            output.note(
+                "Continuing \(title) of \(offer.applicationDisplayName) on \(offer.system.nameWithAccount).".printable
+            )
             try await ContinuationNotes.during(offer, output) { notes in
                 if self.print {
                     try await Self.show(offer, configuration, notes, output)
@@ -85,22 +107,11 @@ struct ActivitiesContinueCommand: Subcommand {
 
     /// Returns the offer that the argument names.
     private func choose(_ offers: [UserActivityOffer]) throws(Failure) -> UserActivityOffer? {
-        let wanted = self.activity?.lowercased()
-        let matching = offers.filter { offer in
-            guard let wanted else { return true }
-            return offer.shownID.hasPrefix(wanted) || offer.activityType.lowercased() == wanted
+        do throws(AmbiguousOffer) {
+            return try offers.named(self.activity, from: self.origin)
+        } catch {
+            throw Failure("\(RemoteSystemError.Code.invalidArgument)", error.message)
         }
-        // Another account must not make the choice among the activities of this one ambiguous.
-        let own = matching.filter { $0.system.authorizationKind == .sameUser }
-        let choices = own.isEmpty ? matching : own
-        guard choices.count > 1 else { return choices.first }
-        let list = choices.map {
-            "\($0.shownID.prefix(8)) (\($0.title ?? $0.activityType) on \($0.system.nameWithAccount))"
-        }
-        throw Failure(
-            "\(RemoteSystemError.Code.invalidArgument)",
-            "Several activities are offered: \(list.joined(separator: ", ")). State the id of one."
-        )
     }
 
     /// Lets an application of this system continue the offer, or the browser.

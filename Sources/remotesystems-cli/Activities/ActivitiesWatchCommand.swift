@@ -27,11 +27,11 @@ struct ActivitiesWatchCommand: Subcommand {
         _ = try await untilInterrupted {
             var shown: [UserActivityOffer] = []
             for await offers in changes {
-                for offer in shown where !offers.contains(where: { $0.id == offer.id }) {
+                for offer in shown where !offers.contains(where: { $0.isSame(as: offer) }) {
                     try Self.report("withdrawn", output.style(.red, "-"), offer, output)
                 }
                 for offer in offers {
-                    let before = shown.first { $0.id == offer.id }
+                    let before = shown.first { $0.isSame(as: offer) }
                     if before == nil {
                         try Self.report("offered", output.style(.green, "+"), offer, output)
                     } else if before?.title != offer.title {

@@ -51,9 +51,6 @@ struct OfferOutput: Encodable {
 }
 
 extension UserActivityOffer {
-    /// The id as it is printed and typed.
-    var shownID: String { self.id.uuidString.lowercased() }
-
     static let heading =
         "\("ID".padded(to: 8)) \("SYSTEM".padded(to: RemoteSystem.columnWidth)) \("TYPE".padded(to: 24)) "
         + "\("PUBLISHER".padded(to: 9)) TITLE"
