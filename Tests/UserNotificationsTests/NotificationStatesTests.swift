@@ -200,6 +200,84 @@ import ValueSets
         #expect(table.all.count == 2 + 2 * NotificationStates.maxPerSource)
     }
 
+    /// The first system reads a table of the second, as its daemon does.
+    private static func read(_ table: NotificationStates, of system: String, into reader: inout NotificationStates) {
+        let (passedOn, own) = (table.all.filter { table.sources(of: $0.key) != nil }, table.all)
+        _ = reader.merge(own.filter { passedOn[$0.key] == nil }, from: system, at: self.now)
+        _ = reader.merge(passedOn, from: NotificationStates.relays, at: self.now)
+    }
+
+    @Test func `what a system invents displaces nothing of those that believe it and pass it on`() {
+        let dismissed = NotificationState(status: .dismissed, date: Self.now - 86_400)
+        let invented = NotificationState(status: .activated, date: Self.now)
+        let honest = (0..<7).map { _ in Self.flood(100, dismissed) }
+        var relays = honest.map { own in
+            var table = NotificationStates()
+            _ = table.merge(own, at: Self.now)
+            return table
+        }
+        var reader = NotificationStates()
+        for _ in 0..<3 {
+            for number in relays.indices {
+                // Each reads something else, all of it new.
+                _ = relays[number].merge(Self.flood(192, invented), from: "liar", at: Self.now)
+                Self.read(relays[number], of: "\(number)", into: &reader)
+            }
+        }
+        for own in honest { #expect(own.keys.allSatisfy { reader[$0] == dismissed }) }
+        #expect(reader.all.count == 700 + NotificationStates.maxPerSource)
+        // Also if the table is full.
+        for number in 0..<3 { _ = reader.merge(Self.flood(100, invented), from: "other \(number)", at: Self.now) }
+        for own in honest { #expect(own.keys.allSatisfy { reader[$0] == dismissed }) }
+        #expect(reader.all.count == NotificationStates.max)
+    }
+
+    @Test func `what was passed on is forgotten first when the table is full`() {
+        var table = NotificationStates()
+        let state = NotificationState(status: .activated, date: Self.now)
+        let passedOn = Self.flood(NotificationStates.maxPerSource, state)
+        _ = table.merge(passedOn, from: NotificationStates.relays, at: Self.now)
+        let old = NotificationState(status: .dismissed, date: Self.now - 86_400)
+        let direct = (0..<6).map { _ in Self.flood(150, old) }
+        for (number, states) in direct.enumerated() { _ = table.merge(states, from: "\(number)", at: Self.now) }
+        #expect(direct.allSatisfy { $0.keys.allSatisfy { table[$0] == old } })
+        let left = passedOn.keys.count { table[$0] != nil }
+        #expect(left == NotificationStates.max - 900)
+    }
+
+    @Test func `a system that repeats what others have published cannot make it forgotten`() {
+        var table = NotificationStates()
+        let dismissed = NotificationState(status: .dismissed, date: Self.now - 86_400)
+        let honest = Self.flood(100, dismissed)
+        // The liar is read first.
+        _ = table.merge(honest, from: "liar", at: Self.now)
+        _ = table.merge(honest, from: "honest", at: Self.now)
+        let invented = NotificationState(status: .activated, date: Self.now)
+        for _ in 0..<3 { _ = table.merge(Self.flood(192, invented), from: "liar", at: Self.now) }
+        #expect(honest.keys.allSatisfy { table[$0] == dismissed })
+        #expect(table.all.count == 100 + NotificationStates.maxPerSource)
+    }
+
+    @Test func `what concerns this system only now is published so`() {
+        var table = NotificationStates()
+        let dismissed = NotificationState(status: .dismissed, date: Self.now)
+        _ = table.merge([Self.key: dismissed], from: NotificationStates.relays, at: Self.now)
+        #expect(table.sources(of: Self.key) == [NotificationStates.relays])
+        #expect(table.merge([Self.key: dismissed], at: Self.now).put == [Self.key: dismissed])
+        #expect(table.sources(of: Self.key) == nil)
+        // It stays so, whatever others publish.
+        #expect(table.merge([Self.key: dismissed], from: "other", at: Self.now) == NotificationStates.Change())
+        #expect(table.sources(of: Self.key) == nil)
+    }
+
+    @Test func `of a table that is new each time few states are taken over`() {
+        var table = NotificationStates()
+        let state = NotificationState(status: .activated, date: Self.now)
+        #expect(table.merge(Self.flood(4096, state), from: "liar", at: Self.now).put.count == 192)
+        let change = table.merge(Self.flood(4096, state), from: "liar", at: Self.now)
+        #expect(change.put.count + change.dropped.count <= 2 * 192)
+    }
+
     @Test func `what senders withdraw is forgotten before what the user has done`() {
         var table = NotificationStates()
         let old = NotificationState(status: .dismissed, date: Self.now - 86_400)
@@ -239,9 +317,10 @@ import ValueSets
         let ended = NotificationState(["Status": "dismissed", "Date": .date(Self.now), "Read": true])
         #expect(ended == NotificationState(status: .dismissed, date: Self.now))
         let record = try NotificationRecord(Self.states[0], of: Self.key, from: nil)
-        #expect(try record.state() == (Self.states[0], key: Self.key, system: nil))
-        let merged = try NotificationRecord(Self.states[0], of: Self.key, from: "other")
-        #expect(try merged.state().system == "other")
+        #expect(try record.state() == (Self.states[0], key: Self.key, sources: nil))
+        let sources: Set<String> = ["other", NotificationStates.relays]
+        let merged = try NotificationRecord(Self.states[0], of: Self.key, from: sources)
+        #expect(try merged.state().sources == sources)
         let waiting = Self.delivery.record(Self.waiting[1])
         #expect(try NotificationRecord(Self.waiting[1], of: waiting, from: nil).state().key == waiting)
     }

@@ -184,8 +184,8 @@ extension NotificationReceiver {
                     self.relocateAttachments(of: &entry.notification)
                     self.outbox.restore(entry)
                 case .state:
-                    let (state, key, system) = try record.state()
-                    self.states.restore(state, for: key, from: system)
+                    let (state, key, sources) = try record.state()
+                    self.states.restore(state, for: key, from: sources)
                 // It is read from the store when it is wanted.
                 case .history: break
                 case .badge:

@@ -28,11 +28,13 @@ extension NotificationReceiver {
     /// Takes over what another system knows: removes what has ended there, and hides what is snoozed.
     func merge(_ records: [String: ValueSet], from system: SystemID) async {
         var incoming: [NotificationState.RecordKey: NotificationState] = [:]
+        var relayed: Set<NotificationState.RecordKey> = []
         for (text, record) in records {
             guard let state = NotificationState(record), state.counts(at: self.clock.date),
                 let key = NotificationState.RecordKey(text, state.status)
             else { continue }
             incoming[key] = state
+            if record[NotificationState.relayedField]?.bool ?? false { relayed.insert(key) }
         }
         let waiting = Dictionary(grouping: incoming.filter { $0.key.digest != nil }) { $0.key.digest ?? "" }
         await self.endMirrored(incoming.keys.compactMap(\.ended))
@@ -49,8 +51,10 @@ extension NotificationReceiver {
                 let changes = records.compactMap { self.apply($0.value, to: entry.key) }
                 if let entry = changes.last { changed.append(entry) }
             }
-            let changes = try self.take(incoming.filter { own.contains($0.key) })
-            var all = changes + (try self.take(incoming.filter { !own.contains($0.key) }, from: "\(system)"))
+            var all = try self.take(incoming.filter { own.contains($0.key) })
+            let others = incoming.filter { !own.contains($0.key) }
+            all += try self.take(others.filter { !relayed.contains($0.key) }, from: "\(system)")
+            all += try self.take(others.filter { relayed.contains($0.key) }, from: NotificationStates.relays)
             for entry in ended {
                 let state = entry.stateKey.flatMap { self.states[.end($0)] ?? incoming[.end($0)] }
                 let end = state.flatMap { NotificationEnd($0.status) } ?? .withdrawn
@@ -78,17 +82,18 @@ extension NotificationReceiver {
     /// Publishes what an earlier process has stored.
     func publishRestoredStates() { self.publish(self.states.all, removing: []) }
 
-    /// - Parameter system: the system that has published it; `nil` for what concerns this system.
+    /// - Parameter source: the system that has published it about its own notifications, or
+    ///   ``NotificationStates/relays``; `nil` for what concerns this system.
     /// - Returns: what is to be stored.
     func take(
         _ incoming: [NotificationState.RecordKey: NotificationState],
-        from system: String? = nil
+        from source: String? = nil
     ) throws(NotificationError) -> [NotificationStoreChange] {
-        let change = self.states.merge(incoming, from: system, at: self.clock.date)
+        let change = self.states.merge(incoming, from: source, at: self.clock.date)
         self.publish(change.put, removing: change.dropped)
         var changes = change.dropped.map { NotificationStoreChange.remove(.state, key: $0.text) }
         for (key, state) in change.put {
-            changes.append(.put(try NotificationRecord(state, of: key, from: self.states.source(of: key))))
+            changes.append(.put(try NotificationRecord(state, of: key, from: self.states.sources(of: key))))
         }
         return changes
     }
@@ -97,7 +102,11 @@ extension NotificationReceiver {
         _ states: [NotificationState.RecordKey: NotificationState],
         removing dropped: Set<NotificationState.RecordKey>
     ) {
-        let records = states.map { ($0.key.text, $0.value.valueSet) }
+        let records = states.map { key, state in
+            var record = state.valueSet
+            if self.states.sources(of: key) != nil { record[NotificationState.relayedField] = true }
+            return (key.text, record)
+        }
         do throws(RemoteSystemError) {
             try self.stateTopic.update(
                 putting: Dictionary(records) { first, _ in first },

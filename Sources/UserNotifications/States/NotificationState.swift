@@ -128,6 +128,8 @@ extension NotificationState.RecordKey {
 extension NotificationState {
     /// The topic of the states.
     static let topic = "org.remotesystems.notifications.states"
+    /// The field of a record that its publisher only passes on: it concerns no notification that the publisher had.
+    static let relayedField = "Relayed"
 
     var valueSet: ValueSet {
         var set: ValueSet = ["Status": .string(self.status.rawValue), "Date": .date(self.date)]

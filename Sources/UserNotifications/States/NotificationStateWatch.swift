@@ -87,7 +87,9 @@ final class NotificationStateWatch: Sendable {
                     for (system, records) in inbox.take() {
                         let start = clock.now
                         await merge(records, system)
-                        // A system that changes its table without end takes a tenth of the time of one processor.
+                        // A system that changes its table without end takes about a tenth of the time of one processor:
+                        // of a table that is new each time, few records are taken over. A merge that waited for the
+                        // screen or the disk delays the others by one second.
                         let pause = min((clock.now - start) * 9, .seconds(1))
                         guard (try? await clock.sleep(until: clock.now + pause)) != nil else { break }
                     }

@@ -13,15 +13,18 @@ struct NotificationStates {
     /// The maximum number of states. What senders have withdrawn is forgotten first, because they may do that as often
     /// as they want, and then the oldest. What the user does now is the newest, so it reaches the other systems.
     static let max = 1024
-    /// The maximum number of states that are known from one other system only and concern no notification of this one.
+    /// The maximum number of states that are known from one source only and concern no notification of this system.
     /// So a system that publishes what never was neither displaces what others know, nor spreads it without a limit.
     static let maxPerSource = 192
+    /// The source of all states that their publishers only pass on. Otherwise a system that publishes what never was
+    /// would also have the places of each system that believes it.
+    static let relays = "relays"
     /// A state is known for longer than a notification waits, so that none comes back.
     static let life: TimeInterval = 31 * 86_400
 
     private var states: [Key: NotificationState] = [:]
-    /// The systems from which states are known that concern no notification of this system.
-    private var sources: [Key: String] = [:]
+    /// The sources of the states that concern no notification of this system: ids of systems, and ``relays``.
+    private var sources: [Key: Set<String>] = [:]
 
     subscript(key: Key) -> NotificationState? { self.states[key] }
 
@@ -41,32 +44,51 @@ struct NotificationStates {
         var dropped: Set<Key> = []
     }
 
-    /// The system from which a state is known that concerns no notification of this system; `nil` for the others.
-    func source(of key: Key) -> String? { self.sources[key] }
+    /// The sources of a state that concerns no notification of this system; `nil` for the others.
+    func sources(of key: Key) -> Set<String>? { self.sources[key] }
 
     /// Takes over what this or another system knows.
     ///
-    /// - Parameter system: the system that has published it; `nil` for what concerns notifications of this system.
-    mutating func merge(_ incoming: [Key: NotificationState], from system: String? = nil, at now: Date) -> Change {
+    /// - Parameter source: the system that has published it about its own notifications, or ``relays``; `nil` for what
+    ///   concerns notifications of this system.
+    mutating func merge(_ incoming: [Key: NotificationState], from source: String? = nil, at now: Date) -> Change {
         var change = Change()
         var added: Set<Key> = []
-        for (key, state) in incoming where state.counts(at: now) {
-            var state = state
-            // The other system's clock may be wrong. No state outlives its time.
-            state.date = min(state.date, now)
-            let merged = self.states[key]?.merged(with: state) ?? state
-            guard merged != self.states[key] else { continue }
-            if self.states.updateValue(merged, forKey: key) == nil {
-                added.insert(key)
-                self.sources[key] = system
-            } else if system == nil {
-                self.sources[key] = nil
-            }
+        for (key, state) in self.places(for: incoming, from: source, at: now) {
+            let known = self.states[key]
+            let merged = known?.merged(with: state) ?? state
+            let concernsThis = self.add(source, of: key, isKnown: known != nil)
+            guard merged != known || concernsThis else { continue }
+            self.states[key] = merged
+            if known == nil { added.insert(key) }
             change.put[key] = merged
         }
         self.forget(self.endedWaiting, added, &change)
-        self.forget(self.excess(at: now), added, &change)
+        let excess = self.excess(at: now)
+        self.forget(excess, added, &change)
         return change
+    }
+
+    /// What counts of what another system knows. Of what is new here, no more than one source can have: a table that is
+    /// new each time costs little.
+    private func places(for incoming: [Key: NotificationState], from source: String?, at now: Date) -> [Entry] {
+        let entries = incoming.filter { $0.value.counts(at: now) }.map { key, state -> Entry in
+            var state = state
+            // The other system's clock may be wrong. No state outlives its time.
+            state.date = min(state.date, now)
+            return (key: key, value: state)
+        }
+        guard source != nil else { return entries }
+        let new = entries.filter { self.states[$0.key] == nil }
+        let excess = Set(Self.first(new.count - Self.maxPerSource, of: new))
+        return excess.isEmpty ? entries : entries.filter { !excess.contains($0.key) }
+    }
+
+    /// - Returns: whether the state was known, and concerns a notification of this system only now.
+    private mutating func add(_ source: String?, of key: Key, isKnown: Bool) -> Bool {
+        guard let source else { return self.sources.removeValue(forKey: key) != nil }
+        if !isKnown || self.sources[key] != nil { self.sources[key, default: []].insert(source) }
+        return false
     }
 
     private mutating func forget(_ keys: [Key], _ added: Set<Key>, _ change: inout Change) {
@@ -80,9 +102,9 @@ struct NotificationStates {
     }
 
     /// Adds a state that was stored.
-    mutating func restore(_ state: NotificationState, for key: Key, from system: String? = nil) {
+    mutating func restore(_ state: NotificationState, for key: Key, from sources: Set<String>? = nil) {
         self.states[key] = state
-        self.sources[key] = system
+        self.sources[key] = sources
     }
 
     /// The states of notifications that do not wait any more.
@@ -96,40 +118,66 @@ struct NotificationStates {
     private typealias Entry = (key: Key, value: NotificationState)
 
     /// What is forgotten now.
-    private func excess(at now: Date) -> [Key] {
+    private mutating func excess(at now: Date) -> [Key] {
         var (excess, known) = ([Key](), [Entry]())
         known.reserveCapacity(self.states.count)
         for (key, state) in self.states {
             if now.timeIntervalSince(state.date) < Self.life { known.append((key, state)) } else { excess.append(key) }
         }
-        let counts = self.sources.values.reduce(into: [:]) { $0[$1, default: 0] += 1 }
-        for (system, count) in counts where count > Self.maxPerSource {
-            let own = known.filter { self.sources[$0.key] == system }
-            let tooMany = Set(Self.first(own.count - Self.maxPerSource, of: own))
-            excess += tooMany
-            known.removeAll { tooMany.contains($0.key) }
-        }
-        let tooMany = known.count - Self.max
+        let unplaced = self.limitSources(known)
+        excess += unplaced
+        known.removeAll { unplaced.contains($0.key) }
+        var tooMany = known.count - Self.max
         guard tooMany > 0 else { return excess }
-        guard !self.sources.isEmpty else { return excess + Self.first(tooMany, of: known) }
-        // What concerns this system goes last.
-        let others = Self.first(tooMany, of: known.filter { self.sources[$0.key] != nil })
-        return excess + others
-            + Self.first(tooMany - others.count, of: known.filter { self.sources[$0.key] == nil })
+        // What is only passed on goes first, and what concerns this system last.
+        let ranks = Dictionary(grouping: known) { self.rank(of: $0.key) }
+        for rank in 0...2 {
+            let first = Self.first(tooMany, of: ranks[rank] ?? [])
+            excess += first
+            tooMany -= first.count
+        }
+        return excess
+    }
+
+    private func rank(of key: Key) -> Int {
+        guard let sources = self.sources[key] else { return 2 }
+        return sources == [Self.relays] ? 0 : 1
+    }
+
+    /// Counts no state for a source that has too many.
+    ///
+    /// - Returns: the states that no other source has.
+    private mutating func limitSources(_ known: [Entry]) -> Set<Key> {
+        var (unplaced, counts) = (Set<Key>(), [String: Int]())
+        for source in self.sources.values.joined() { counts[source, default: 0] += 1 }
+        for (source, count) in counts where count > Self.maxPerSource {
+            let own = known.filter { self.sources[$0.key]?.contains(source) ?? false }
+            for key in Self.first(own.count - Self.maxPerSource, of: own) {
+                self.sources[key]?.remove(source)
+                if self.sources[key]?.isEmpty ?? false { unplaced.insert(key) }
+            }
+        }
+        return unplaced
     }
 
     /// The first entries that are forgotten.
     private static func first(_ count: Int, of entries: [Entry]) -> [Key] {
         guard count > 0 else { return [] }
         // The usual case: one is added to a full table.
-        guard count > 1 else { return entries.min(by: Self.precedes).map { [$0.key] } ?? [] }
-        return entries.sorted(by: Self.precedes).prefix(count).map(\.key)
+        guard count > 1 else {
+            let first = entries.min { Self.precedes($0, $1) ?? ($0.key.text < $1.key.text) }
+            return first.map { [$0.key] } ?? []
+        }
+        // The texts are made once: another system can give all its states one date.
+        let texts = entries.map { (entry: $0, text: $0.key.text) }
+        let sorted = texts.sorted { Self.precedes($0.entry, $1.entry) ?? ($0.text < $1.text) }
+        return sorted.prefix(count).map { $0.entry.key }
     }
 
-    private static func precedes(_ first: Entry, _ second: Entry) -> Bool {
+    /// `nil` if neither the status nor the date decides.
+    private static func precedes(_ first: Entry, _ second: Entry) -> Bool? {
         let isWithdrawn = first.value.status == .withdrawn
         if isWithdrawn != (second.value.status == .withdrawn) { return isWithdrawn }
-        if first.value.date != second.value.date { return first.value.date < second.value.date }
-        return first.key.text < second.key.text
+        return first.value.date == second.value.date ? nil : first.value.date < second.value.date
     }
 }

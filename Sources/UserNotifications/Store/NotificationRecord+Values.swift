@@ -163,21 +163,24 @@ extension NotificationRecord {
     init(
         _ state: NotificationState,
         of key: NotificationState.RecordKey,
-        from system: String?
+        from sources: Set<String>?
     ) throws(NotificationError) {
         var set = state.valueSet
-        set.put(system, "From")
+        // No source has a space.
+        set.put(sources?.sorted().joined(separator: " "), "From")
         try self.init(.state, key: key.text, date: state.date, set)
     }
 
-    func state() throws(NotificationError) -> (NotificationState, key: NotificationState.RecordKey, system: String?) {
+    func state() throws(NotificationError) -> (
+        NotificationState, key: NotificationState.RecordKey, sources: Set<String>?
+    ) {
         let values = try self.values()
         guard let state = NotificationState(values),
             let key = NotificationState.RecordKey(self.key, state.status)
         else {
             throw NotificationError(.storeFailed, "The record is not a state.")
         }
-        return (state, key, values["From"]?.string)
+        return (state, key, values["From"]?.string.map { Set($0.split(separator: " ").map(String.init)) })
     }
 
     // MARK: Mirrored
