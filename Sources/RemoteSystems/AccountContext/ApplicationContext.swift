@@ -44,7 +44,7 @@ final class ApplicationContext: Sendable {
     ) {
         if case .allowed = decision, self.logger.logLevel > .debug { return }
         AuditEvent(decision, about: subject, target)
-            .write(to: self.logger, limitedBy: self.incidents, of: subject.system)
+            .write(to: self.logger, limitedBy: self.incidents, of: subject)
     }
 
     /// Checks the configuration and returns the identity, prepared for TLS.

@@ -92,10 +92,10 @@ struct AuditEvent: Sendable {
     ///
     /// - Parameters:
     ///   - incidents: logs the first refusals, and counts the others.
-    ///   - system: the peer's system.
-    func write(to logger: Logger, limitedBy incidents: IncidentLog, of system: SystemID) {
+    ///   - subject: the peer.
+    func write(to logger: Logger, limitedBy incidents: IncidentLog, of subject: Authorisation.Subject) {
         switch self.name {
-        case .accessRefused: incidents.report(.accessRefused, by: system, self.metadata)
+        case .accessRefused: incidents.report(.accessRefused, by: subject.quotaHolder, self.metadata)
         default: self.write(to: logger)
         }
     }

@@ -33,6 +33,12 @@ struct Authorisation: Sendable {
             self.isLocal = peer.systemID == own
             self.application = application
         }
+
+        /// The holder of the quota that the peer uses; `nil` for an anonymous system, whose id proves nothing.
+        var quotaHolder: QuotaHolder? {
+            if case .anonymous = self.standing { return nil }
+            return self.standing.quotaHolder(of: self.system)
+        }
     }
 
     /// What the peer wants to use.

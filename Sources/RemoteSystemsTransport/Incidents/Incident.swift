@@ -60,12 +60,13 @@ package enum Incident: String, CaseIterable, Sendable {
         }
     }
 
-    /// The maximum number of events that are logged in a period: in all, and of one origin. An operator may have to
-    /// account for each refusal, so more of them are logged.
-    var limits: (total: Int, perPeer: Int) {
+    /// The maximum number of events that are logged in a period: in all, and of one origin; and how many of all are
+    /// reserved for origins of which none is logged yet. An operator may have to account for each refusal, so more of
+    /// them are logged, and two origins do not hide the others.
+    var limits: (total: Int, perPeer: Int, reserved: Int) {
         switch self {
-        case .accessRefused, .activityRefused: (20, 10)
-        default: (10, 3)
+        case .accessRefused, .activityRefused: (20, 10, 5)
+        default: (10, 3, 0)
         }
     }
 

@@ -21,6 +21,8 @@ package final class IncidentLog: Sendable {
         case peer(PeerKey)
         case system(SystemID)
         case application(String)
+        /// `nil`: all anonymous systems.
+        case holder(QuotaHolder?)
     }
 
     private let logger: Logger
@@ -51,6 +53,14 @@ package final class IncidentLog: Sendable {
         self.report(incident, of: .system(system), metadata())
     }
 
+    /// Reports an incident with its own metadata.
+    ///
+    /// - Parameter holder: the holder of the peer's quota; `nil` for an anonymous system. A machine can be any number of
+    ///   those, so all of them are one origin.
+    package func report(_ incident: Incident, by holder: QuotaHolder?, _ metadata: @autoclosure () -> Logger.Metadata) {
+        self.report(incident, of: .holder(holder), metadata())
+    }
+
     /// Reports an incident of an application of this machine, whichever peers caused it.
     package func report(_ incident: Incident, ofApplication id: String, reason: @autoclosure () -> String) {
         self.report(incident, of: .application(id), ["application": "\(id)", "reason": "\(reason())"])
@@ -58,9 +68,14 @@ package final class IncidentLog: Sendable {
 
     private func report(_ incident: Incident, of origin: Origin, _ metadata: @autoclosure () -> Logger.Metadata) {
         let event = self.limiters.withLock { limiters in
-            let (total, perPeer) = incident.limits
-            return limiters[incident, default: LogLimiter(period: self.period, total: total, perKey: perPeer)]
-                .occurred(for: origin, now: .now())
+            let limits = incident.limits
+            let new = LogLimiter<Origin>(
+                period: self.period,
+                total: limits.total,
+                perKey: limits.perPeer,
+                reserved: limits.reserved
+            )
+            return limiters[incident, default: new].occurred(for: origin, now: .now())
         }
         switch event {
         case .log:

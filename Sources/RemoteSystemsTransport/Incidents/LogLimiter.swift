@@ -17,6 +17,7 @@ package struct LogLimiter<Key: Hashable & Sendable>: Sendable {
     }
 
     private let period: TimeAmount
+    private let reserved: Int
     private var logged: KeyedLimiter<Key>
     private var end: NIODeadline?
     private var counted = 0
@@ -25,8 +26,10 @@ package struct LogLimiter<Key: Hashable & Sendable>: Sendable {
     ///   - period: Defaults to one minute.
     ///   - total: the maximum number of logged events in a period. Defaults to 10.
     ///   - perKey: the maximum with the same key. Defaults to 3.
-    package init(period: TimeAmount = .minutes(1), total: Int = 10, perKey: Int = 3) {
+    ///   - reserved: how many of the total are for keys of which no event is logged yet. Defaults to none.
+    package init(period: TimeAmount = .minutes(1), total: Int = 10, perKey: Int = 3, reserved: Int = 0) {
         self.period = period
+        self.reserved = reserved
         self.logged = KeyedLimiter(total: total, perKey: perKey)
     }
 
@@ -38,7 +41,8 @@ package struct LogLimiter<Key: Hashable & Sendable>: Sendable {
         }
         let end = self.end ?? now + self.period
         self.end = end
-        if self.logged.enter(key) { return .log }
+        let isPermitted = self.logged.count < self.logged.total - self.reserved || self.logged.count(of: key) == 0
+        if isPermitted, self.logged.enter(key) { return .log }
         self.counted += 1
         return self.counted == 1 ? .countAndSummarize(after: max(end - now, .zero)) : .count
     }

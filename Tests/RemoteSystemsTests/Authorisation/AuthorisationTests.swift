@@ -188,7 +188,7 @@ import Testing
             AuditEvent(.refused(.notGranted), about: subject, .service("test.service", nil)),
             AuditEvent(.allowed, about: subject, .launch(scheme: "https")),
         ] {
-            event.write(to: logger, limitedBy: incidents, of: subject.system)
+            event.write(to: logger, limitedBy: incidents, of: subject)
         }
         AuditEvent(.linkWithdrawn, account).write(to: logger)
         let metadata = events.all.withLock { $0 }.map { $0.mapValues { "\($0)" } }
@@ -217,7 +217,7 @@ import Testing
         let incidents = IncidentLog(logger, period: .seconds(2))
         let flooding = try Self.subject(.anonymous)
         let event = AuditEvent(.refused(.otherAccount), about: flooding, .presence)
-        for _ in 0..<100_000 { event.write(to: logger, limitedBy: incidents, of: flooding.system) }
+        for _ in 0..<100_000 { event.write(to: logger, limitedBy: incidents, of: flooding) }
         // A busy machine may need more than one period.
         func single() -> [Logger.Metadata] { events.all.withLock { $0.filter { $0["count"] == nil } } }
         func counted() -> Int {
@@ -228,5 +228,38 @@ import Testing
         let summaries = events.all.withLock { $0.count { $0["count"] != nil } }
         #expect(single().count <= 10 * (summaries + 1))
         #expect(events.all.withLock { $0.allSatisfy { $0["event"].map { "\($0)" } == "access.refused" } })
+    }
+
+    @Test func `the systems of a linked account, and anonymous ones, hide no refusals of others`() throws {
+        let events = Recorder.Events()
+        let logger = Logger(label: "test") { _ in Recorder(events: events) }
+        let incidents = IncidentLog(logger, period: .hours(1))
+        let own = try #require(Self.own)
+        func refuse(_ standing: Standing, _ number: UInt8) throws {
+            let system = try #require(SystemID(bytes: [UInt8](repeating: number, count: 32)))
+            let subject = Authorisation.Subject(
+                PeerIdentity(standing, systemID: system, expiry: .distantFuture),
+                application: "test.caller",
+                own: own
+            )
+            AuditEvent(.refused(.notGranted), about: subject, .presence)
+                .write(to: logger, limitedBy: incidents, of: subject)
+        }
+        func logged() -> [String] {
+            events.all.withLock { $0.compactMap { $0["peer.standing"].map { "\($0)" } } }
+        }
+        let (linking, other) = (
+            try #require(Self.account), try #require(AccountID(bytes: [UInt8](repeating: 9, count: 32)))
+        )
+        for _ in 0..<100 { for number: UInt8 in 10..<30 { try refuse(.linked(linking, Grants()), number) } }
+        #expect(logged() == [String](repeating: "linked", count: 10))
+        for number: UInt8 in 30..<130 { try refuse(.anonymous, number) }
+        #expect(logged().dropFirst(10) == ArraySlice([String](repeating: "anonymous", count: 5)))
+        // The first refusal of each other one is logged.
+        for _ in 0..<10 {
+            for number: UInt8 in 130..<133 { try refuse(.sameAccount(linking), number) }
+            try refuse(.linked(other, Grants()), 140)
+        }
+        #expect(logged().dropFirst(15) == ["sameAccount", "sameAccount", "sameAccount", "linked"])
     }
 }

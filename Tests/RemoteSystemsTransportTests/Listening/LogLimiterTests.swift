@@ -27,6 +27,13 @@ import Testing
         #expect(logged == 4)
     }
 
+    @Test func `reserved places are for peers of which no event is logged yet`() {
+        var limiter = LogLimiter<Int>(total: 10, perKey: 6, reserved: 3)
+        func logged(_ key: Int) -> Int { (0..<20).count { _ in limiter.occurred(for: key, now: .at(0)) == .log } }
+        let counts = (1...6).map(logged)
+        #expect(counts == [6, 1, 1, 1, 1, 0])
+    }
+
     @Test mutating func `after a quiet period events are logged again without a summary`() {
         for _ in 0..<3 { #expect(self.limiter.occurred(for: 1, now: .at(0)) == .log) }
         #expect(self.limiter.occurred(for: 1, now: .at(60_000)) == .log)
