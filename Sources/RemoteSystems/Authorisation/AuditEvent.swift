@@ -35,6 +35,7 @@ struct AuditEvent: Sendable {
         static let service = "service"
         static let scheme = "scheme"
         static let topic = "topic"
+        static let request = "request"
         static let decision = "decision"
         static let reason = "reason"
     }

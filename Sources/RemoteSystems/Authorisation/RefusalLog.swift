@@ -5,16 +5,51 @@ internal import Logging
 package import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
-/// Logs the activities that were refused because of the publishers of the applications. A peer can cause any number, so
-/// only the first few in a minute are logged, and the others are counted.
+/// Logs the refusals that a service decides itself. A peer can cause any number, so only the first few in a minute are
+/// logged, and the others are counted.
 package struct RefusalLog: Sendable {
+    private let logger: Logger
     private let incidents: IncidentLog
 
-    package init(_ configuration: RemoteSystemsConfiguration) {
-        self.incidents = IncidentLog(configuration.logger)
+    package init(_ configuration: RemoteSystemsConfiguration) { self.init(configuration.logger) }
+
+    init(_ logger: Logger) {
+        self.logger = logger
+        self.incidents = IncidentLog(logger)
     }
 
+    /// Decides whether a caller may send a request, before anything but the request's type is read, and records a
+    /// refusal.
+    ///
+    /// - Parameters:
+    ///   - type: a type that the service knows.
+    ///   - service: the name of the service.
+    ///   - callers: those that may send requests of the type.
+    package func permits(
+        _ type: String,
+        of service: String,
+        by caller: AppServiceCaller,
+        _ callers: RequestCallers
+    ) -> Bool {
+        guard let reason = callers.refusal(of: caller) else { return true }
+        let subject = Authorisation.Subject(caller)
+        var event = AuditEvent(.refused(reason), about: subject, .service(service, nil))
+        event.metadata[AuditEvent.Key.request] = "\(type)"
+        event.write(to: self.logger, limitedBy: self.incidents, of: subject)
+        return false
+    }
+
+    /// Records an activity that was refused because of the publishers of the applications.
     package func report(by system: SystemID, _ metadata: [String: String]) {
         self.incidents.report(.activityRefused, by: system, metadata.mapValues { .string($0) })
+    }
+}
+
+extension Authorisation.Subject {
+    fileprivate init(_ caller: AppServiceCaller) {
+        self.standing = caller.standing
+        self.system = caller.systemID
+        self.isLocal = caller.isLocal
+        self.application = caller.claimedApplicationID
     }
 }

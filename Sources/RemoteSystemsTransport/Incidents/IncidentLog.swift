@@ -55,8 +55,8 @@ package final class IncidentLog: Sendable {
 
     /// Reports an incident with its own metadata.
     ///
-    /// - Parameter holder: the holder of the peer's quota; `nil` for an anonymous system. A machine can be any number of
-    ///   those, so all of them are one origin.
+    /// - Parameter holder: the holder of the peer's quota; `nil` for an anonymous system. A machine can be any number
+    ///   of those, so all of them are one origin.
     package func report(_ incident: Incident, by holder: QuotaHolder?, _ metadata: @autoclosure () -> Logger.Metadata) {
         self.report(incident, of: .holder(holder), metadata())
     }

@@ -18,11 +18,16 @@ enum ContinuationRequest: Sendable, Hashable {
     case confirm(continuation: UUID)
     /// Requests a stream of a continuation that was confirmed.
     case stream(continuation: UUID)
-    /// Lets an application of the same system continue an activity. Only programs of the same system may send it.
+    /// Lets an application of the same system continue an activity.
     case receive(OfferReference)
-    /// Lets an application of the same system show a web page for which the site approves the application. Only
-    /// programs of the same system may send it.
+    /// Lets an application of the same system show a web page for which the site approves the application.
     case webpage(ActivityPayload)
+
+    /// Who may send each type of request. Decided before the rest of a request is read. The application whose activity
+    /// it is decides about those that are permitted.
+    static let callers: [String: RequestCallers] = [
+        "fetch": .all, "confirm": .all, "stream": .all, "receive": .sameSystem, "webpage": .sameSystem,
+    ]
 
     var message: ValueSet {
         switch self {

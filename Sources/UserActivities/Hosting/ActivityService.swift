@@ -12,6 +12,7 @@ internal import ValueSets
 struct ActivityService: AppServiceProvider {
     let origin: ActivityOrigin
     let receiver: ActivityReceiver
+    let refusals: RefusalLog
 
     /// The service as a host offers it.
     var service: AppService {
@@ -26,12 +27,21 @@ struct ActivityService: AppServiceProvider {
     }
 
     func respond(to request: AppServiceRequest) async throws -> ValueSet {
-        guard let known = ContinuationRequest(request.message) else {
-            throw AppServiceFailure(
-                "The request is unknown to this version.",
-                code: "\(ActivityDescriptor.topic).request-unknown"
-            )
+        let unknown = AppServiceFailure(
+            "The request is unknown to this version.",
+            code: "\(ActivityDescriptor.topic).request-unknown"
+        )
+        guard let type = request.message["Request"]?.string, let callers = ContinuationRequest.callers[type] else {
+            throw unknown
         }
+        guard self.refusals.permits(type, of: ActivityDescriptor.topic, by: request.caller, callers) else {
+            throw ContinuationError(
+                .notAuthorized,
+                "Only programs of the same system choose what its applications continue.",
+                side: .remote
+            ).failure
+        }
+        guard let known = ContinuationRequest(request.message) else { throw unknown }
         do {
             return try await self.response(to: known, request)
         } catch let error as ContinuationError {
@@ -57,23 +67,11 @@ struct ActivityService: AppServiceProvider {
         case .stream(let continuation):
             return try self.origin.stream(continuation, over: link, for: request.caller, request.connection)
         case .receive(let offer):
-            try Self.checkIsLocal(request.caller)
             try await self.receiver.receive(offer)
             return [:]
         case .webpage(let page):
-            try Self.checkIsLocal(request.caller)
             try await self.receiver.receive(page)
             return [:]
-        }
-    }
-
-    private static func checkIsLocal(_ caller: AppServiceCaller) throws(ContinuationError) {
-        guard caller.isLocal else {
-            throw ContinuationError(
-                .notAuthorized,
-                "Only programs of the same system choose what its applications continue.",
-                side: .remote
-            )
         }
     }
 

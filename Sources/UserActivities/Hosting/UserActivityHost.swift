@@ -132,7 +132,9 @@ public final class UserActivityHost: Service {
         var hostOptions = options.host
         hostOptions.features.append(
             HostFeature(
-                services: [ActivityService(origin: origin, receiver: receiver).service],
+                services: [
+                    ActivityService(origin: origin, receiver: receiver, refusals: RefusalLog(configuration)).service
+                ],
                 topics: [origin.topic],
                 accountChanged: { [weak origin, receiver] in
                     origin?.permissionsChanged()

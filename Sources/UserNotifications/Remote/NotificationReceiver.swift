@@ -45,6 +45,7 @@ package actor NotificationReceiver: Service {
     /// What this system publishes of ``states``.
     nonisolated let stateTopic = ApplicationTopic(NotificationState.topic)
     private let stateWatch: NotificationStateWatch
+    private let refusalLog: RefusalLog
     /// The number of notifications that have ended since the start.
     var endedCount = 0
     var clockWatch: WallClockWatch
@@ -123,6 +124,7 @@ package actor NotificationReceiver: Service {
         self.imageScaler = imageScaler
         self.locationSource = locationSource
         self.clock = FeatureClock(configuration)
+        self.refusalLog = RefusalLog(configuration)
         self.clockWatch = WallClockWatch(self.clock)
         self.logger = configuration.logger
         self.received = ReceivedNotifications(self.clock.now)
@@ -169,7 +171,7 @@ package actor NotificationReceiver: Service {
             // As many as may wait for an extension, so that these delay no other request.
             concurrentRequests: ReceivedNotifications.maxPerSystem,
             options: options,
-            provider: NotificationService(receiver: self)
+            provider: NotificationService(receiver: self, refusals: self.refusalLog)
         )
     }
 

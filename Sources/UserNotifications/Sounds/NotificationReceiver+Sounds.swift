@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 internal import RemoteSystems
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import ValueSets
 
@@ -71,15 +72,10 @@ extension NotificationReceiver {
     /// a sound, or leaves that to a third one.
     ///
     /// - Parameter delivery: the digest of the key of its delivery.
-    func use(_ delivery: String, by caller: AppServiceCaller) async throws(NotificationError) -> ValueSet {
-        guard caller.authorizationKind == .sameUser,
-            caller.claimedApplicationID == RemoteSystemHost.machineApplicationID
-        else {
-            throw NotificationError(.notAuthorized, "Only the daemons of the user's own systems ask for this.")
-        }
+    func use(_ delivery: String, for system: SystemID) async -> ValueSet {
         if self.mirrorsWithSound(delivery), let idle = await self.idleTime?() { return Self.response(idle) }
         guard self.presenter != nil, let idleTime = self.idleTime,
-            await self.hasArrived(delivery, for: "\(caller.systemID)"),
+            await self.hasArrived(delivery, for: "\(system)"),
             let entry = self.received.entry(ofDelivery: delivery), entry.notification.request.content.sound != nil,
             self.permissions.permission(of: entry.sender) == .allowed, let idle = await idleTime()
         else { return [:] }

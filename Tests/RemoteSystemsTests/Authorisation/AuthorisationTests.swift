@@ -156,6 +156,22 @@ import Testing
         #expect(refusal.failure.text.contains("test.volume") && !refusal.failure.text.contains("test.hidden"))
     }
 
+    @Test(arguments: [RequestCallers.all, .account, .accountDaemons, .sameSystem])
+    func `a linked system may send only the requests that all callers may send`(callers: RequestCallers) throws {
+        let events = Recorder.Events()
+        let refusals = RefusalLog(Logger(label: "test") { _ in Recorder(events: events) })
+        let caller = AppServiceCaller(
+            systemID: try #require(Self.system),
+            standing: .linked(try #require(Self.account), Grants(services: ["test.service"])),
+            isLocal: false,
+            claimedApplicationID: RemoteSystemHost.machineApplicationID
+        )
+        let isPermitted = refusals.permits("test", of: "test.service", by: caller, callers)
+        #expect(isPermitted == (callers == .all))
+        let requests = events.all.withLock { $0.map { $0["request"].map { "\($0)" } } }
+        #expect(requests == (isPermitted ? [] : ["test"]))
+    }
+
     // MARK: Audit events
 
     /// A log handler that keeps the metadata of each message.
