@@ -22,21 +22,35 @@ import Testing
         try String(contentsOf: self.root.appending(path: "Docs/security-model.md"), encoding: .utf8)
     }
 
-    /// The rows of the tables whose last cell names tests.
+    /// The sections with a table of promises.
+    private static let sections = [
+        "How each promise is tested", "Linked accounts", "Anyone nearby", "Hand-off", "Notifications",
+    ]
+
+    /// The rows of the tables whose last column names tests.
     private static func rows(of section: String) throws -> [Row] {
         let sections = try self.page().components(separatedBy: "\n## ")
         let text = try #require(sections.first { $0.hasPrefix("\(section)\n") })
-        return text.components(separatedBy: "\n").compactMap { self.row($0) }
+        var (rows, namesTests) = ([Row](), false)
+        for line in text.components(separatedBy: "\n") {
+            guard line.hasPrefix("| "), line.hasSuffix(" |") else {
+                namesTests = false
+                continue
+            }
+            let cells = line.dropFirst(2).dropLast(2).components(separatedBy: " | ")
+            if let title = cells.last, ["test", "tests"].contains(title) {
+                namesTests = true
+            } else if namesTests, !line.hasPrefix("| ---"), let row = self.row(cells) {
+                rows.append(row)
+            }
+        }
+        return rows
     }
 
-    private static func rows() throws -> [Row] {
-        try self.rows(of: "How each promise is tested") + self.rows(of: "Linked accounts")
-    }
+    private static func rows() throws -> [Row] { try self.sections.flatMap { try self.rows(of: $0) } }
 
-    private static func row(_ line: String) -> Row? {
-        guard line.hasPrefix("| "), line.hasSuffix(" |"), !line.hasPrefix("| ---") else { return nil }
-        let cells = line.dropFirst(2).dropLast(2).components(separatedBy: " | ")
-        guard let subject = cells.first, let cell = cells.last, !["test", "tests"].contains(cell) else { return nil }
+    private static func row(_ cells: [String]) -> Row? {
+        guard let subject = cells.first, let cell = cells.last else { return nil }
         // Several tests of one file are separated by commas.
         let groups = cell.matches(of: /((?:`[^`]+`(?:, )?)+) \((\w+)\)/)
         let tests = groups.flatMap { group in
@@ -74,11 +88,14 @@ import Testing
             #expect(!row.tests.isEmpty, "\(row.subject) names no test")
             #expect(row.tests.map { $0.name } == row.quoted, "\(row.subject) names a test without its file")
             for test in row.tests {
-                let found = files[test.file]?.contains { $0.contains("func `\(test.name)`") }
+                let found = files[test.file]?.contains { text in
+                    text.contains("func `\(test.name)`") || text.contains("@Test(\"\(test.name)\"")
+                }
                 #expect(found == true, "\(row.subject): there is no '\(test.name)' in \(test.file)")
             }
         }
-        #expect(rows.count > 110)
+        #expect(rows.count > 130)
+        for section in Self.sections { #expect(try !Self.rows(of: section).isEmpty, "\(section)") }
     }
 
     @Test func `each suite that the page names exists`() throws {

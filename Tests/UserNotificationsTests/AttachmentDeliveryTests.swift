@@ -310,7 +310,7 @@ import Testing
         }
     }
 
-    @Test func `a sender that names files which it has not sent gets none of them shown`() async throws {
+    @Test func `a sender that names files which are not here gets none of them shown`() async throws {
         try await AttachmentFiles.with { files in
             try await Receiving.with(attachments: files.received) { receiving in
                 let (sender, attachment) = (

@@ -60,7 +60,7 @@ package final class Listener: Sendable {
                         incidents.report(.unauthenticatedLimit, by: peer, reason: reason)
                         throw TransportError(.localResources, "Too many unauthenticated connections.", side: .local)
                     }
-                    let accepted = peer.isProximal ? accepted : accepted.subtracting([.anonymous])
+                    let accepted = peer.standings(of: accepted)
                     let limited = gate.limiting(admit, from: key, own: security.systemID)
                     let now = network.time.deadline
                     // A connection without a byte has cost no handshake. If it counted as failed, a stranger behind

@@ -1,6 +1,15 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsIdentity
+
+extension TransportPeer {
+    /// The standings that the peer may have, of those that a host accepts: an anonymous system must be nearby.
+    func standings(of accepted: Set<Standing.Kind>) -> Set<Standing.Kind> {
+        self.isProximal ? accepted : accepted.subtracting([.anonymous])
+    }
+}
+
 extension SocketTransport {
     package func isProximal(_ endpoint: Endpoint) -> Bool { Self.isProximal(host: endpoint.host) }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import RemoteSystemsIdentity
 import Testing
 
 @testable import RemoteSystemsTransport
@@ -50,6 +51,24 @@ import Testing
         #expect(unix[0] == unix[1])
         #expect(try PeerKey(nil) != Self.key("::"))
         #expect(try PeerKey(nil) != Self.key("0.0.0.0"))
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", true), ("::1", true), ("10.1.2.3", true), ("172.16.0.1", true), ("172.31.255.255", true),
+        ("192.168.1.20", true), ("169.254.7.7", true), ("fe80::1", true), ("fd00::1", true), ("fc00::1", true),
+        ("::ffff:192.168.1.20", true), ("192.0.2.1", false), ("172.32.0.1", false), ("11.0.0.1", false),
+        ("2001:db8::1", false), ("fec0::1", false), ("::ffff:192.0.2.1", false), ("::", false),
+    ])
+    func `anonymous systems are accepted from loopback, link-local and private addresses only`(
+        address: String,
+        isNearby: Bool
+    ) throws {
+        let endpoint = Endpoint(host: address, port: 1)
+        #expect(SocketTransport().isProximal(endpoint) == isNearby)
+        let peer = TransportPeer(endpoint, isProximal: SocketTransport().isProximal(endpoint))
+        let expected: Set<Standing.Kind> = isNearby ? [.sameAccount, .anonymous] : [.sameAccount]
+        #expect(peer.standings(of: [.sameAccount, .anonymous]) == expected)
+        #expect(peer.standings(of: [.sameAccount]) == [.sameAccount])
     }
 
     @Test func `a transport's keys are its own`() throws {
