@@ -4,11 +4,17 @@
 internal import CRemoteSystemsGIO
 internal import Dispatch
 
-/// Runs GIO's blocking calls on threads that may block.
+/// Runs GIO's blocking calls, and connections to a bus, on threads of their own.
 ///
-/// The queue is concurrent without a limit: a host performs only a few launches and starts at once.
+/// Dispatch is no place for them: it has as many threads as the machine has cores, which it shares with Swift's tasks,
+/// and adds one in each second while all of them wait. Two connections to buses would hold up a whole host.
 enum BlockingCalls {
-    private static let queue = DispatchQueue(label: "remote-systems.desktop", attributes: .concurrent)
+    private final class Job: Sendable {
+        let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
     private static let timers = DispatchQueue(label: "remote-systems.desktop.timers")
 
     /// Runs a short function later, on another thread.
@@ -22,8 +28,26 @@ enum BlockingCalls {
     /// Runs a call that reads local files and cannot be cancelled.
     static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in
-            Self.queue.async { continuation.resume(returning: body()) }
+            Self.start { continuation.resume(returning: body()) }
         }
+    }
+
+    /// There is no limit: a host performs only a few launches and starts at once.
+    private static func start(_ body: @escaping @Sendable () -> Void) {
+        let job = unsafe Unmanaged.passRetained(Job(body))
+        let thread = unsafe g_thread_try_new(
+            "blocking",
+            { job in
+                if let job = unsafe job { unsafe Unmanaged<Job>.fromOpaque(job).takeRetainedValue().body() }
+                return nil
+            },
+            job.toOpaque(),
+            nil
+        )
+        if let thread = unsafe thread { return unsafe g_thread_unref(thread) }
+        // The process may have no further thread now.
+        unsafe job.release()
+        DispatchQueue.global().async(execute: body)
     }
 
     /// Runs a call that waits for another process.
