@@ -80,6 +80,8 @@ extension Topic {
                                  offer
           continued              activities     systemID application (of the receiver)
                                  offer
+          continuing             activities     an offer, below (before it begins)
+                                 continue
           continued              activities     id application
                                  continue
                                  notify
