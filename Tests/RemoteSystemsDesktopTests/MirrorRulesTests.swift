@@ -29,6 +29,11 @@ import UserNotifications
         "Confirmation code: XJ7-KP2", "Su codigo es 482913", "Uw wachtwoord is gewijzigd", "Code 482.913",
         "Code 482–913", "Votre code : 482\u{202F}913", "Your code is 482913 2026-11-27", "G-482913 が確認コードです",
         "Use 482913 to confirm", "Enter 482913 to finish signing in",
+        "Steam Guard code\nKPTXQ", "Ihr Code lautet QWXZRT", "Your code: KPT-XQW", "Mã xác minh của bạn là 482913",
+        "Mã của bạn là 482913", "رمز التحقق الخاص بك هو 482913", "رمز التحقق هو ٤٨٢٩١٣", "קוד האימות שלך הוא 482913",
+        "आपका ओटीपी 482913 है", "ワンタイムキーは482913です",
+        "Open https://example.com/magic?token=abcdefghijklmnopqrst to log in",
+        "Sign in: example.com/magic?token=abcdefghijklmnopqrst",
     ])
     func `codes and passwords are secrets, in the title and in the body`(text: String) {
         #expect(Self.refusal(text) == .secret)
@@ -38,8 +43,17 @@ import UserNotifications
     @Test(arguments: [
         "Lunch at 12:30?", "Build 4829 has passed", "The code review is done", "Invoice 2026-11 over 1200 euros",
         "A pinned message", "Tango tonight", "Room 482913 is free", "The login page of v2 is done",
+        "The agenda is at https://example.com/agenda", "QUARTERLY REPORT", "Log in and/or out",
+        "A CD or DVD for TAN JIN",
     ])
     func `other texts are none`(text: String) { #expect(Self.refusal(text) == nil) }
+
+    @Test func `a word of codes in the title makes a secret of a code or an address in the body`() {
+        #expect(Self.refusal("Steam Guard code", "KPTXQ") == .secret)
+        #expect(Self.refusal("Anmeldung", "Ihr Code lautet QWXZRT") == .secret)
+        #expect(Self.refusal("Sign in", "https://example.com/magic?token=abcdefghijklmnopqrst") == .secret)
+        #expect(Self.refusal("Steam Guard code", "It was used") == nil)
+    }
 
     @Test func `only chosen applications are mirrored, and all does not choose those that keep secrets`() {
         #expect(Self.refusal("Hi", for: []) == .application)

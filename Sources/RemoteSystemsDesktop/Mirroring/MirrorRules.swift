@@ -89,30 +89,37 @@ package struct MirrorRules: Sendable, Hashable {
         "wachtwoord", "lösenord", "losenord", "passord", "adgangskode", "hasło", "haslo", "heslo", "salasana", "parola",
         "şifre", "sifre", "jelszó", "jelszo", "пароль", "密码", "密碼", "パスワード", "비밀번호",
     ]
-    /// Words that make a secret of a number beside them.
-    private static let wordsOfCodes = [
-        "code", "código", "codigo", "codice", "kod", "kód", "код", "verif", "vérif", "authenti", "one-time", "one time",
-        "einmal", "bestätig", "bestaetig", "confirm", "two-factor", "2-step", "two-step", "log in", "login", "log-in",
-        "logging in", "sign in", "sign-in", "signing in", "anmeld", "验证", "驗證", "確認", "認証", "인증",
+    /// Words that make a secret of a code beside them.
+    private static let wordsOfCodes: [String] =
+        [
+            "code", "código", "codigo", "codice", "kod", "kód", "код", "verif", "vérif", "authenti", "one-time",
+            "one time", "einmal", "bestätig", "bestaetig", "confirm", "two-factor", "2-step", "two-step", "xác minh",
+            "xác thực", "验证", "驗證", "確認", "認証", "ワンタイム", "인증", "رمز", "קוד", "कोड", "ओटीपी",
+        ] + Self.wordsOfLogins
+    /// Words that also make a secret of an address beside them.
+    private static let wordsOfLogins = [
+        "log in", "login", "log-in", "logging in", "sign in", "signin", "sign-in", "signing in", "magic link", "anmeld",
     ]
-    /// The same, as whole words.
+    /// Words like ``wordsOfCodes``, but only as whole words.
     private static let shortWordsOfCodes: Set<String> = [
-        "otp", "2fa", "mfa", "pin", "tan", "totp", "mtan", "smstan", "pushtan", "chiptan", "phototan", "itan",
+        "otp", "2fa", "mfa", "pin", "tan", "totp", "hotp", "mtan", "smstan", "pushtan", "chiptan", "phototan", "itan",
+        "mã",
     ]
 
     /// Whether a text looks as if it had a password or a code for one login. Rather too often than too seldom.
     static func isSecret(_ text: String) -> Bool {
-        let text = text.lowercased()
-        if Self.words.contains(where: { text.contains($0) }) { return true }
-        let words = text.split { !$0.isLetter && !$0.isNumber }
+        let lowercased = text.lowercased()
+        if Self.words.contains(where: { lowercased.contains($0) }) { return true }
+        if Self.wordsOfLogins.contains(where: { lowercased.contains($0) }), Self.hasAddress(lowercased) { return true }
+        let words = lowercased.split { !$0.isLetter && !$0.isNumber }
         let hasWord =
-            Self.wordsOfCodes.contains { text.contains($0) }
+            Self.wordsOfCodes.contains { lowercased.contains($0) }
             // Also `OTP482913`.
             || words.contains { word in
                 Self.shortWordsOfCodes.contains(String(word))
                     || Self.shortWordsOfCodes.contains(word.filter(\.isLetter))
             }
-        return hasWord && (Self.hasNumber(text) || Self.hasMixedCode(text))
+        return hasWord && (Self.hasNumber(lowercased) || Self.hasMixedCode(lowercased) || Self.hasCapitalCode(text))
     }
 
     /// Whether a text has a number of 4 to 10 digits, which may stand in groups: `123456`, `123 456`, `G-123-456`.
@@ -138,6 +145,24 @@ package struct MirrorRules: Sendable, Hashable {
             let characters = word.filter { $0 != "-" }
             return (4...10).contains(characters.count) && characters.contains(where: \.isNumber)
                 && characters.contains(where: \.isLetter)
+        }
+    }
+
+    /// Whether a text has a word of 4 to 8 capitals, which may stand in groups: `KPTXQ`, `KPT-XQW`. `TAN` and `PIN` are
+    /// shorter.
+    private static func hasCapitalCode(_ text: String) -> Bool {
+        text.split { !$0.isLetter && !$0.isNumber && $0 != "-" }.contains { word in
+            let characters = word.filter { $0 != "-" }
+            return (4...8).contains(characters.count) && characters.allSatisfy(\.isUppercase)
+        }
+    }
+
+    /// Whether a text has the address of a page, with or without its scheme.
+    private static func hasAddress(_ text: String) -> Bool {
+        text.split(whereSeparator: \.isWhitespace).contains { word in
+            if word.contains("://") { return true }
+            guard let slash = word.firstIndex(of: "/") else { return false }
+            return word[..<slash].contains(".")
         }
     }
 }
