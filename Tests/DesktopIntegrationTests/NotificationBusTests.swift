@@ -108,6 +108,9 @@ extension DesktopTests {
                     add("'a', 'T', '', [], {}"),
                     "attempt('List', None)",
                     "attempt('Register', '(ss)', '', '')",
+                    "attempt('Register', '(ss)', 'org.example.caller', 'N' * 129)",
+                    "attempt('Register', '(ss)', 'org.example.caller', 'Cal' + chr(27) + 'ler')",
+                    "attempt('Register', '(ss)', 'org.example.' + 'c' * 128, '')",
                     "attempt('Register', '(ss)', 'org.example.caller', 'Caller')",
                     "attempt('Register', '(ss)', 'org.example.caller', 'Caller')",
                     add("'a', 'T', '', [], {'color': GLib.Variant('s', 'red')}"),
@@ -130,7 +133,8 @@ extension DesktopTests {
                 #expect(try await caller.exit(within: .seconds(60)) == 0, "\(caller.lines)")
                 #expect(
                     caller.lines == [
-                        "NotRegistered", "NotRegistered", "InvalidArgument", "done", "Misuse",
+                        "NotRegistered", "NotRegistered", "InvalidArgument", "InvalidArgument", "InvalidArgument",
+                        "InvalidArgument", "done", "Misuse",
                         "InvalidArgument", "InvalidArgument", "InvalidArgument", "InvalidArgument",
                         "InvalidArgument", "InvalidContent", "InvalidContent", "LimitExceeded", "InvalidContent",
                         "LimitExceeded", "done", "['actions', 'body', 'id', 'subtitle', 'title'] ['yes', 'no']",

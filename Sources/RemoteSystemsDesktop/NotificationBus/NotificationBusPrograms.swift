@@ -88,6 +88,8 @@ actor NotificationBusPrograms: BusPrograms {
                 message: "\(Self.max) programs use notifications over the bus. Another one has to end first."
             )
         }
+        let name = name.isEmpty ? application : name
+        try Self.check(name)
         let task = Task { try await self.connect(application, name, sender, isAsking: isAsking) }
         self.registering[sender] = (application, task)
         defer { self.registering[sender] = nil }
@@ -98,6 +100,16 @@ actor NotificationBusPrograms: BusPrograms {
         }
     }
 
+    /// Each notification has the name. With a name that none may have, all of them would be refused.
+    private static func check(_ name: String) throws(BusCallError) {
+        guard name.utf8.count <= NotificationLimits.identifierBytes else {
+            throw .invalid(
+                "The name has \(name.utf8.count) bytes; the maximum is \(NotificationLimits.identifierBytes)."
+            )
+        }
+        guard !name.hasControlCharacters else { throw .invalid("The name has control characters.") }
+    }
+
     private func connect(_ application: String, _ name: String, _ sender: String, isAsking: Bool) async throws {
         _ = try await self.server.process(of: sender, registeringAs: application)
         var configuration = self.configuration
@@ -106,7 +118,7 @@ actor NotificationBusPrograms: BusPrograms {
         configuration.transport.drainTimeout = .milliseconds(100)
         let center = try await UserNotificationCenter(
             connectingToDaemonOf: configuration,
-            applicationName: name.isEmpty ? application : name
+            applicationName: name
         ) { [weak self] response in
             await self?.responded(response, to: sender)
         }
