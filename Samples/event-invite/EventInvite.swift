@@ -67,6 +67,9 @@ struct EventInvite: AsyncParsableCommand {
             }
             break
         }
+        // An answer from before the program was started arrives after the invitation was scheduled again.
+        try await center.removePendingNotifications(withIdentifiers: [self.event])
+        try await center.removeDeliveredNotifications(withIdentifiers: [self.event])
         await center.close()
     }
 }
