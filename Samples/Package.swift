@@ -195,6 +195,7 @@ let package = Package(
             name: "invite-card",
             dependencies: [userNotifications, userNotificationsUI],
             path: "invite-card",
+            exclude: ["lines.txt"],
             swiftSettings: settings
         ),
         // Downloads the photo of a message before the message is shown.
