@@ -414,6 +414,25 @@ extension CommandTests {
             }
         }
 
+        @Test func `content that no system could receive is refused with its size, and not offered (X-01)`()
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                let offering = try self.offer(
+                    sandbox,
+                    "com.example.big",
+                    "Text=" + String(repeating: "x", count: 70_000)
+                )
+                let refused = try await offering.finish()
+                #expect(refused.status == 2 && refused.event("offering") == nil, "\(refused)")
+                let failed = try #require(refused.event("failed"))
+                #expect(failed["error"] as? String == "payloadTooLarge", "\(failed)")
+                let message = failed["message"] as? String ?? ""
+                let bytes = message.firstMatch(of: /has ([0-9]+) bytes; at most 65536/).flatMap { Int($0.1) }
+                #expect((bytes ?? 0) > 70_000, "\(message)")
+            }
+        }
+
         @Test(arguments: [
             ["offer", "nodots"], ["offer", "com.example.reading", "--for", "0"],
             ["offer", "com.example.reading", "--web", "ftp://example.com/"],

@@ -296,6 +296,38 @@ import ValueSets
         }
     }
 
+    @Test func `the origin logs why content cannot be sent, with the size (H-27, H-28, X-01)`() async throws {
+        try await DiscoveryStage.with { stage in
+            let contents: [(ValueSet, ContinuationError.Code?)] = [
+                (["Text": .string(String(repeating: "x", count: 65 << 10))], .payloadTooLarge),
+                (["File": .url(URL(filePath: "/etc/passwd"))], .payloadInvalid),
+                (["Text": "short"], nil),
+            ]
+            for (content, code) in contents {
+                let log = InMemoryLogHandler()
+                var configuration = stage.configuration
+                configuration.logger = Logger(label: "test") { _ in log }
+                let origin = ActivityOrigin(configuration, UserActivityHost.Options())
+                origin.begin()
+                let activity = UserActivity(type: ContinuationTests.editing)
+                activity.userInfo = content
+                try await origin.makeCurrent(activity)
+                var failure: ContinuationError?
+                do {
+                    _ = try await origin.fetch(activity.id, over: ObjectIdentifier(activity), for: .staged(), nil)
+                } catch {
+                    failure = error as? ContinuationError
+                }
+                let warnings = log.entries.filter { "\($0.message)".contains("cannot be sent") }
+                #expect(failure?.code == code && warnings.count == (code == nil ? 0 : 1))
+                // The reason, which states the size, is the one that the receiver gets.
+                #expect(warnings.first?.metadata["reason"].map { "\($0)" } == failure?.message)
+                if code == .payloadTooLarge { #expect(failure?.message.contains("bytes; at most 65536") == true) }
+                origin.end()
+            }
+        }
+    }
+
     @Test func `every cause of a failure is documented (B-09)`() throws {
         let root = (1...3).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let page = try String(contentsOf: root.appending(path: "Docs/activities.md"), encoding: .utf8)

@@ -228,6 +228,15 @@ struct ActivityPayload: Sendable, Hashable {
     }
 }
 
+extension UserActivity {
+    /// Checks whether the content can be sent as it is now.
+    ///
+    /// - Throws: ``ContinuationError`` if the content breaks a rule or is too large.
+    package func checkContent() throws(ContinuationError) {
+        _ = try ActivityPayload(self, isStale: false)
+    }
+}
+
 extension ActivityAttributes {
     /// Checks the addresses and the identifiers.
     ///

@@ -261,6 +261,11 @@ final class ActivityOrigin: Sendable {
                 )
             )
         } catch {
+            // The receiver learns the reason. The application that offers the activity has it only here.
+            self.logger.warning(
+                "The content of an activity cannot be sent",
+                metadata: ["type": "\(activity.type)", "reason": "\(error.message)"]
+            )
             content = .failure(error)
         }
         // While the application saved, it may have ended the offer, or the user may have switched sending off. Checked

@@ -85,6 +85,8 @@ struct ActivitiesOfferCommand: Subcommand {
         activity.userInfo = try MessageField.message(self.fields, for: nil, isSent: false)
         activity.webpageURL = self.webpage.flatMap { URL(string: $0) }
         activity.expirationDate = self.seconds.map { Date.now + TimeInterval($0) }
+        // The content does not change any more, so what no system could receive is refused before it is offered.
+        try activity.checkContent()
         let outcome = Outcome()
         activity.delegate = outcome
 
