@@ -149,7 +149,7 @@ import ValueSets
     /// between will-continue and continue. H-54, H-58, B-10: one handler, whose restoration takes lists, also empty
     /// ones. X-12: did-update comes before anything is restored.
     @Test
-    func `an activity is offered, accepted, sent, confirmed and restored in order (H-09, H-12, H-57, B-11, B-12)`()
+    func `an activity is offered, accepted, sent, confirmed and restored in order (H-09, H-57, B-11, B-12)`()
         async throws
     {
         let log = Log()
