@@ -107,7 +107,7 @@ import ValueSets
         }
 
         func didFailToContinueUserActivity(type: String, error: ContinuationError) async {
-            self.note("failed \(error.code)")
+            self.note("failed \(type) \(error.code)")
         }
 
         struct Pane: ActivityRestoring {
@@ -274,7 +274,11 @@ import ValueSets
             // The list of the second one is older.
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
             #expect(error?.code == .alreadyContinued)
-            #expect(log.events.suffix(3) == ["connecting", "requesting", "failed alreadyContinued"])
+            #expect(
+                log.events.suffix(3) == [
+                    "connecting", "requesting", "failed com.example.editing alreadyContinued",
+                ]
+            )
         }
     }
 
@@ -314,7 +318,7 @@ import ValueSets
             let offer = try await desk.offer(UserActivity(type: Self.editing))
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
             #expect(error?.code == .handlerFailed)
-            #expect(log.events.last == "failed handlerFailed")
+            #expect(log.events.last == "failed com.example.editing handlerFailed")
         }
     }
 
@@ -361,7 +365,7 @@ import ValueSets
             let offer = try await desk.offer(activity)
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
             #expect(error?.code == .handlerFailed)
-            #expect(log.events.last == "failed handlerFailed")
+            #expect(log.events.last == "failed com.example.editing handlerFailed")
             #expect(origin.content.withLock { $0.receiver } == nil)
             #expect(activity.isCurrent)
             #expect(desk.watcher.offers.map(\.id) == [activity.id])

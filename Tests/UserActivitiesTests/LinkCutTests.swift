@@ -35,7 +35,7 @@ import ValueSets
             desk.laptop.link.cut(at: step == "content" ? self.response(1) : self.isRequest(step))
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
             #expect(error?.code == .originGone && error?.canRetry == true)
-            #expect(log.events.last == "failed originGone" && !log.events.contains("did update"))
+            #expect(log.events.last == "failed com.example.editing originGone" && !log.events.contains("did update"))
             #expect(activity.isCurrent && origin.content.withLock { $0.receiver } == nil)
             try await desk.stage.eventually("it is listed") { desk.watcher.offers.map(\.id) == [activity.id] }
             try await desk.continue(try #require(desk.watcher.offers.first))
