@@ -68,18 +68,45 @@ func attach(_ photo: URL, to content: NotificationContent) async throws -> Notif
 }
 // snippet.end
 
-// A response counts as handled when the handler returns. If the process ends before, it comes again with the same id.
+/// Stands for a file or a database of the application, which has the comments that its server has not received.
+struct CommentStore: Sendable {
+    struct Comment: Sendable {
+        /// The id of the response. One that comes again replaces itself.
+        var id: String
+        var event: String
+        var text: String
+    }
+
+    var all: [Comment] { get async { [] } }
+    func keep(_ comment: Comment) async {}
+    func remove(_ comment: Comment) async {}
+
+    /// Sends what is kept. What fails stays for the next time.
+    func sendAll(to server: EventServer) async {
+        for comment in await self.all {
+            guard (try? await server.send(comment.text, about: comment.event)) != nil else { return }
+            await self.remove(comment)
+        }
+    }
+}
+
+// A response counts as handled when the handler returns, and after 30 s. If the process ends before, it comes again
+// with the same id. A server may be away for longer, so the text is kept before it is sent.
 // snippet.handler
 func openCenter(
     _ configuration: RemoteSystemsConfiguration,
-    _ server: EventServer
+    _ server: EventServer,
+    _ comments: CommentStore
 ) async throws -> UserNotificationCenter {
-    try await UserNotificationCenter(
+    // What could not be sent the last time. Also call this when the server is there again.
+    await comments.sendAll(to: server)
+    return try await UserNotificationCenter(
         connectingToDaemonOf: configuration,
         applicationName: "Calendar",
         responseHandler: { response in
             guard let text = response.userText else { return }
-            try? await server.send(text, about: response.requestIdentifier)
+            await comments.keep(.init(id: response.id, event: response.requestIdentifier, text: text))
+            await comments.sendAll(to: server)
         }
     )
 }
