@@ -257,6 +257,33 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `a response comes again, with its id, after its application was killed in the handler (N-50)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let center = try await Self.center(daemon, "test.notified")
+                    try await center.add(Self.request("42"))
+                    await center.close()
+                    try await Self.answer("42", "accept", on: daemon)
+                    // It is not installed, so the daemon does not start it meanwhile.
+                    let killed = ["KILLED_IN_HANDLER": "yes"]
+                    try await daemon.withProgram("test.notified", environment: killed) { program in
+                        let status = try await program.exit(within: .seconds(60))
+                        #expect(status == 128 + SIGKILL)
+                    }
+                    let first = daemon.starts.filter { $0.hasPrefix("handling ") }
+                    #expect(first.count == 1, "\(daemon.starts)")
+                    try await daemon.withProgram("test.notified") { _ in
+                        _ = try await eventually("it comes again", within: .seconds(60)) {
+                            daemon.starts.contains("response 42 accept") ? true : nil
+                        }
+                    }
+                    #expect(daemon.starts.filter { $0.hasPrefix("handling ") } == first + first)
+                }
+            }
+        }
+
         @Test func `an installed application is started for an update, handles it, and the sender learns how (N-08)`()
             async throws
         {

@@ -12,7 +12,8 @@ import UserNotifications
 // Arguments: its id; the file in which it records its environment; the scheme of the URIs that it opens, or '-'; and
 // the network interface. Without the last two it opens nothing and stays on the loopback interface. With the variable
 // SESSION_BUS_DAEMON in its environment it finds its host daemon over the session bus, too. With the id test.notified
-// it also handles the responses to its notifications, and updates.
+// it also handles the responses to its notifications, and updates. With KILLED_IN_HANDLER in its environment it is
+// killed while it handles a response.
 let arguments = CommandLine.arguments
 guard (3...5).contains(arguments.count) else { exit(64) }
 
@@ -57,7 +58,11 @@ try await withThrowingTaskGroup(of: Void.self) { group in
                 connectingToDaemonOf: configuration,
                 applicationName: "Calendar",
                 within: .seconds(30),
-                responseHandler: { record("response \($0.requestIdentifier) \($0.actionIdentifier)") },
+                responseHandler: { response in
+                    record("handling \(response.id)")
+                    if ProcessInfo.processInfo.environment["KILLED_IN_HANDLER"] != nil { kill(getpid(), SIGKILL) }
+                    record("response \(response.requestIdentifier) \(response.actionIdentifier)")
+                },
                 updateHandler: { update in
                     let day = update.request.content.userInfo["day"]?.string ?? "nothing"
                     record("update \(day) by \(update.claimedApplicationID) of \(update.systemID)")
