@@ -11,8 +11,26 @@ package enum NotificationServerReport: Sendable, Hashable {
     case notRunning
     /// A server did not respond within 2 s.
     case unresponsive
-    /// A server runs. Its name, the names of the capabilities that it states, and whether it disturbs the user.
-    case running(name: String, capabilities: Set<String>, quiet: Quiet)
+    /// A server runs. What it is, the names of the capabilities that it states, and whether it disturbs the user.
+    case running(Server, capabilities: Set<String>, quiet: Quiet)
+
+    /// What a server states about itself. Each text may be empty.
+    package struct Server: Sendable, Hashable {
+        /// Its name.
+        package let name: String
+        /// Its own version, and that of the Desktop Notifications Specification.
+        package let version: String, specification: String
+
+        /// Reads the response to `GetServerInformation`: the name, the vendor and the versions.
+        init(_ response: OpaquePointer) {
+            let texts = unsafe BusSignal.texts(of: response, max: 4)
+            self.name = unsafe NotificationServerAbilities.software(in: response)
+            self.version = texts.count == 4 ? texts[2].cut(toBytes: Self.maxVersionBytes) : ""
+            self.specification = texts.count == 4 ? texts[3].cut(toBytes: Self.maxVersionBytes) : ""
+        }
+
+        private static let maxVersionBytes = 32
+    }
 
     /// Whether the user has asked a server not to disturb.
     package enum Quiet: Sendable, Hashable {
@@ -42,10 +60,11 @@ package enum NotificationServerReport: Sendable, Hashable {
     }
 
     private static func ask(_ connection: OpaquePointer, _ cancellable: Cancellable) -> NotificationServerReport {
-        var (name, capabilities) = ("", Set<String>())
+        var server: Server?
+        var capabilities: Set<String> = []
         do throws(MessageBus.Failure) {
             unsafe try Self.call("GetServerInformation", connection, cancellable) { response in
-                name = unsafe NotificationServerAbilities.software(in: response)
+                server = unsafe Server(response)
             }
             unsafe try Self.call("GetCapabilities", connection, cancellable) { response in
                 capabilities = unsafe NotificationServerAbilities.capabilities(in: response) ?? []
@@ -53,8 +72,9 @@ package enum NotificationServerReport: Sendable, Hashable {
         } catch {
             return error.isTimeout || cancellable.isCancelled ? .unresponsive : .notRunning
         }
+        guard let server else { return .notRunning }
         var quiet = Quiet.off
-        if name == "dunst" {
+        if server.name == "dunst" {
             // Later versions, with levels of pausing, state here whether the level is not 0.
             let isPaused = unsafe Self.isOn("paused", of: "org.dunstproject.cmd0", connection, cancellable)
             quiet = isPaused ? .paused : .off
@@ -63,7 +83,7 @@ package enum NotificationServerReport: Sendable, Hashable {
             let isInhibited = unsafe Self.isOn("Inhibited", of: Self.name, connection, cancellable)
             quiet = isInhibited ? .inhibited : .off
         }
-        return .running(name: name, capabilities: capabilities, quiet: quiet)
+        return .running(server, capabilities: capabilities, quiet: quiet)
     }
 
     /// Reads a property. `false` if the server does not respond, has no such property, or one of another type.

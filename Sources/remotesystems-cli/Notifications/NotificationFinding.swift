@@ -97,10 +97,10 @@ struct NotificationFinding {
                 why: Self.why,
                 advice: "Restart the notification server, or log out and in again."
             )
-        case .running(let name, let capabilities, .off):
-            self.running(name, capabilities)
-        case .running(let name, _, .inhibited):
-            Self.inhibited(name)
+        case .running(let server, let capabilities, .off):
+            self.running(server, capabilities)
+        case .running(let server, _, .inhibited):
+            Self.inhibited(server.name)
         case .running(_, _, .paused):
             Self.paused
         }
@@ -131,8 +131,8 @@ struct NotificationFinding {
         )
     }
 
-    private func running(_ name: String, _ capabilities: Set<String>) -> DiagnosisFinding {
-        let text = Self.description(name, capabilities) + self.descriptionOfDenied
+    private func running(_ server: NotificationServerReport.Server, _ capabilities: Set<String>) -> DiagnosisFinding {
+        let text = Self.description(server, capabilities) + self.descriptionOfDenied
         return DiagnosisFinding(.notifications, .ok, text, why: Self.why)
     }
 
@@ -149,12 +149,18 @@ struct NotificationFinding {
         name.isEmpty ? "A server without a name" : name.printable
     }
 
-    private static func description(_ name: String, _ capabilities: Set<String>) -> String {
+    private static func description(
+        _ server: NotificationServerReport.Server,
+        _ capabilities: Set<String>
+    ) -> String {
         let missing = [
             ("actions", "buttons"), ("inline-reply", "text fields"),
             ("persistence", "list of what was shown"),
         ].filter { !capabilities.contains($0.0) }.map(\.1)
-        let text = "\(Self.printable(name)) shows notifications"
+        var words = [Self.printable(server.name)]
+        if !server.version.isEmpty { words.append(server.version.printable) }
+        if !server.specification.isEmpty { words.append("(specification \(server.specification.printable))") }
+        let text = "\(words.joined(separator: " ")) shows notifications"
         return missing.isEmpty ? "\(text)." : "\(text). It has no \(missing.joined(separator: ", no "))."
     }
 }
