@@ -30,6 +30,7 @@ extension DesktopTests {
                 #expect(!call.contains("transient"))
                 #expect(call.contains("inline-reply") == (kind == "plasma"))
                 #expect(call.contains(#""x-kde-reply-submit-button-text": "Send""#) == (kind == "plasma"))
+                #expect(call.contains("x-kde-reply-placeholder-text") == (kind == "plasma"))
                 #expect(call.contains("Respond with: remotesystems notifications answer") == (kind == "gnome"))
                 try await desktop.eventually("a click") { try await desktop.user("Choose", "Deploy?", "yes") }
                 #expect(try await asking.exit(within: .seconds(60)) == 0)

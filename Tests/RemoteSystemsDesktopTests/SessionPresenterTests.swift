@@ -229,6 +229,20 @@ import UserNotifications
         #expect(arguments.contains(DesktopNotification.replyKey) == showsAll)
     }
 
+    @Test func `a server with a text field gets the texts of the field (N-51, X-77)`() {
+        let action = TextInputNotificationAction(
+            identifier: "why",
+            title: "Comment",
+            textInputButtonTitle: "Post",
+            textInputPlaceholder: "Your comment"
+        )
+        let shown = self.shown(NotificationContent(title: "x"), [NotificationAction(action)])
+        let abilities = NotificationServerAbilities(software: "server", capabilities: ["actions", "inline-reply"])
+        let arguments = "\(shown.arguments(replacing: 0, for: abilities))"
+        #expect(arguments.contains("x-kde-reply-placeholder-text") && arguments.contains("Your comment"))
+        #expect(arguments.contains("x-kde-reply-submit-button-text") && arguments.contains("Post"))
+    }
+
     @Test func `the body names the application's actions, and the command that opens the view (N-13, X-77)`() {
         let details = NotificationAction(identifier: .openCard, title: "Details")
         let open = "See more with: remotesystems notifications open 7"

@@ -82,7 +82,10 @@ import ValueSets
         )
         category.hiddenPreviewsBodyPlaceholder = "An invitation"
         category.summaryFormat = "%u invitations"
-        #expect(try NotificationCategory(category.valueSet) == category)
+        let received = try NotificationCategory(category.valueSet)
+        #expect(received == category)
+        let textInput = received.actions.last?.textInput
+        #expect(textInput?.buttonTitle == "Post" && textInput?.placeholder == "Your comment")
     }
 
     @Test("The options of a category and an action have Apple's numbers (X-58, X-59, N-53)")
@@ -96,6 +99,7 @@ import ValueSets
         #expect(NotificationAction.Options.destructive.rawValue == 2)
         #expect(NotificationAction.Options.foreground.rawValue == 4)
         #expect(NotificationAction(identifier: "a", title: "A").options.isEmpty)
+        #expect(TextInputNotificationAction(identifier: "a", title: "A").options.isEmpty)
         #expect(NotificationCategory(identifier: "a").options.isEmpty)
     }
 
