@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import RemoteSystems
 import Testing
 import UserNotifications
 import ValueSets
@@ -30,7 +31,8 @@ import ValueSets
         "SupportedOptions": ["category": ["im.received"], "button-purpose": ["im.reply-with-text"]],
     ]
 
-    @Test func `a notification has the sender, plain text, and actions that are never those of an object (X-78)`() {
+    @Test func `a notification has the sender, plain text, and actions that are never those of an object (N-10, X-78)`()
+    {
         let set = PortalNotification.dictionary(Self.notification("q"), 7, for: PortalAbilities())
         #expect(set["title"] == "Deploy?" && set["priority"] == "normal")
         // Version 1 refuses keys that it does not know.
@@ -45,6 +47,17 @@ import ValueSets
         let target = PortalNotification.read("7 why not")
         #expect(target?.number == 7 && target?.key == "why not")
         for text in ["", "7", "a b", "-1 x"] { #expect(PortalNotification.read(text) == nil) }
+    }
+
+    @Test func `each way to show notifications states what it is able to (N-10)`() {
+        let configuration = RemoteSystemsConfiguration(
+            applicationID: "com.example.portal",
+            network: .loopback,
+            discovery: []
+        )
+        #expect(SessionPresenter(configuration).capabilities == [.actions, .body, .dismissal])
+        // The portal never says that the user has dismissed one, and what it is able to is unknown before it was asked.
+        #expect(PortalPresenter(configuration).capabilities == [.actions, .body])
     }
 
     @Test(arguments: [

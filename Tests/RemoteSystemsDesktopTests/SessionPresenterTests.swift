@@ -216,7 +216,7 @@ import UserNotifications
             (["body"], ["Open"], false), (["actions", "inline-reply"], ["Deploy", "Comment", "Open"], true),
         ] as [(Set<String>?, [String], Bool)]
     )
-    func `a server shows what it is able to, and the body names the command for the rest (X-73, X-77)`(
+    func `a server shows what it is able to, and the body names the command for the rest (N-10, X-73, X-77)`(
         capabilities: Set<String>?,
         labels: [String],
         showsAll: Bool
