@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import CRemoteSystemsGIO
 import RemoteSystems
 import Testing
 import UserNotifications
@@ -92,6 +93,20 @@ import ValueSets
         let set = PortalNotification.dictionary(Self.notification("q"), 1, for: PortalAbilities(Self.replies))
         #expect(set["category"] == "im.received")
         #expect(set["buttons"]?.array?.last?.dictionary?["purpose"] == "im.reply-with-text")
+    }
+
+    @Test(arguments: [
+        "('a q', 'respond', [<'7 why not'>, <{'activation-token': <'t'>}>, <'Because'>])",
+        "('a q', 'respond', [<'7 why not'>, <'Because'>])",
+    ])
+    func `the text is read beside the data of the desktop, and without them (N-12, X-79)`(parameters: String) throws {
+        guard let parsed = unsafe g_variant_parse(nil, parameters, nil, nil, nil) else {
+            throw ValueSetError(.invalidText, "GLib cannot read \(parameters)")
+        }
+        defer { unsafe g_variant_unref(parsed) }
+        let signal = unsafe BusSignal(":1.1", "org.example", "ActionInvoked", parsed)
+        #expect(signal?.texts == ["a q", "respond"])
+        #expect(signal?.variantTexts == ["7 why not", "Because"])
     }
 
     @Test func `the portal is asked for each content once, and a choice concerns the present one (N-43, X-80)`() {
