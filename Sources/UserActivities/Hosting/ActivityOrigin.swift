@@ -19,6 +19,8 @@ final class ActivityOrigin: Sendable {
         /// The streams that are offered or open.
         var streams = KeyedLimiter<QuotaHolder>(total: ActivityOrigin.maxStreams, perKey: ActivityOrigin.maxStreamsEach)
         var isRunning = false
+        /// The activities about whose content a warning was logged. Each receiver may ask for it again and again.
+        var warned: Set<UUID> = []
         /// Withdraws or refreshes the current offer at its time.
         var timer: Task<Void, Never>?
 
@@ -37,6 +39,7 @@ final class ActivityOrigin: Sendable {
     /// The maximum number of streams of one system, or of all systems of a linked account, and of all.
     static let maxStreamsEach = 32
     static let maxStreams = 256
+    private static let maxWarned = 256
 
     let topic = ApplicationTopic(ActivityDescriptor.topic)
     private let options: UserActivityHost.Options
@@ -262,10 +265,7 @@ final class ActivityOrigin: Sendable {
             )
         } catch {
             // The receiver learns the reason. The application that offers the activity has it only here.
-            self.logger.warning(
-                "The content of an activity cannot be sent",
-                metadata: ["type": "\(activity.type)", "reason": "\(error.message)"]
-            )
+            self.warnOnce("The content of an activity cannot be sent", about: activity, ["reason": "\(error.message)"])
             content = .failure(error)
         }
         // While the application saved, it may have ended the offer, or the user may have switched sending off. Checked
@@ -287,12 +287,23 @@ final class ActivityOrigin: Sendable {
             payload = part
         }
         if payload.bytes > UserActivity.recommendedPayloadBytes {
-            self.logger.warning(
+            self.warnOnce(
                 "The content of an activity is large, so continuing it takes longer. Use a stream for more data",
-                metadata: ["type": "\(activity.type)", "bytes": "\(payload.bytes)"]
+                about: activity,
+                ["bytes": "\(payload.bytes)"]
             )
         }
         return payload
+    }
+
+    private func warnOnce(_ what: Logger.Message, about activity: UserActivity, _ metadata: Logger.Metadata) {
+        let isNew = self.state.withLock { state in
+            // An application may offer any number of activities.
+            if state.warned.count >= Self.maxWarned { state.warned = [] }
+            return state.warned.insert(activity.id).inserted
+        }
+        guard isNew else { return }
+        self.logger.warning(what, metadata: metadata.merging(["type": "\(activity.type)"]) { $1 })
     }
 
     /// Decides a continuation: the receiver has the content.
