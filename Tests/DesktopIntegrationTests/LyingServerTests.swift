@@ -36,7 +36,7 @@ extension DesktopTests {
                 // The text field is the last capability.
                 #expect(!call.contains("inline-reply") && call.contains("Respond with: remotesystems notifications"))
                 let finding = try await desktop.doctor()
-                #expect(finding.contains("nnn… shows notifications"), "\(finding.prefix(1000))")
+                #expect(finding.contains("nnn… 1 (specification 1.3) shows notifications"), "\(finding.prefix(1000))")
                 #expect(finding.utf8.count < 1000)
                 try await Self.answer(asking, desktop)
             }
@@ -48,7 +48,7 @@ extension DesktopTests {
                 let call = try await desktop.notified()
                 #expect(call.contains(#""yes", "Deploy""#) && !call.contains("inline-reply"), "\(call)")
                 let finding = try await desktop.doctor()
-                #expect(finding.contains("test shows notifications"), "\(finding)")
+                #expect(finding.contains("test 1 (specification 1.3) shows notifications"), "\(finding)")
                 try await Self.answer(asking, desktop)
             }
         }
