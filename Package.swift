@@ -247,7 +247,7 @@ if !isFetched {
             dependencies: [
                 "RemoteSystems", "RemoteSystemsTesting", "UserNotifications", "UserNotificationsStore",
                 "UserNotificationsUI", "ValueSets",
-                "IntegrationSupport", logging,
+                "IntegrationSupport", logging, .product(name: "InMemoryLogging", package: "swift-log"),
             ],
             swiftSettings: settings
         ),

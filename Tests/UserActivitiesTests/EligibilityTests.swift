@@ -3,7 +3,6 @@
 
 import Foundation
 import InMemoryLogging
-import Logging
 import RemoteSystems
 import RemoteSystemsTesting
 import Testing
@@ -67,10 +66,7 @@ import Testing
         async throws
     {
         try await DiscoveryStage.with { stage in
-            let log = InMemoryLogHandler()
-            var configuration = stage.configuration
-            configuration.logger = Logger(label: "test") { _ in log }
-            let origin = ActivityOrigin(configuration, UserActivityHost.Options())
+            let (origin, log) = ActivityOrigin.logged(stage)
             origin.begin()
             let activity = UserActivity(type: ContinuationTests.editing)
             try await activity.becomeCurrent(publishedBy: origin)

@@ -281,10 +281,7 @@ import ValueSets
             // What is left for the text in 3 KiB, which are not logged. One byte more is.
             let most = (3 << 10) - (try ActivityPayload(probe, isStale: false).bytes - 3000)
             for (bytes, isLogged) in [(most, false), (most + 1, true)] {
-                let log = InMemoryLogHandler()
-                var configuration = stage.configuration
-                configuration.logger = Logger(label: "test") { _ in log }
-                let origin = ActivityOrigin(configuration, UserActivityHost.Options())
+                let (origin, log) = ActivityOrigin.logged(stage)
                 origin.begin()
                 let activity = UserActivity(type: ContinuationTests.editing)
                 activity.userInfo = ["Text": .string(String(repeating: "x", count: bytes))]
@@ -304,10 +301,7 @@ import ValueSets
                 (["Text": "short"], nil),
             ]
             for (content, code) in contents {
-                let log = InMemoryLogHandler()
-                var configuration = stage.configuration
-                configuration.logger = Logger(label: "test") { _ in log }
-                let origin = ActivityOrigin(configuration, UserActivityHost.Options())
+                let (origin, log) = ActivityOrigin.logged(stage)
                 origin.begin()
                 let activity = UserActivity(type: ContinuationTests.editing)
                 activity.userInfo = content
@@ -365,5 +359,15 @@ import ValueSets
             )
             #expect(unknown.message == "Text." && unknown.canRetry == canRetry && unknown.side == .remote)
         }
+    }
+}
+
+extension ActivityOrigin {
+    /// An origin of a staged system, and what it logs.
+    static func logged(_ stage: DiscoveryStage) -> (ActivityOrigin, InMemoryLogHandler) {
+        let log = InMemoryLogHandler()
+        var configuration = stage.configuration
+        configuration.logger = Logger(label: "test") { _ in log }
+        return (ActivityOrigin(configuration, UserActivityHost.Options()), log)
     }
 }

@@ -1,10 +1,10 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import InMemoryLogging
 import Logging
 import RemoteSystems
 import RemoteSystemsTesting
-import Synchronization
 import Testing
 import ValueSets
 
@@ -12,26 +12,6 @@ import ValueSets
 
 /// Who may send which request to the service that receives notifications.
 @Suite struct NotificationCallersTests {
-    /// A log handler that keeps the metadata of each message.
-    private struct Recorder: LogHandler {
-        final class Events: Sendable {
-            let all = Mutex<[Logger.Metadata]>([])
-        }
-
-        let events: Events
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { self.metadata[key] }
-            set { self.metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            self.events.all.withLock { $0.append(event.metadata ?? [:]) }
-        }
-    }
-
     @Test func `a request is refused by its type, before the rest of it is read`() async throws {
         let callers: [(caller: AppServiceCaller, permitted: Set<RequestCallers>)] = [
             (.staged(authorizationKind: .anonymous), [.all]),
@@ -58,14 +38,14 @@ import ValueSets
 
     @Test func `a refused request is recorded with its type`() async throws {
         try await ReceivingSystem.with { receiving in
-            let events = Recorder.Events()
+            let log = InMemoryLogHandler()
             var configuration = receiving.stage.configuration
-            configuration.logger = Logger(label: "test") { _ in Recorder(events: events) }
+            configuration.logger = Logger(label: "test") { _ in log }
             let service = NotificationService(receiver: receiving.receiver, refusals: RefusalLog(configuration))
             let caller = AppServiceCaller.staged()
             let request = AppServiceRequest.staged(["Type": "respond", "Key": "1", "Action": "yes"], from: caller)
             await #expect(throws: AppServiceFailure.self) { _ = try await service.respond(to: request) }
-            var metadata = try #require(events.all.withLock { $0.first }).mapValues { "\($0)" }
+            var metadata = try #require(log.entries.first?.metadata).mapValues { "\($0)" }
             #expect(metadata.removeValue(forKey: "peer.account") != nil)
             #expect(
                 metadata == [
