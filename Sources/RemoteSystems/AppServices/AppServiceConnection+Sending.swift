@@ -53,32 +53,38 @@ extension AppServiceConnection {
         idempotencyKey: IdempotencyKey? = nil,
         metadata: RequestMetadata = RequestMetadata()
     ) async throws -> AppServiceResponse {
-        let open: Open
-        switch self.guarded.withLock({ $0.state }) {
-        case .open(let now): open = now
-        case .closed: return .closed
-        case .idle, .opening:
-            throw RemoteSystemError(
-                .misuse,
-                "The connection is not open yet. Call 'open(_:)' and wait for its result before sending.",
-                side: .local
-            )
-        }
+        guard let open = try self.openState() else { return .closed }
         guard let interceptors = open.interceptors else {
             return try await Self.send(message, timeout, idempotencyKey, metadata, over: open)
         }
-        return try await interceptors.send(
+        return try await self.send(
             AppServiceClientRequest(
                 message: message,
                 metadata: metadata,
                 timeout: timeout,
                 idempotencyKey: idempotencyKey
             ),
+            through: interceptors,
+            over: open
+        )
+    }
+
+    /// Sends the request after the interceptors have processed it.
+    ///
+    /// Not inlined, like the functions below: a task keeps the memory of its deepest call, with the variables of every
+    /// function that was inlined into an `async` one.
+    @inline(never)
+    private func send(
+        _ request: AppServiceClientRequest,
+        through interceptors: ClientInterceptorChain,
+        over open: Open
+    ) async throws -> AppServiceResponse {
+        try await interceptors.send(
+            request,
             AppServiceClientContext(service: self.service.name, connection: open.info, isPush: self.isServing)
         ) { try await Self.send($0.message, $0.timeout, $0.idempotencyKey, $0.metadata, over: open) }
     }
 
-    /// Sends the request after the interceptors have processed it.
     @inline(__always)
     private static func send(
         _ message: ValueSet,
@@ -87,13 +93,7 @@ extension AppServiceConnection {
         _ metadata: RequestMetadata,
         over open: Open
     ) async throws -> AppServiceResponse {
-        if let timeout { try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts) }
-        do {
-            try open.requestRule.check(message)
-        } catch {
-            throw RemoteSystemError(error)
-        }
-        try metadata.check()
+        try Self.check(message, timeout, metadata, open)
         do {
             let response = try await open.connection.send(
                 message,
@@ -107,6 +107,38 @@ extension AppServiceConnection {
         }
     }
 
+    /// Returns the state of the open connection; `nil` if it is closed.
+    @inline(never)
+    private func openState() throws -> Open? {
+        switch self.guarded.withLock({ $0.state }) {
+        case .open(let open): return open
+        case .closed: return nil
+        case .idle, .opening:
+            throw RemoteSystemError(
+                .misuse,
+                "The connection is not open yet. Call 'open(_:)' and wait for its result before sending.",
+                side: .local
+            )
+        }
+    }
+
+    @inline(never)
+    private static func check(
+        _ message: ValueSet,
+        _ timeout: Duration?,
+        _ metadata: RequestMetadata,
+        _ open: Open
+    ) throws {
+        if let timeout { try ArgumentCheck.check("timeout", timeout, in: .requestTimeouts) }
+        do {
+            try open.requestRule.check(message)
+        } catch {
+            throw RemoteSystemError(error)
+        }
+        try metadata.check()
+    }
+
+    @inline(never)
     private static func response(_ response: Response, _ rule: MessageRule) -> AppServiceResponse {
         guard response.status == .success else {
             return AppServiceResponse(
@@ -139,6 +171,7 @@ extension AppServiceConnection {
         }
     }
 
+    @inline(never)
     private static func response(_ error: TransportError) throws -> AppServiceResponse {
         var failure = RemoteSystemError(error)
         // An ended connection does not come back: the request can succeed only over another one.

@@ -9,18 +9,20 @@ internal import RemoteSystemsTransport
 extension HostCore {
     func admit(_ hello: Hello, peer: PeerIdentity, own: SystemID) async -> Admission {
         let subject = Authorisation.Subject(peer, application: hello.application, own: own)
-        let admission = await self.admit(hello, subject, peer: peer, own: own)
-        let connections = self.connections
-        let enter = { @Sendable (connection: any AuthenticatedConnection) in
-            connections.enter(connection, isOwn: peer.systemID == own)
+        switch self.decide(hello, subject, peer: peer, own: own) {
+        case .admission(let admission): return admission
+        case .referral(let application, let referral):
+            return .refuse(await self.refer(hello, subject, to: application, referral))
         }
-        switch admission {
-        case .accept(var accepted):
-            accepted.memoryBudget = self.memoryBudget
-            return .accept(accepted.entering(enter, leaving: connections.leave))
-        case .acceptStream(let stream): return .acceptStream(stream.entering(enter, leaving: connections.leave))
-        case .refuse: return admission
-        }
+    }
+
+    /// The decision about a hello. Only a referral takes time, so everything else is decided in a function that is not
+    /// `async`: what such a function keeps for the time after an `await` is on the heap, and would be some KiB for each
+    /// connection that opens.
+    private enum Decision {
+        case admission(Admission)
+        /// To be refused, with a referral to an installed application, which may have to be started.
+        case referral(InstalledApplication, ApplicationReferral)
     }
 
     /// What a hello leads to.
@@ -86,15 +88,16 @@ extension HostCore {
         }
     }
 
-    private func admit(
+    private func decide(
         _ hello: Hello,
         _ subject: Authorisation.Subject,
         peer: PeerIdentity,
         own: SystemID
-    ) async -> Admission {
-        let isLocal = subject.isLocal
+    ) -> Decision {
         // Other systems do not learn that the host is full before they are authorised.
-        if case .sameAccount = peer.standing, let refusal = self.refusal(to: peer, own: own) { return .refuse(refusal) }
+        if case .sameAccount = peer.standing, let refusal = self.refusal(to: peer, own: own) {
+            return .admission(.refuse(refusal))
+        }
         let destination = self.destination(of: hello)
         let target = self.target(destination, hello, subject)
         let decision = self.authorisation.decide(subject, target)
@@ -103,35 +106,53 @@ extension HostCore {
             let services = self.services.values.map {
                 (name: $0.name, offer: Authorisation.ServiceOffer($0, of: self.application.id))
             }
-            return .refuse(self.authorisation.refusal(of: subject, target, for: reason, services: services))
+            return .admission(
+                .refuse(self.authorisation.refusal(of: subject, target, for: reason, services: services))
+            )
         }
-        let admission: Admission =
-            switch destination {
-            case .presence: .accept(self.presence(subject, peer: peer, own: own))
-            case .stream:
-                self.streamTickets.admission(
-                    of: hello,
-                    from: peer,
-                    application: self.application.id,
-                    limits: StreamLimits(self.context.limits)
+        let admission: Admission
+        switch destination {
+        case .presence: admission = .accept(self.presence(subject, peer: peer, own: own))
+        case .stream:
+            admission = self.streamTickets.admission(
+                of: hello,
+                from: peer,
+                application: self.application.id,
+                limits: StreamLimits(self.context.limits)
+            )
+        case .builtIn(let builtIn, _): admission = .accept(self.accept(builtIn))
+        case .service(let service):
+            admission = .accept(self.accept(service, own: own, within: self.limits(for: peer)))
+        // Refused above.
+        case .unknownService: admission = .refuse(AnonymousConnections.refusal)
+        case .installed(let application, let referral): return .referral(application, referral)
+        case .uninstalled(let id, let referral):
+            admission = .refuse(referral.refer(to: id, isLocal: subject.isLocal))
+        case .absent(let id):
+            admission = .refuse(
+                Refusal(
+                    .appNotInstalled,
+                    code: .applicationNotFound,
+                    "The application \(id) does not run here; this is \(self.application.id)."
                 )
-            case .builtIn(let builtIn, _): .accept(self.accept(builtIn))
-            case .service(let service): .accept(self.accept(service, own: own, within: self.limits(for: peer)))
-            // Refused above.
-            case .unknownService: .refuse(AnonymousConnections.refusal)
-            case .installed(let application, let referral):
-                .refuse(await self.refer(hello, subject, to: application, referral))
-            case .uninstalled(let id, let referral): .refuse(referral.refer(to: id, isLocal: isLocal))
-            case .absent(let id):
-                .refuse(
-                    Refusal(
-                        .appNotInstalled,
-                        code: .applicationNotFound,
-                        "The application \(id) does not run here; this is \(self.application.id)."
-                    )
-                )
-            }
-        return self.limited(admission, peer: peer, own: own)
+            )
+        }
+        return .admission(self.entered(self.limited(admission, peer: peer, own: own), peer: peer, own: own))
+    }
+
+    /// Counts the connection of an admission among the open ones.
+    private func entered(_ admission: Admission, peer: PeerIdentity, own: SystemID) -> Admission {
+        let connections = self.connections
+        let enter = { @Sendable (connection: any AuthenticatedConnection) in
+            connections.enter(connection, isOwn: peer.systemID == own)
+        }
+        switch admission {
+        case .accept(var accepted):
+            accepted.memoryBudget = self.memoryBudget
+            return .accept(accepted.entering(enter, leaving: connections.leave))
+        case .acceptStream(let stream): return .acceptStream(stream.entering(enter, leaving: connections.leave))
+        case .refuse: return admission
+        }
     }
 
     /// Applies the limits for peers of other accounts to an admission.

@@ -8,7 +8,9 @@ internal import NIOTLS
 package import RemoteSystemsIdentity
 
 /// A host's decision about a hello.
-package enum Admission: Sendable {
+///
+/// Indirect, because several `async` functions pass it on, and each would hold the whole connection's parameters.
+package indirect enum Admission: Sendable {
     case accept(EstablishedConnection)
     case acceptStream(EstablishedStream)
     case refuse(Refusal)
