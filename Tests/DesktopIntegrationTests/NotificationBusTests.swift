@@ -214,35 +214,12 @@ extension DesktopTests {
                 #expect(caller.lines.last == "RateLimited")
             }
         }
-
-        @Test func `a sandboxed program is its own application only`() async throws {
-            // Only the superuser can change its root.
-            guard geteuid() == 0 else { return }
-            try await OneDesktop.withBusInterface { desktop in
-                let root = "\(desktop.system.desktop.directory)/sandbox"
-                try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: false)
-                try "[Application]\nname=org.example.boxed\n".write(
-                    toFile: "\(root)/.flatpak-info",
-                    atomically: true,
-                    encoding: .utf8
-                )
-                let caller = try desktop.call(
-                    "",
-                    "os.chroot('\(root)')",
-                    "attempt('Register', '(ss)', 'org.example.free', '')",
-                    "attempt('Ask', '(sssa(ss)a{sv})', 'org.example.free', 'T', '', [], {})",
-                    "attempt('Register', '(ss)', 'org.example.boxed', '')"
-                )
-                #expect(try await caller.exit(within: .seconds(60)) == 0, "\(caller.lines)")
-                #expect(caller.lines == ["NotAuthorized", "NotAuthorized", "done"])
-            }
-        }
     }
 }
 
 extension OneDesktop {
     /// Runs `body` when the daemon has its name on the bus.
-    fileprivate static func withBusInterface(
+    static func withBusInterface(
         server: String = "plain",
         _ body: (OneDesktop) async throws -> Void
     ) async throws {
@@ -261,16 +238,18 @@ extension OneDesktop {
         }
     }
 
+    /// The path of one of the samples that notify over the session bus.
+    static func path(ofSample name: String) -> String {
+        URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Samples/notify-over-dbus").appending(path: name).standardizedFileURL.path
+    }
+
     fileprivate func sample(_ name: String, _ arguments: String...) throws -> ChildProcess {
-        let samples = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../Samples/notify-over-dbus")
-        return try self.system.start([samples.appending(path: name).standardizedFileURL.path] + arguments)
+        try self.system.start([Self.path(ofSample: name)] + arguments)
     }
 
     fileprivate func invite(_ arguments: String...) throws -> ChildProcess {
-        let script = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../Samples/notify-over-dbus/invite.py").standardizedFileURL.path
-        return try self.system.start([script] + arguments)
+        try self.system.start([Self.path(ofSample: "invite.py")] + arguments)
     }
 
     /// Starts a Python program that registers as an application, unless that is empty, and then runs lines.

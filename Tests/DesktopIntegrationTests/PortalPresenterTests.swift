@@ -81,8 +81,25 @@ extension DesktopTests {
             try await Self.start("xdg-desktop-portal", as: "org.freedesktop.portal.Desktop", environment)
         }
 
-        private static func with(_ body: (Program, ChildProcess) async throws -> Void) async throws {
+        /// Runs `body` with a program and the portal.
+        ///
+        /// - Parameter isSandboxed: whether the program is a Flatpak. Defaults to `false`.
+        private static func with(
+            isSandboxed: Bool = false,
+            _ body: (Program, ChildProcess) async throws -> Void
+        ) async throws {
             try await Desktop.with { desktop in
+                let flatpak: FlatpakApplication? =
+                    if isSandboxed {
+                        try await FlatpakApplication.running(
+                            "desktop-probe",
+                            as: "org.example.portal",
+                            in: desktop.directory,
+                            environment: desktop.environment
+                        )
+                    } else {
+                        nil
+                    }
                 try desktop.installService(
                     "org.freedesktop.impl.portal.PermissionStore",
                     exec: "\(Self.directory)/xdg-permission-store"
@@ -103,8 +120,8 @@ extension DesktopTests {
                     return processes + [started]
                 } _: { environment in
                     let process = try ChildProcess(
-                        [desktop.probe, "portal"],
-                        environment: environment,
+                        flatpak?.command(["portal"]) ?? [desktop.probe, "portal"],
+                        environment: environment.merging(flatpak?.installation ?? [:]) { $1 },
                         readsErrors: true
                     )
                     let program = Program(environment: environment, process: process)
@@ -163,10 +180,37 @@ extension DesktopTests {
             }
         }
 
-        @Test func `another portal shows what the one that has ended had shown, and reports choices (X-80)`()
+        @Test func `a program in a Flatpak is shown as its application, and gets what the user chooses (N-43, X-78)`()
             async throws
         {
-            try await Self.with { program, portal in
+            try await Self.with(isSandboxed: true) { program, _ in
+                try await program.show("q", "First")
+                try await program.shows(1)
+                // The portal has read the application's id from the sandbox, and recorded that it may notify.
+                let permissions = try await run(
+                    ["gdbus", "call", "--session", "--dest", "org.freedesktop.impl.portal.PermissionStore"]
+                        + ["--object-path", "/org/freedesktop/impl/portal/PermissionStore"]
+                        + ["--method", "org.freedesktop.impl.portal.PermissionStore.Lookup"]
+                        + ["notifications", "notification"],
+                    environment: program.environment
+                )
+                #expect(permissions.contains("{'org.example.portal': ['yes']}"), "\(permissions)")
+                // The user chooses the button.
+                _ = try await program.control("context")
+                try await program.eventually("the choice") { !program.choices.isEmpty }
+                #expect(program.choices.count == 1 && program.choices[0].contains(#"identifier: "q", action: yes"#))
+                _ = try await program.control("close-all")
+                try await program.eventually("the notification in the server's history") {
+                    try await program.control("history").contains("First")
+                }
+            }
+        }
+
+        @Test(arguments: [false, true])
+        func `another portal shows what the one that has ended had shown, and reports choices (X-80)`(
+            isSandboxed: Bool
+        ) async throws {
+            try await Self.with(isSandboxed: isSandboxed) { program, portal in
                 try await program.show("q", "First")
                 try await program.shows(1)
                 portal.send(SIGKILL)
