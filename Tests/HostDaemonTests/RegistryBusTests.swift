@@ -39,6 +39,46 @@ extension HostDaemonTests {
             }
         }
 
+        @Test
+        func `a program in a Flatpak registers over the bus, and a second one names it as sandboxed (R-19, X-34)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                try await daemon.withBus(starting: [:]) {
+                    let flatpak = try await FlatpakApplication.running(
+                        "installed-application",
+                        as: "org.example.Player",
+                        talkingTo: [Self.bus],
+                        in: daemon.directory,
+                        environment: daemon.environment
+                    )
+                    let host = try daemon.command(Self.run)
+                    _ = try await host.event("ready")
+                    let state = "\(daemon.directory)/state"
+                    // Without the directory of the socket, so that it uses the bus.
+                    let permissions = [
+                        "--share=network", "--filesystem=\(state)", "--nofilesystem=\(state)/run/registry",
+                    ]
+                    // `withProgram` adds the path of the program.
+                    let command = flatpak.command(options: permissions + ["--command=env"])
+                    let environment = Self.onBus.merging(flatpak.installation) { $1 }
+                    try await daemon.withProgram("test.player", environment: environment, around: command) { _ in
+                        try await self.waitUntilRegistered("test.player", in: daemon)
+                        // The numbers of both processes in their sandboxes are likely the same.
+                        let second = try flatpak.start(
+                            ["test.player", daemon.record],
+                            options: permissions,
+                            environment: daemon.environment
+                        )
+                        #expect(try await second.exit(within: .seconds(60)) != 0)
+                        let error = second.lines.joined(separator: " ")
+                        #expect(error.contains("a process of another sandbox or container (installed-application)"))
+                    }
+                    await host.stop()
+                }
+            }
+        }
+
         /// Waits until a watcher gets the description of the application over its connection to the daemon, and opens
         /// no other connection. Watchers of a process share connections, so there is no other watcher meanwhile.
         private func waitUntilRegistered(_ id: String, in daemon: Daemon) async throws {

@@ -69,7 +69,8 @@ struct ApplicationLocks: ApplicationClaims {
                 port: port,
                 pid: getpid(),
                 isOnLoopback: isOnLoopback ? true : nil,
-                program: RunningApplication.ownProgram
+                program: RunningApplication.ownProgram,
+                namespace: RunningApplication.ownNamespace
             )
             // A line in one call: a reader finds the old or the new one, and ignores the rest of a longer one. Errors
             // are ignored: the lock works without the text.
@@ -179,8 +180,15 @@ extension RunningApplication {
     /// The process in error messages: `process 4711 (player)`.
     var process: String {
         let program = self.program.map { " (\($0.withoutControlCharacters))" } ?? ""
+        // There the numbers begin again, so the number may be that of another process here.
+        if let namespace = self.namespace, namespace != Self.ownNamespace {
+            return "a process of another sandbox or container\(program)"
+        }
         return self.pid == getpid() ? "this process itself" : "process \(self.pid)\(program)"
     }
+
+    /// The PID namespace of this process.
+    static let ownNamespace = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/pid")
 
     /// The file name of the program that this process runs.
     static var ownProgram: String? {

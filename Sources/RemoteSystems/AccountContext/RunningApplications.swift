@@ -16,6 +16,8 @@ struct RunningApplication: Sendable, Hashable, Codable {
     var isOnLoopback: Bool?
     /// The file name of the program, for messages.
     var program: String?
+    /// The PID namespace in which `pid` is the process, as the kernel names it (pid_namespaces(7)).
+    var namespace: String?
 }
 
 /// The running applications of one system: those registered with this process, if it is the host daemon, and those that

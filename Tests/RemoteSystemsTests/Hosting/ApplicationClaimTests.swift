@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import Testing
 
 @testable import RemoteSystems
@@ -76,6 +77,15 @@ import Testing
                 #expect(error == nil)
             }
         }
+    }
+
+    @Test func `a process of another sandbox is not named by its number, which is that of another process here`() {
+        var process = RunningApplication(application: "test.player", port: 1, pid: getpid(), program: "player")
+        #expect(process.process == "this process itself")
+        process.namespace = RunningApplication.ownNamespace
+        #expect(process.namespace?.isEmpty == false && process.process == "this process itself")
+        process.namespace = "pid:[1]"
+        #expect(process.process == "a process of another sandbox or container (player)")
     }
 
     /// Names used as paths led LocalSend out of its directory (CVE-2025-27142).
