@@ -157,7 +157,7 @@ extension DesktopTests {
         func `an invitation opens with its image, and its extension forwards the answer (N-13, N-27, N-40, N-41, N-47)`(
             withCommand: Bool
         ) async throws {
-            try await TwoDesktops.with { desktops in
+            try await QuestionDesktops.with { desktops in
                 let calendar = desktops.second.desktop
                 try Self.installCalendar(on: calendar)
                 let image = "\(desktops.first.desktop.directory)/map.png"

@@ -181,7 +181,13 @@ struct OpeningProcess {
     }
 }
 
-/// Creates two systems of one account in these directories.
+/// Creates systems of one account in these directories.
+func createSystems(_ states: [String]) async throws {
+    guard let first = states.first else { return }
+    for state in states.dropFirst() { try await createTwoSystems(first, state) }
+}
+
+/// Creates two systems of one account in these directories. The first one may have an account.
 func createTwoSystems(_ first: String, _ second: String) async throws {
     let remotesystems = try builtProgram("remotesystems")
     let inviting = try ChildProcess(

@@ -32,7 +32,7 @@ extension DesktopTests {
 
         /// Shows a notification until the other system lists it, because a daemon that has just started may not follow
         /// the bus yet.
-        private static func begin(_ desktops: TwoDesktops) async throws {
+        private static func begin(_ desktops: QuestionDesktops) async throws {
             var id = "0"
             try await desktops.eventually("the first one is listed") {
                 id = try await Self.show("First", replacing: id, on: desktops.first)
@@ -43,7 +43,7 @@ extension DesktopTests {
         @Test func `an ordinary notification is on both systems, and dismissed on either it is gone from both (X-40)`()
             async throws
         {
-            try await TwoDesktops.with(settings: Self.settings) { desktops in
+            try await QuestionDesktops.with(settings: Self.settings) { desktops in
                 try await Self.begin(desktops)
                 try await desktops.second.shows(1)
                 #expect(try await desktops.second.command("notifications", "list").contains("(Mail on "))
@@ -68,7 +68,7 @@ extension DesktopTests {
         }
 
         @Test func `codes, password managers, states and what this SDK shows stay on their system`() async throws {
-            try await TwoDesktops.with(settings: Self.settings) { desktops in
+            try await QuestionDesktops.with(settings: Self.settings) { desktops in
                 try await Self.begin(desktops)
                 _ = try await Self.show("Your code is 482 913", on: desktops.first)
                 _ = try await Self.show("Copied", of: "KeePassXC", on: desktops.first)
@@ -94,7 +94,7 @@ extension DesktopTests {
         @Test func `a program that closes its notification, and a server that ends, remove it from the other system`()
             async throws
         {
-            try await TwoDesktops.with(settings: Self.settings) { desktops in
+            try await QuestionDesktops.with(settings: Self.settings) { desktops in
                 try await Self.begin(desktops)
                 let id = try await Self.show("Second", on: desktops.first)
                 try await desktops.second.shows(2)

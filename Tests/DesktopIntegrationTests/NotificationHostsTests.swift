@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Glibc
 import IntegrationSupport
 import Testing
 
-/// `remotesystems notify` between two simulated hosts of one account, each with a host daemon, a session bus and a
-/// notification server of its own.
+/// Notifications between simulated hosts of one account, each with a host daemon, a session bus and a notification
+/// server of its own.
 @Suite(
     .serialized,
     .enabled(if: SimulatedNetwork.isToBeTried, "\(SimulatedNetwork.obstacle ?? "")"),
@@ -15,10 +14,18 @@ import Testing
     .timeLimit(.minutes(5))
 )
 struct NotificationHostsTests {
-    private static func with(_ body: (TwoDesktops) async throws -> Void) async throws {
+    /// - Parameters:
+    ///   - count: the number of hosts, at most three. Defaults to 2.
+    ///   - port: the port of each daemon. Defaults to 0: any.
+    static func with(
+        hosts count: Int = 2,
+        port: Int = 0,
+        _ body: (QuestionDesktops) async throws -> Void
+    ) async throws {
         try await SimulatedNetwork.with { network in
-            let hosts = try await network.addTwoHosts()
-            try await TwoDesktops.with(on: hosts, body)
+            var hosts: [SimulatedHost] = []
+            for name in ["a", "b", "c"].prefix(count) { hosts.append(try await network.addHost(name)) }
+            try await QuestionDesktops.with(on: hosts, port: port, body)
         }
     }
 
@@ -67,13 +74,48 @@ struct NotificationHostsTests {
             try await desktops.second.shows(0)
             let count = try await desktops.first.control("count", "displayed")
             #expect(count == "1" && asking.exitCode == nil)
-            let restarted = try await isKilled ? desktops.restartSecond() : nil
+            let restarted = try await isKilled ? desktops.second.restart(desktops.daemons[1]) : nil
             try await host.setCable(plugged: true)
             // What a killed daemon has sent, its kernel still delivers. The next one does not know that, and keeps the
             // response for a program that has ended.
             try await desktops.isAnsweredOnce(asking, isAcknowledged: !isKilled)
             for system in [desktops.first, desktops.second] { try await system.shows(0) }
             await restarted?.stop()
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a question to three hosts is answered on one, and does not come back with one that was cut off (N-11, X-40)`(
+        isCutOff: Bool
+    ) async throws {
+        try await Self.with(hosts: 3) { desktops in
+            let asking = try desktops.ask(for: "--all")
+            for system in desktops.systems { try await system.shows(1) }
+            let third = desktops.systems[2]
+            let host = try #require(third.host)
+            if isCutOff { try await host.setCable(plugged: false) }
+            try await desktops.eventually("it is answered") {
+                try await desktops.second.control("context")
+                return try await desktops.second.history().count == 1
+            }
+            for system in [desktops.first, desktops.second] { try await system.shows(0) }
+            if isCutOff {
+                let count = try await third.control("count", "displayed")
+                #expect(count == "1")
+                try await host.setCable(plugged: true)
+            }
+            try await third.shows(0)
+            try await desktops.isAnsweredOnce(asking)
+            // What would bring it back is on its way before the next notification.
+            let next = try desktops.ask("--all", "--title", "Next", waits: true)
+            for system in desktops.systems { try await system.shows(1) }
+            for system in desktops.systems {
+                let list = try await system.command("notifications", "list")
+                #expect(list.contains("Next") && !list.contains("Deploy?"), "\(list)")
+                let history = try await system.history()
+                #expect(history.count == 1, "\(history)")
+            }
+            await next.stop()
         }
     }
 
@@ -86,7 +128,7 @@ struct NotificationHostsTests {
             let asking = try desktops.ask(for: "--all")
             _ = try await desktops.second.listedKey()
             if isShown { try await desktops.second.shows(1) }
-            let restarted = try await desktops.restartSecond()
+            let restarted = try await desktops.second.restart(desktops.daemons[1])
             try await desktops.eventually("the new daemon shows it") {
                 try await desktops.second.command("notifications", "list", "--json").contains(#""isShown":true"#)
             }
@@ -98,7 +140,7 @@ struct NotificationHostsTests {
     }
 }
 
-extension TwoDesktops {
+extension QuestionDesktops {
     fileprivate func ask(for target: String) throws -> ChildProcess {
         try self.ask(target, "--title", "Deploy?", "--action", "yes=Deploy", "--action", "no=Wait", waits: true)
     }
@@ -120,13 +162,6 @@ extension TwoDesktops {
         }
     }
 
-    /// Kills the daemon of the second system, and starts another one.
-    fileprivate func restartSecond() async throws -> ChildProcess {
-        self.daemons[1].send(SIGKILL)
-        _ = try await self.daemons[1].exit(within: .seconds(60))
-        return try await self.second.startDaemon()
-    }
-
     /// Waits until the answer of the second system is printed. No system has the question any more, and no other answer
     /// can come.
     ///
@@ -136,7 +171,7 @@ extension TwoDesktops {
         let code = try await asking.exit(within: .seconds(120))
         let lines = try await asking.allLines()
         #expect(code == 0 && lines.count { $0 == "yes" } == 1, "\(lines)")
-        for system in [self.first, self.second] {
+        for system in self.systems {
             try await self.eventually("nothing waits") { try await system.listsNothing() }
         }
         if isAcknowledged {

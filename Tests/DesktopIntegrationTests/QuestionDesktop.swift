@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import IntegrationSupport
-import Testing
 
 /// One system of an account with its daemon, and, with a screen, a session bus and a notification server.
 struct QuestionDesktop {
@@ -13,6 +13,8 @@ struct QuestionDesktop {
     /// The host on which its programs run; `nil` for the loopback interface of this machine. Its session bus and its
     /// notification server have Unix sockets, which are the same on every host.
     var host: SimulatedHost?
+    /// The port of its daemon. Defaults to 0: any.
+    var port = 0
 
     /// The options of commands for its network and its directory.
     var options: [String] { (self.host == nil ? ["--loopback"] : []) + ["--state-directory", self.state] }
@@ -27,13 +29,20 @@ struct QuestionDesktop {
     /// Starts the host daemon, and waits until it is ready.
     func startDaemon() async throws -> ChildProcess {
         let daemon = try self.start(
-            [try builtProgram("remotesystems"), "host", "run", "--port", "0"] + self.options
+            [try builtProgram("remotesystems"), "host", "run", "--port", "\(self.port)"] + self.options
         )
         _ = try await eventually("the daemon", within: .seconds(60)) {
             guard daemon.exitCode == nil else { throw IntegrationError("it has ended: \(daemon.lines)") }
             return daemon.lines.contains { $0.hasPrefix("ready:") } ? true : nil
         }
         return daemon
+    }
+
+    /// Kills a daemon of this system, and starts another one.
+    func restart(_ daemon: ChildProcess) async throws -> ChildProcess {
+        daemon.send(SIGKILL)
+        _ = try await daemon.exit(within: .seconds(60))
+        return try await self.startDaemon()
     }
 
     /// Waits until a question waits on this system, and returns its key.
@@ -66,103 +75,6 @@ struct QuestionDesktop {
     func shows(_ count: Int) async throws {
         _ = try await eventually("\(count) notifications", within: .seconds(60), every: .milliseconds(100)) {
             try await self.control("count", "displayed") == "\(count)" ? true : nil
-        }
-    }
-}
-
-/// Two systems of one account.
-struct TwoDesktops {
-    let first: QuestionDesktop
-    let second: QuestionDesktop
-    let daemons: [ChildProcess]
-
-    /// - Parameters:
-    ///   - settings: environment variables of the first system's daemon. Defaults to none.
-    ///   - hosts: a host for each of them. Defaults to `nil`: the loopback interface of this machine.
-    static func with(
-        screens: Bool = true,
-        settings: [String: String] = [:],
-        on hosts: (SimulatedHost, SimulatedHost)? = nil,
-        _ body: (TwoDesktops) async throws -> Void
-    ) async throws {
-        try await Desktop.with { first in
-            try await Desktop.with { second in
-                let states = ["\(first.directory)/system", "\(second.directory)/system"]
-                try await createTwoSystems(states[0], states[1])
-                guard screens else {
-                    try await Self.run(
-                        QuestionDesktop(
-                            desktop: first,
-                            state: states[0],
-                            environment: first.environment,
-                            host: hosts?.0
-                        ),
-                        QuestionDesktop(
-                            desktop: second,
-                            state: states[1],
-                            environment: second.environment,
-                            host: hosts?.1
-                        ),
-                        body
-                    )
-                    return
-                }
-                try await first.withScreen { firstEnvironment in
-                    try await second.withScreen { secondEnvironment in
-                        try await Self.run(
-                            QuestionDesktop(
-                                desktop: first,
-                                state: states[0],
-                                environment: firstEnvironment.merging(settings) { $1 },
-                                host: hosts?.0
-                            ),
-                            QuestionDesktop(
-                                desktop: second,
-                                state: states[1],
-                                environment: secondEnvironment,
-                                host: hosts?.1
-                            ),
-                            body
-                        )
-                    }
-                }
-            }
-        }
-    }
-
-    private static func run(
-        _ first: QuestionDesktop,
-        _ second: QuestionDesktop,
-        _ body: (TwoDesktops) async throws -> Void
-    ) async throws {
-        var daemons: [ChildProcess] = []
-        do {
-            for desktop in [first, second] { daemons.append(try await desktop.startDaemon()) }
-            try await body(TwoDesktops(first: first, second: second, daemons: daemons))
-        } catch {
-            for daemon in daemons { await daemon.stop() }
-            throw error
-        }
-        for daemon in daemons {
-            await daemon.stop()
-            // One may have been killed by its test.
-            #expect(daemon.exitCode == 0 || daemon.exitCode == 128 + 9)
-        }
-    }
-
-    /// Starts `notify` on the first system.
-    ///
-    /// - Parameter waits: whether it waits for the answer.
-    func ask(_ arguments: String..., waits: Bool = false) throws -> ChildProcess {
-        try self.first.start(
-            [try builtProgram("remotesystems"), "notify"] + self.first.options + arguments
-                + (waits ? ["--wait", "--search-time", "60"] : [])
-        )
-    }
-
-    func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        _ = try await IntegrationSupport.eventually(what, within: .seconds(60), every: .milliseconds(100)) {
-            try await isTrue() ? true : nil
         }
     }
 }

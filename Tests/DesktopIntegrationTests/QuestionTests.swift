@@ -12,7 +12,7 @@ extension DesktopTests {
         @Test func `a question is asked everywhere, answered on one system, and gone from all (X-40, N-11)`()
             async throws
         {
-            try await TwoDesktops.with { desktops in
+            try await QuestionDesktops.with { desktops in
                 let asking = try desktops.ask(
                     "--all",
                     "--title",
@@ -42,7 +42,7 @@ extension DesktopTests {
         }
 
         @Test func `closing a question is an answer, too (N-43)`() async throws {
-            try await TwoDesktops.with { desktops in
+            try await QuestionDesktops.with { desktops in
                 let asking = try desktops.ask("--all", "--title", "Deploy?", "--action", "yes=Deploy", waits: true)
                 try await desktops.first.shows(1)
                 try await desktops.second.shows(1)
@@ -59,7 +59,7 @@ extension DesktopTests {
         @Test func `what is closed on one system is gone from one whose daemon was off, without its sender (X-40)`()
             async throws
         {
-            try await TwoDesktops.with { desktops in
+            try await QuestionDesktops.with { desktops in
                 let sending = try desktops.ask("--all", "--title", "Backup finished", "--search-time", "20")
                 try await desktops.first.shows(1)
                 try await desktops.second.shows(1)
@@ -81,7 +81,7 @@ extension DesktopTests {
 
         @Test(arguments: [true, false])
         func `a question returns to a daemon that was killed and started again`(asksAll: Bool) async throws {
-            try await TwoDesktops.with(screens: false) { desktops in
+            try await QuestionDesktops.with(screens: false) { desktops in
                 let ready = desktops.daemons[1].lines.joined()
                 let id = try #require(ready.firstMatch(of: /as system ([a-z2-7]+)/)?.output.1)
                 let asking = try desktops.ask(
@@ -107,7 +107,7 @@ extension DesktopTests {
         @Test func `a text is asked of a system without a desktop, and answered there with a command (X-82)`()
             async throws
         {
-            try await TwoDesktops.with(screens: false) { desktops in
+            try await QuestionDesktops.with(screens: false) { desktops in
                 let asking = try desktops.ask("--all", "--title", "Why?", "--text-action", "reason=Reason", waits: true)
                 let key = try await desktops.second.listedKey()
                 _ = try await desktops.second.command("notifications", "answer", key, "reason", "--text", "Because")
