@@ -16,8 +16,8 @@ extension SystemTests.HandOff {
             let machines = try await network.addMachines("alpha", "beta")
             let (a, b) = (machines[0], machines[1])
             var pairs: [String: (origin: ProbedApplication, receiver: ProbedApplication)] = [:]
-            for step in ["waiting", "save", "received", "stream"] {
-                let isReceivers = step == "received"
+            for step in ["waiting", "decide", "save", "received", "stream", "restore"] {
+                let isReceivers = ["decide", "received", "restore"].contains(step)
                 pairs[step] = (
                     try a.application(
                         "test.author.\(step)",
@@ -32,9 +32,9 @@ extension SystemTests.HandOff {
                 )
             }
             for pair in pairs.values { try await pair.origin.reached("offering") }
-            for (step, pair) in pairs where step != "waiting" {
+            for (step, pair) in pairs where step != "waiting" && step != "restore" {
                 let continuing = try b.command(["activities", "continue", Self.type(step)])
-                try await (step == "received" ? pair.receiver : pair.origin).reached(step)
+                try await (["decide", "received"].contains(step) ? pair.receiver : pair.origin).reached(step)
                 pair.origin.kill()
                 pair.receiver.release()
                 try await pair.receiver.letsFail(continuing)
@@ -46,6 +46,16 @@ extension SystemTests.HandOff {
             let gone = try await b.continueActivity(Self.type("waiting"))
             #expect(gone.code == 1, "\(gone.lines)")
             #expect(waiting.receiver.steps == ["started"])
+
+            // The receiver has everything.
+            let complete = try #require(pairs["restore"])
+            let continuing = try b.command(["activities", "continue", Self.type("restore")])
+            try await complete.receiver.reached(Self.restored)
+            complete.origin.kill()
+            complete.receiver.release()
+            let code = try await continuing.exit(within: .seconds(60))
+            #expect(code == 0, "\(continuing.lines)")
+            #expect(!complete.receiver.steps.contains { $0.hasPrefix("failed") }, "\(complete.receiver.steps)")
         }
     }
 
@@ -55,19 +65,29 @@ extension SystemTests.HandOff {
         try await SimulatedNetwork.with { network in
             let machines = try await network.addMachines("alpha", "beta", "gamma")
             let (a, b, c) = (machines[0], machines[1], machines[2])
-            let steps = ["decide", "received", "streaming", "restore"]
+            let steps = ["decide", "save", "received", "streaming", "restore"]
             let applications = try steps.map { step in
-                (
-                    origin: try a.application("test.author.\(step)", offering: Self.type(step)),
-                    killed: try b.application("test.reader.\(step)", continuing: Self.type(step), stop: step),
+                let isOrigins = step == "save"
+                return (
+                    origin: try a.application(
+                        "test.author.\(step)",
+                        offering: Self.type(step),
+                        hold: isOrigins ? step : ""
+                    ),
+                    killed: try b.application(
+                        "test.reader.\(step)",
+                        continuing: Self.type(step),
+                        stop: isOrigins ? "" : step
+                    ),
                     other: try c.application("test.reader.\(step)", continuing: Self.type(step))
                 )
             }
             for application in applications { try await application.origin.reached("offering") }
             for (step, application) in zip(steps, applications) {
                 let continuing = try b.command(["activities", "continue", Self.type(step)])
-                try await application.killed.reached(step)
+                try await (step == "save" ? application.origin : application.killed).reached(step)
                 application.killed.kill()
+                application.origin.release()
                 #expect(try await continuing.exit(within: .seconds(90)) == 2)
                 // The origin is there; it is the application of this system that is not.
                 let reported = try await continuing.allLines().joined()
@@ -112,7 +132,22 @@ extension SystemTests.HandOff {
                     )
                 )
             }
-            for pair in pairs { try await pair.origin.reached("offering") }
+            let waiting = (
+                origin: try a.application("test.author.waiting", offering: Self.type("waiting"), dead: 6),
+                receiver: try b.application("test.reader.waiting", continuing: Self.type("waiting"), dead: 6)
+            )
+            let complete = (
+                origin: try a.application("test.author.restore", offering: Self.type("restore"), dead: 6),
+                receiver: try b.application(
+                    "test.reader.restore",
+                    continuing: Self.type("restore"),
+                    hold: "restore",
+                    dead: 6
+                )
+            )
+            for pair in pairs + [waiting, complete] { try await pair.origin.reached("offering") }
+            let completing = try b.command(["activities", "continue", Self.type("restore")])
+            try await complete.receiver.reached(Self.restored)
             let continuing = try steps.map { try b.command(["activities", "continue", Self.type($0)]) }
             for (step, pair) in zip(steps, pairs) {
                 try await (step == "save" || step == "stream" ? pair.origin : pair.receiver).reached(step)
@@ -122,14 +157,22 @@ extension SystemTests.HandOff {
                 pair.origin.release()
                 pair.receiver.release()
             }
+            complete.receiver.release()
             for (command, pair) in zip(continuing, pairs) {
                 try await pair.receiver.letsFail(command)
                 try await pair.receiver.reached("failed originGone")
                 #expect(!pair.receiver.steps.contains { $0.hasPrefix("restore") })
             }
             try await pairs[3].origin.reached("stream-failed")
+            // The receiver has everything.
+            let code = try await completing.exit(within: .seconds(60))
+            #expect(code == 0, "\(completing.lines)")
+            #expect(!complete.receiver.steps.contains { $0.hasPrefix("failed") }, "\(complete.receiver.steps)")
+            let gone = try await b.continueActivity(Self.type("waiting"))
+            #expect(gone.code == 1, "\(gone.lines)")
+            #expect(waiting.receiver.steps == ["started"])
             try await a.host.setCable(plugged: true)
-            for (step, pair) in zip(steps, pairs).dropLast() {
+            for (step, pair) in zip(steps + ["waiting"], pairs + [waiting]) where step != "stream" {
                 _ = try await eventually("the continuation", within: .seconds(60), every: .seconds(1)) {
                     try await b.continueActivity(Self.type(step)).code == 0 ? true : nil
                 }
