@@ -1,7 +1,8 @@
 # This source file is part of the RemoteSystems open source project
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures how long notifications take, beside a bare call of the notification server in the same rounds.
+"""Measures how long notifications take, beside a bare call of the notification server in the same rounds, and hand-off
+from one desktop to the other.
 
 Usage: measure.py COMMAND [ROUNDS] [--check]
 
@@ -16,6 +17,10 @@ gone     the user dismisses that mirrored notification on the second system; the
          close the program's own
 command  the command lists what waits on the first system: its start, and a request to the daemon
 notify   the command sends a notification to the second system, whose server has it
+offered  a program of the first system offers an activity over D-Bus; the server of the second system has the
+         notification with which it can be continued there
+continued the user chooses that notification; a program of the second system that runs has the content of 3 KiB
+hand-off both together
 answered the user chooses an action; the program has the signal
 busy     the same right after four notifications of another program, all of which the daemon stores
 list     a program lists its ten notifications while 10 000 are in the history
@@ -45,6 +50,14 @@ from gi.repository import Gio, GLib
 
 SERVER, SERVER_PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 DAEMON, DAEMON_PATH = "org.remotesystems.Notifications1", "/org/remotesystems/Notifications1"
+ACTIVITIES, ACTIVITIES_PATH = "org.remotesystems.Activities1", "/org/remotesystems/Activities1"
+HANDLER_PATH = "/org/remotesystems/ActivityHandler1"
+HANDLER_XML = """
+<node><interface name="org.remotesystems.ActivityHandler1">
+  <method name="Continue"><arg type="s" direction="in"/><arg type="s" direction="in"/>
+    <arg type="a{sv}" direction="in"/><arg type="a{sv}" direction="in"/><arg type="b" direction="out"/></method>
+</interface></node>
+"""
 XML = """
 <node><interface name="org.freedesktop.Notifications">
   <method name="GetServerInformation"><arg type="s" direction="out"/><arg type="s" direction="out"/>
@@ -63,6 +76,7 @@ BASES = {"added": "bare", "remote": "bare", "gone": "bare", "notify": "command",
 BASES |= {"history": "waiting"}
 # The largest medians in milliseconds. Those of OVER are of the differences.
 GOALS = {"added": 15, "remote": 30, "gone": 30, "notify": 30, "answered": 30, "busy": 5, "list": 10, "history": 10}
+GOALS |= {"hand-off": 1000}
 OVER = {"added", "notify", "busy", "history"}
 
 
@@ -159,10 +173,10 @@ class Desktop:
         arguments = GLib.Variant("(uu)", (number, reason))
         self.server.emit_signal(None, SERVER_PATH, SERVER, "NotificationClosed", arguments)
 
-    def choose(self, number):
-        """The user chooses the action "yes". Returns when."""
+    def choose(self, number, action="yes"):
+        """The user chooses an action. Returns when."""
         begun = time.monotonic_ns()
-        arguments = GLib.Variant("(us)", (number, "yes"))
+        arguments = GLib.Variant("(us)", (number, action))
         self.server.emit_signal(None, SERVER_PATH, SERVER, "ActionInvoked", arguments)
         return begun
 
@@ -172,6 +186,15 @@ class Desktop:
             DAEMON, DAEMON_PATH, DAEMON, "Acknowledge", GLib.Variant("(s)", (response,)), None, 0, -1, None, None
         )
         self.note(f"responded {identifier}", now, response)
+
+    def continue_activity(self, _bus, _sender, _path, _interface, _method, parameters, invocation):
+        """A program of this desktop continues an activity."""
+        now, (_type, title, content, _details) = time.monotonic_ns(), parameters.unpack()
+        invocation.return_value(GLib.Variant("(b)", (True,)))
+        self.note(f"continued {title}", now, len(content["Text"]))
+
+    def ask_activities(self, method, arguments):
+        self.program.call_sync(ACTIVITIES, ACTIVITIES_PATH, ACTIVITIES, method, arguments, None, 0, -1)
 
     def note(self, what, now, number):
         with self.changed:
@@ -279,6 +302,32 @@ def measure(first, second, rounds):
     return times
 
 
+def measure_hand_off(first, second, rounds):
+    times = {"offered": [], "continued": [], "hand-off": []}
+    application, kind = "org.example.bench-notes", "org.example.bench-note"
+    interface = Gio.DBusNodeInfo.new_for_xml(HANDLER_XML).interfaces[0]
+    second.program.register_object(HANDLER_PATH, interface, second.continue_activity, None, None)
+    second.ask_activities("Register", GLib.Variant("(sas)", (application, [kind])))
+    first.ask_activities("Register", GLib.Variant("(sas)", (application, [])))
+    content = {"Text": GLib.Variant("s", "x" * 2900)}
+    # The first round is not counted: the programs have just registered.
+    for number in range(rounds + 1):
+        title = f"note {number}"
+        begun = time.monotonic_ns()
+        first.ask_activities("Offer", GLib.Variant("(ssa{sv}a{sv})", (kind, title, content, {})))
+        shown, place = second.wait(f"Continue on this machine: {title}")
+        chosen = second.choose(place, "default")
+        continued = second.wait(f"continued {title}")[0]
+        if number > 0:
+            times["offered"].append(shown - begun)
+            times["continued"].append(continued - chosen)
+            times["hand-off"].append(shown - begun + continued - chosen)
+        second.wait(f"closed {place}")
+        # The notifications of offers change at most once in half a second.
+        time.sleep(0.6)
+    return times
+
+
 def fill_history(desktop):
     """Repeats one ended notification until the history is full. The daemon must not run."""
     database = sqlite3.connect(f"{desktop.state}/notifications.sqlite")
@@ -362,9 +411,10 @@ def main():
     try:
         desktops = [Desktop(directory / name, command) for name in ("first", "second")]
         create_account(*desktops)
-        for desktop, settings in zip(desktops, [{"REMOTE_SYSTEMS_HOST_MIRRORED_APPLICATIONS": "*"}, {}]):
-            desktop.start_daemon(settings)
+        desktops[0].start_daemon({"REMOTE_SYSTEMS_HOST_MIRRORED_APPLICATIONS": "*"})
+        desktops[1].start_daemon({"REMOTE_SYSTEMS_HOST_NOTIFY_OFFERS": "true"})
         missed = report(measure(*desktops, rounds), rounds)
+        missed += report(measure_hand_off(*desktops, rounds), rounds)
         second = desktops[1]
         second.stop_daemon()
         fill_history(second)
