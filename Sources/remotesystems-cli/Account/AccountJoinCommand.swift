@@ -61,10 +61,9 @@ struct AccountJoinCommand: Subcommand {
             RemoteSystemsConfiguration("account", self.network, self.state, logger: self.common.logger())
         )
         let links = account.activeLinks
-        let change = try await untilInterrupted {
+        let change = try await interruptible {
             try await account.join(invitation, evenIfShared: self.leavesAccount)
         }
-        guard let change else { throw CancellationError() }
         try AccountChangeOutput.report(change, event: "joined", endedLinks: account.ended(of: links), output)
         return true
     }

@@ -42,10 +42,7 @@ struct AccountRevokeCommand: Subcommand {
     func validate() throws { try self.names.validate(system: self.system) }
 
     func perform(_ output: Output) async throws -> Bool {
-        guard let isDone = try await untilInterrupted({ try await self.revoke(output) }) else {
-            throw CancellationError()
-        }
-        return isDone
+        try await interruptible { try await self.revoke(output) }
     }
 
     private func revoke(_ output: Output) async throws -> Bool {

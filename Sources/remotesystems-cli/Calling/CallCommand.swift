@@ -108,10 +108,9 @@ struct CallCommand: Subcommand {
             anyoneNearby: self.nearby.anyoneNearby,
             acceptsName: self.names.acceptsName
         )
-        let found = try await untilInterrupted {
+        let system = try await interruptible {
             try await finder.find(offering: self.service, by: self.application)
         }
-        guard let system = found else { throw CancellationError() }
         guard let (application, service) = self.offer(on: system) else {
             throw Failure(
                 "refused",
@@ -135,7 +134,7 @@ struct CallCommand: Subcommand {
                 output: output
             ).run()
         }
-        let response = try await untilInterrupted {
+        let response = try await interruptible {
             try await AppServiceConnection.sendStateless(
                 message,
                 to: AppServiceDescription(
@@ -148,7 +147,6 @@ struct CallCommand: Subcommand {
                 timeout: .seconds(self.timeout)
             )
         }
-        guard let response else { throw CancellationError() }
         return try Self.report(response, output)
     }
 

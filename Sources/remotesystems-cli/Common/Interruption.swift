@@ -34,13 +34,25 @@ func untilInterrupted<Result: Sendable>(
     }
 }
 
+/// Runs `body`, and cancels it on SIGINT (Ctrl-C) or SIGTERM.
+///
+/// - Parameter executor: Runs `body`; `nil` for the executor of the calling task.
+/// - Throws: `CancellationError` if a signal came and `body` threw it.
+func interruptible<Result: Sendable>(
+    on executor: (any TaskExecutor)? = nil,
+    _ body: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    guard let result = try await untilInterrupted(on: executor, body) else { throw CancellationError() }
+    return result
+}
+
 /// Runs `body`, which blocks and stops by itself when its task is cancelled, and cancels it on SIGINT or SIGTERM.
 ///
 /// - Throws: `CancellationError` if a signal came and `body` threw an error of any kind.
 func blockingUntilInterrupted<Result: Sendable>(
     _ body: @escaping @Sendable () throws -> Result
 ) async throws -> Result {
-    let result: Result? = try await untilInterrupted(on: ThreadExecutor()) { () async throws -> Result in
+    try await interruptible(on: ThreadExecutor()) { () async throws -> Result in
         do {
             return try body()
         } catch {
@@ -48,8 +60,6 @@ func blockingUntilInterrupted<Result: Sendable>(
             throw error
         }
     }
-    guard let result else { throw CancellationError() }
-    return result
 }
 
 /// Runs tasks that block, on a thread of its own. On a machine with one core, the shared pool has a single thread. A

@@ -51,9 +51,7 @@ struct DoctorCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         // One task for everything: the checks return early when they are cancelled, and do not throw. A signal that
         // ended one of them only would not end the command.
-        guard let findings = try await untilInterrupted({ try await self.check(output) }) else {
-            throw CancellationError()
-        }
+        let findings = try await interruptible { try await self.check(output) }
         let summary = DoctorSummaryOutput(findings)
         try output.json(summary)
         try output.line("\n\(summary.text)")

@@ -81,7 +81,7 @@ struct LaunchCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         let configuration = self.search.configuration(for: "launch", self.common)
         let input = try LaunchInput.parse(self.input)
-        let finished = try await untilInterrupted {
+        let (system, result) = try await interruptible {
             let system = try await SystemFinder(
                 self.system,
                 wait: self.search.wait,
@@ -101,7 +101,6 @@ struct LaunchCommand: Subcommand {
             )
             return (system, result)
         }
-        guard let (system, result) = finished else { throw CancellationError() }
         try output.json(LaunchOutput(system, result))
         guard result.status == .success else {
             let message = result.error?.message ?? "The URI was not opened (\(result.status))."

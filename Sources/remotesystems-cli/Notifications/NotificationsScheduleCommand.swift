@@ -261,13 +261,12 @@ struct NotificationsPendingCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let list = try await untilInterrupted {
+        let list = try await interruptible {
             let notifications = try await self.open()
             let list = try await notifications.pending()
             await notifications.close()
             return list
         }
-        guard let list else { throw CancellationError() }
         guard !list.isEmpty else {
             output.note("No notification is scheduled.")
             return false

@@ -99,8 +99,7 @@ struct PingCommand: Subcommand {
             anyoneNearby: self.nearby.anyoneNearby,
             acceptsName: self.names.acceptsName
         )
-        let found = try await untilInterrupted { try await finder.find(offering: self.service) }
-        guard let system = found else { throw CancellationError() }
+        let system = try await interruptible { try await finder.find(offering: self.service) }
         let run = PingRun(
             system: system,
             service: self.service,

@@ -89,10 +89,7 @@ struct SystemOptions: ParsableArguments {
             configuration,
             acceptsName: self.names.acceptsName
         )
-        guard let system = try await untilInterrupted({ try await finder.findWhole() }) else {
-            throw CancellationError()
-        }
-        return system
+        return try await interruptible { try await finder.findWhole() }
     }
 }
 
