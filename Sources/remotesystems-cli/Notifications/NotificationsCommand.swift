@@ -53,6 +53,21 @@ struct LocalNotificationsOptions: ParsableArguments {
     func open(_ common: CommonOptions) async throws -> LocalNotifications {
         try await LocalNotifications.open(self.configuration(common), within: .seconds(self.searchTime))
     }
+
+    /// Runs `body` with a connection to the host daemon of this system, and cancels it on SIGINT or SIGTERM.
+    ///
+    /// - Throws: as ``interruptible(on:_:)``.
+    func withNotifications<Result: Sendable>(
+        _ common: CommonOptions,
+        _ body: @escaping @Sendable (LocalNotifications) async throws -> Result
+    ) async throws -> Result {
+        try await interruptible {
+            let notifications = try await self.open(common)
+            let result = try await body(notifications)
+            await notifications.close()
+            return result
+        }
+    }
 }
 
 extension LocalNotifications {
@@ -116,13 +131,8 @@ struct NotificationsListCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let list = try await untilInterrupted {
-            let notifications = try await self.options.open(self.common)
-            let list = try await notifications.list()
-            await notifications.close()
-            return list.filter(self.selection.includes)
-        }
-        guard let list else { throw CancellationError() }
+        let list = try await self.options.withNotifications(self.common) { try await $0.list() }
+            .filter(self.selection.includes)
         guard !list.isEmpty else {
             output.note(self.selection.isEmpty ? "No notification waits." : "No such notification waits.")
             return false
@@ -157,15 +167,12 @@ struct NotificationsAnswerCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let answered = try await untilInterrupted {
-            let notifications = try await self.options.open(self.common)
+        let answered = try await self.options.withNotifications(self.common) { notifications in
             let notification = try await notifications.notification(self.key)
             try self.check(notification)
             try await notifications.respond(self.key, NotificationActionIdentifier(self.action), text: self.text)
-            await notifications.close()
             return notification
         }
-        guard let answered else { throw CancellationError() }
         try output.json(
             AnsweredOutput(
                 key: self.key,

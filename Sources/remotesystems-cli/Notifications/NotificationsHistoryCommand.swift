@@ -60,14 +60,11 @@ struct NotificationsHistoryCommand: Subcommand {
     private static let none = "No notification has ended."
 
     func perform(_ output: Output) async throws -> Bool {
-        let result: (list: [EndedNotification], deleted: Int)? = try await untilInterrupted {
-            let notifications = try await self.options.open(self.common)
+        let (list, deleted) = try await self.options.withNotifications(self.common) { notifications in
             let deleted = self.delete ? try await notifications.forget(self.key) : 0
             let list = self.delete ? [] : try await self.list(notifications)
-            await notifications.close()
             return (list, deleted)
         }
-        guard let (list, deleted) = result else { throw CancellationError() }
         guard !self.delete else {
             guard deleted > 0 else {
                 output.note((self.key.map { "No notification with the key '\($0)' has ended." } ?? Self.none).printable)

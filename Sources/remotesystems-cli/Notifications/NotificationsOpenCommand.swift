@@ -24,8 +24,7 @@ struct NotificationsOpenCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let opened = try await untilInterrupted {
-            let notifications = try await self.options.open(self.common)
+        let opened = try await self.options.withNotifications(self.common) { notifications in
             let notification = try await notifications.notification(self.key)
             do {
                 try await notifications.openView(self.key)
@@ -36,10 +35,8 @@ struct NotificationsOpenCommand: Subcommand {
                 }
                 throw error
             }
-            await notifications.close()
             return notification
         }
-        guard let opened else { throw CancellationError() }
         try output.json(OpenedOutput(key: self.key, id: opened.notification.request.identifier))
         try output.line("opened: \(opened.texts)".printable)
         return true

@@ -31,26 +31,23 @@ struct NotificationsOutboxCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let result: (list: [PostedNotification], count: Int)? = try await untilInterrupted {
-            let notifications = try await self.options.open(self.common)
+        let (list, count) = try await self.options.withNotifications(self.common) { notifications in
             let count = if let delete { try await notifications.unpost([delete]) } else { 0 }
             let list = self.delete == nil ? try await notifications.posted() : []
-            await notifications.close()
             return (list, count)
         }
-        guard let result else { throw CancellationError() }
         if self.delete != nil {
-            if result.count > 0 { try output.json(MarkOutput(event: "deleted")) }
-            output.note("Deleted: \(result.count)")
-            return result.count > 0
+            if count > 0 { try output.json(MarkOutput(event: "deleted")) }
+            output.note("Deleted: \(count)")
+            return count > 0
         }
-        guard !result.list.isEmpty else {
+        guard !list.isEmpty else {
             output.note("No notification waits for a system that is away.")
             return false
         }
         let account = RemoteSystemsAccount(self.options.configuration(self.common))
         let names = Dictionary(uniqueKeysWithValues: try account.systems().map { ("\($0.id)", $0.name) })
-        for posted in result.list {
+        for posted in list {
             let system = names[posted.systemID].flatMap(\.self)
             try output.json(PostedOutput(posted, system: system))
             let content = posted.notification.request.content

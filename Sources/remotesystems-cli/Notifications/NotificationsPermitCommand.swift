@@ -79,8 +79,7 @@ struct NotificationsPermitCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let result = try await untilInterrupted {
-            let notifications = try await self.options.open(self.common)
+        let (list, refused) = try await self.options.withNotifications(self.common) { notifications in
             if let permission = self.permission?.permission {
                 try await notifications.permit(
                     permission,
@@ -89,11 +88,8 @@ struct NotificationsPermitCommand: Subcommand {
                     application: self.application
                 )
             }
-            let (list, refused) = (try await notifications.permissions(), try await notifications.refused())
-            await notifications.close()
-            return (list, refused)
+            return (try await notifications.permissions(), try await notifications.refused())
         }
-        guard let (list, refused) = result else { throw CancellationError() }
         try self.noteUnknownSystem(output)
         if list.isEmpty { output.note("Everything is allowed.") }
         for (system, application, permission, perHour) in list {

@@ -35,8 +35,7 @@ struct NotificationsReadCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let count = try await untilInterrupted {
-            let notifications = try await self.options.open(self.common)
+        let count = try await self.options.withNotifications(self.common) { notifications in
             if !self.all {
                 let listed = Set(try await notifications.list().map(\.key))
                 // Then none of them is marked.
@@ -44,11 +43,8 @@ struct NotificationsReadCommand: Subcommand {
                     throw LocalNotifications.unknown(unknown)
                 }
             }
-            let count = try await notifications.markRead(self.all ? nil : self.keys)
-            await notifications.close()
-            return count
+            return try await notifications.markRead(self.all ? nil : self.keys)
         }
-        guard let count else { throw CancellationError() }
         try output.json(ReadOutput(count: count))
         output.note("Marked as read: \(count)")
         return count > 0

@@ -145,24 +145,20 @@ struct NotificationsScheduleCommand: Subcommand {
         notification.applicationName = self.sender
         // No command receives the response.
         notification.isOneWay = true
-        let scheduled = try await untilInterrupted { [notification] in
-            let notifications = try await self.options.open(self.common)
-            let date: Date?
+        let date = try await self.options.withNotifications(self.common) { [notification] notifications in
             do {
-                date = try await notifications.schedule(notification)
+                return try await notifications.schedule(notification)
             } catch let error as NotificationError where error.code == .triggerInvalid {
                 // The date has passed since it was checked.
                 throw Failure("\(error.code)", self.noDate)
             } catch let error as NotificationError {
                 throw error.naming(Self.optionNames)
             }
-            await notifications.close()
-            return ScheduledOutput(event: "scheduled", id: notification.request.identifier, date: date)
         }
-        guard let scheduled else { throw CancellationError() }
-        try output.json(scheduled)
-        try output.line(scheduled.id.printable)
-        let time = scheduled.date.map { "at \(LocalTime.text($0))" }
+        let id = notification.request.identifier
+        try output.json(ScheduledOutput(event: "scheduled", id: id, date: date))
+        try output.line(id.printable)
+        let time = date.map { "at \(LocalTime.text($0))" }
         output.note("It will be shown \(time ?? "when the system \(self.onExit ? "leaves" : "enters") the region").")
         return true
     }
@@ -331,8 +327,7 @@ struct NotificationsCancelCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let count = try await untilInterrupted {
-            let notifications = try await self.options.open(self.common)
+        let count = try await self.options.withNotifications(self.common) { notifications in
             let pending = try await notifications.pending()
             var found: [String] = []
             for text in self.identifiers {
@@ -342,11 +337,8 @@ struct NotificationsCancelCommand: Subcommand {
                 }
                 found.append(id)
             }
-            let count = found.isEmpty ? 0 : try await notifications.cancel(found, of: self.application)
-            await notifications.close()
-            return count
+            return found.isEmpty ? 0 : try await notifications.cancel(found, of: self.application)
         }
-        guard let count else { throw CancellationError() }
         try output.json(CancelledOutput(count: count))
         output.note("Removed: \(count)")
         return count > 0

@@ -45,20 +45,17 @@ struct NotificationsSnoozeCommand: Subcommand {
     }
 
     func perform(_ output: Output) async throws -> Bool {
-        let result: (id: String, date: Date?)? = try await untilInterrupted {
-            let notifications = try await self.options.open(self.common)
+        let (id, date) = try await self.options.withNotifications(self.common) { notifications in
             let notification = try await notifications.notification(self.key)
             do {
                 let date = try await notifications.snooze(self.key, for: Self.seconds(self.time) ?? 0)
-                await notifications.close()
                 return (notification.notification.request.identifier, date)
             } catch let error as NotificationError {
                 throw error.naming(["Seconds": "--for"])
             }
         }
-        guard let result else { throw CancellationError() }
-        try output.json(SnoozedOutput(key: self.key, id: result.id, snoozedUntil: result.date))
-        try output.line("snoozed: \(self.key) until \(result.date.map { LocalTime.text($0) } ?? "-")".printable)
+        try output.json(SnoozedOutput(key: self.key, id: id, snoozedUntil: date))
+        try output.line("snoozed: \(self.key) until \(date.map { LocalTime.text($0) } ?? "-")".printable)
         return true
     }
 
