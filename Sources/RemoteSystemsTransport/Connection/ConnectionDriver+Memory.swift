@@ -80,12 +80,12 @@ extension ConnectionDriver {
     private func reserve(_ bytes: Int, arrived: Int, now: NIODeadline) {
         guard let budget = self.memoryBudget, var frame = self.unfinished else { return }
         let wasWaiting = frame.isWaiting
-        let action = frame.reserved(budget.reserve(bytes, for: self.holder), arrived: arrived, now: now)
+        let action = frame.reserved(budget.frames.reserve(bytes, for: self.holder), arrived: arrived, now: now)
         self.unfinished = frame
         switch action {
         case .read:
             guard wasWaiting else { return }
-            budget.release(reserved: 0, waiting: frame.waiting, for: self.holder)
+            budget.waiting.release(frame.waiting, for: self.holder)
             self.unfinished?.uncounted()
             try? self.channel.syncOptions?.setOption(.autoRead, value: true)
         case .wait(let bytes):
@@ -99,7 +99,7 @@ extension ConnectionDriver {
 
     private func countWaiting(_ bytes: Int) {
         guard bytes > 0, let budget = self.memoryBudget else { return }
-        if budget.wait(bytes, for: self.holder) {
+        if budget.waiting.reserve(bytes, for: self.holder) {
             self.unfinished?.counted(bytes)
         } else {
             self.giveUp(.unfinishedBytesExceeded)
@@ -125,7 +125,8 @@ extension ConnectionDriver {
     /// Returns what the unfinished frame uses of the budget, because it is finished or the connection has ended.
     func releaseUnfinishedFrame() {
         guard let frame = self.unfinished.take() else { return }
-        self.memoryBudget?.release(reserved: frame.reserved, waiting: frame.waiting, for: self.holder)
+        self.memoryBudget?.frames.release(frame.reserved, for: self.holder)
+        self.memoryBudget?.waiting.release(frame.waiting, for: self.holder)
     }
 
     /// One timer serves all frames of the connection: when it fires, it is armed again for the frame that is unfinished

@@ -45,8 +45,6 @@ package final class MemoryBudget: Sendable {
     package static var streamBytesOfFurther: Int { 16 << 10 }
 
     private struct Use {
-        var frames: KeyedLimiter<QuotaHolder>
-        var waiting: KeyedLimiter<QuotaHolder>
         /// The connections that have the full allowance.
         var connections: KeyedLimiter<QuotaHolder>
         /// The streams that have the full buffer.
@@ -54,6 +52,10 @@ package final class MemoryBudget: Sendable {
     }
 
     private let use: Mutex<Use>
+    /// The memory for unfinished frames, by their announced lengths.
+    package let frames: ReservedMemory
+    /// The memory for what has arrived of waiting frames.
+    package let waiting: ReservedMemory
     /// The memory for requests.
     package let requests: ReservedMemory
     /// The memory for responses.
@@ -84,23 +86,19 @@ package final class MemoryBudget: Sendable {
         streams: Int = MemoryBudget.streams,
         streamsEach: Int = streamsEach
     ) {
-        let total = max(frameBytes, 8 * messageBytes)
+        self.frames = ReservedMemory(bytes: max(frameBytes, 8 * messageBytes))
+        self.waiting = ReservedMemory(bytes: waitingBytes, each: waitingBytesEach)
         self.requests = ReservedMemory(
             bytes: max(requestBytes, 4 * HeldMemory.step + 4 * max(windowBytes ?? 0, messageBytes))
         )
         self.responses = ReservedMemory(bytes: responseBytes)
         self.use = Mutex(
             Use(
-                frames: KeyedLimiter(total: total, perKey: total / 4, sharesOfFree: 2),
-                waiting: KeyedLimiter(total: waitingBytes, perKey: waitingBytesEach, sharesOfFree: 2),
                 connections: KeyedLimiter(total: Self.connections, perKey: connectionsEach, sharesOfFree: 2),
                 streams: KeyedLimiter(total: streams, perKey: streamsEach, sharesOfFree: 2)
             )
         )
     }
-
-    /// The reserved bytes of frames, and the bytes of waiting ones.
-    package var used: (frames: Int, waiting: Int) { self.use.withLock { ($0.frames.count, $0.waiting.count) } }
 
     /// The number of connections that have the full allowance.
     package var connections: Int { self.use.withLock { $0.connections.count } }
@@ -130,26 +128,5 @@ package final class MemoryBudget: Sendable {
     func leave(_ holder: QuotaHolder, allowance: Int) {
         guard allowance == Self.allowance else { return }
         self.use.withLock { $0.connections.leave(holder) }
-    }
-
-    // MARK: Unfinished frames
-
-    /// Reserves the length of a frame, if there is space.
-    func reserve(_ bytes: Int, for holder: QuotaHolder) -> Bool {
-        self.use.withLock { $0.frames.enter(holder, adding: bytes) }
-    }
-
-    /// Counts further bytes of a waiting frame, if there is space.
-    func wait(_ bytes: Int, for holder: QuotaHolder) -> Bool {
-        self.use.withLock { $0.waiting.enter(holder, adding: bytes) }
-    }
-
-    /// Returns what a frame has used.
-    func release(reserved: Int, waiting: Int, for holder: QuotaHolder) {
-        guard reserved > 0 || waiting > 0 else { return }
-        self.use.withLock { use in
-            use.frames.add(-reserved, for: holder)
-            use.waiting.add(-waiting, for: holder)
-        }
     }
 }

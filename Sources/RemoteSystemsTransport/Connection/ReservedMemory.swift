@@ -4,15 +4,17 @@
 internal import RemoteSystemsIdentity
 internal import Synchronization
 
-/// The part of a ``MemoryBudget`` that one kind of messages reserves: requests, or responses.
+/// The part of a ``MemoryBudget`` that one kind of messages reserves, such as requests.
 ///
-/// A peer may use a quarter of it, and never more than half of what is free.
+/// A peer may never use more than half of what is free.
 package final class ReservedMemory: Sendable {
     private let use: Mutex<KeyedLimiter<QuotaHolder>>
 
-    /// - Parameter bytes: the maximum in all.
-    init(bytes: Int) {
-        self.use = Mutex(KeyedLimiter(total: bytes, perKey: bytes / 4, sharesOfFree: 2))
+    /// - Parameters:
+    ///   - bytes: the maximum in all.
+    ///   - each: the maximum of one peer. Defaults to a quarter.
+    init(bytes: Int, each: Int? = nil) {
+        self.use = Mutex(KeyedLimiter(total: bytes, perKey: each ?? bytes / 4, sharesOfFree: 2))
     }
 
     /// The reserved bytes.

@@ -72,7 +72,7 @@ import Testing
                 let budget = core.memoryBudget
                 try await until { budget.connections == 0 }
                 #expect(budget.requests.bytes == 0 && budget.responses.bytes == 0)
-                #expect(budget.used.frames == 0 && budget.used.waiting == 0)
+                #expect(budget.frames.bytes == 0 && budget.waiting.bytes == 0)
             }
         }
     }

@@ -60,27 +60,28 @@ import Testing
 
     @Test func `one peer gets a quarter of the budget, and several leave some for the next`() throws {
         let budget = MemoryBudget(messageBytes: 1 << 20)
-        let reserved = try GreedyPeers.reserveAll { budget.reserve($0, for: $1) }
+        let reserved = try GreedyPeers.reserveAll { budget.frames.reserve($0, for: $1) }
         #expect(reserved.first == 16 << 20)
-        #expect(budget.used.frames == reserved.all && reserved.all < 64 << 20)
-        #expect(budget.reserve(20 << 10, for: try GreedyPeers.peer(21)))
+        #expect(budget.frames.bytes == reserved.all && reserved.all < 64 << 20)
+        #expect(budget.frames.reserve(20 << 10, for: try GreedyPeers.peer(21)))
     }
 
     @Test func `a message of any permitted size fits into a peer's share`() throws {
         for size in [1 << 10, 1 << 20, ConnectionLimits.maxMessageBytes] {
             let holder = try GreedyPeers.peer(1)
-            #expect(MemoryBudget(messageBytes: size).reserve(size + 4, for: holder))
+            #expect(MemoryBudget(messageBytes: size).frames.reserve(size + 4, for: holder))
         }
     }
 
     @Test func `what is released can be used again`() throws {
         let budget = MemoryBudget(messageBytes: 1 << 20, waitingBytes: 100, waitingBytesEach: 50)
         let holder = try GreedyPeers.peer(1)
-        #expect(budget.wait(50, for: holder))
-        #expect(!budget.wait(1, for: holder))
-        #expect(budget.reserve(1 << 20, for: holder))
-        budget.release(reserved: 1 << 20, waiting: 50, for: holder)
-        #expect(budget.used == (0, 0))
-        #expect(budget.wait(50, for: holder))
+        #expect(budget.waiting.reserve(50, for: holder))
+        #expect(!budget.waiting.reserve(1, for: holder))
+        #expect(budget.frames.reserve(1 << 20, for: holder))
+        budget.frames.release(1 << 20, for: holder)
+        budget.waiting.release(50, for: holder)
+        #expect(budget.frames.bytes == 0 && budget.waiting.bytes == 0)
+        #expect(budget.waiting.reserve(50, for: holder))
     }
 }

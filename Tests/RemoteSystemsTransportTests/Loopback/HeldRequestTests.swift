@@ -188,9 +188,9 @@ import ValueSets
                 peer.send(half)
                 peers.append(peer)
             }
-            try await eventually("two reservations") { budget.used.frames == 2 * ((8 << 10) + 4) }
+            try await eventually("two reservations") { budget.frames.bytes == 2 * ((8 << 10) + 4) }
             for peer in peers { peer.close() }
-            try await eventually("the released budget") { budget.used.frames == 0 }
+            try await eventually("the released budget") { budget.frames.bytes == 0 }
             let other = try await host.openRaw()
             let hosts = try await eventually("the other connection") {
                 host.connections.all.count == 4 ? host.connections.all.last : nil

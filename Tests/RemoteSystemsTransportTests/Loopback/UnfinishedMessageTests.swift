@@ -34,14 +34,14 @@ import ValueSets
                 let peer = try await host.openRaw(as: attacker)
                 peer.send(Self.part(300_000))
                 peers.append(peer)
-                #expect(budget.used.frames <= 2 << 20)
-                #expect(budget.used.waiting <= 1 << 20)
+                #expect(budget.frames.bytes <= 2 << 20)
+                #expect(budget.waiting.bytes <= 1 << 20)
             }
             let closed = try await eventually("a closed connection") { peers.first { $0.isClosed } }
             #expect(Self.code(of: try await closed.remainingFrames()) == "unfinished-bytes-exceeded")
-            #expect(budget.used.frames > 0)
-            #expect(budget.used.frames <= 2 << 20)
-            #expect(budget.used.waiting <= 1 << 20)
+            #expect(budget.frames.bytes > 0)
+            #expect(budget.frames.bytes <= 2 << 20)
+            #expect(budget.waiting.bytes <= 1 << 20)
 
             let message: ValueSet = ["text": .string(String(repeating: "x", count: 800_000))]
             let caller = try await host.connect()
@@ -50,7 +50,9 @@ import ValueSets
             }
             await caller.close()
             for peer in peers { peer.close() }
-            _ = try await eventually("the released budget") { budget.used == (0, 0) ? true : nil }
+            _ = try await eventually("the released budget") {
+                budget.frames.bytes == 0 && budget.waiting.bytes == 0 ? true : nil
+            }
         }
     }
 
@@ -72,7 +74,7 @@ import ValueSets
                 }
                 try await group.waitForAll()
             }
-            #expect(budget.used == (0, 0))
+            #expect(budget.frames.bytes == 0 && budget.waiting.bytes == 0)
         }
     }
 
