@@ -182,7 +182,7 @@ actor DaemonKeeper: NotificationKeeper {
 
     /// Responds to what the daemon asks.
     private func respond(to message: ValueSet) async throws -> ValueSet {
-        guard let delegate = self.owner.delegate else {
+        guard let center = self.owner.center else {
             throw AppServiceFailure("The application has ended.", canRetry: true)
         }
         do {
@@ -190,16 +190,16 @@ actor DaemonKeeper: NotificationKeeper {
             switch message["Type"]?.string {
             case NotificationMessage.response:
                 let response = try NotificationResponse(try reader.dictionary("Response") ?? [:])
-                guard await delegate.handle(response) else {
+                guard await center.handle(response) else {
                     throw AppServiceFailure("Too many responses wait for the application.", canRetry: true)
                 }
                 return [:]
             case NotificationMessage.update:
-                try await delegate.handle(try ContentUpdate(message))
+                try await center.handle(try ContentUpdate(message))
                 return [:]
             case NotificationMessage.present:
                 let notification = try RemoteNotification(listed: message)
-                let presentation = await delegate.presentation(of: notification.request)
+                let presentation = await center.presentation(of: notification.request)
                 return ["Presentation": .integer(Int64(presentation.rawValue))]
             default:
                 throw AppServiceFailure("The request is unknown to this version.")

@@ -36,31 +36,15 @@ protocol NotificationKeeper: Sendable {
     func close() async
 }
 
-/// The application of a keeper, which does not keep it alive.
+/// The centre of a keeper, which does not keep it alive.
 final class NotificationKeeperOwner: Sendable {
     private struct Weak: Sendable {
-        weak let delegate: (any NotificationKeeperDelegate)?
+        weak let center: UserNotificationCenter?
     }
 
-    private let owner = Mutex(Weak(delegate: nil))
+    private let owner = Mutex(Weak(center: nil))
 
-    var delegate: (any NotificationKeeperDelegate)? { self.owner.withLock { $0.delegate } }
+    var center: UserNotificationCenter? { self.owner.withLock { $0.center } }
 
-    func set(_ delegate: any NotificationKeeperDelegate) { self.owner.withLock { $0 = Weak(delegate: delegate) } }
-}
-
-/// What a keeper asks of its application.
-protocol NotificationKeeperDelegate: AnyObject, Sendable {
-    /// How a notification is shown.
-    func presentation(of request: NotificationRequest) async -> NotificationPresentation
-
-    /// The user has responded.
-    ///
-    /// - Returns: whether the application has handled it. It is reported again otherwise, if it can be.
-    func handle(_ response: NotificationResponse) async -> Bool
-
-    /// A program wants the application to update its content.
-    ///
-    /// - Throws: ``NotificationError``, or what the application throws.
-    func handle(_ update: ContentUpdate) async throws
+    func set(_ center: UserNotificationCenter) { self.owner.withLock { $0 = Weak(center: center) } }
 }

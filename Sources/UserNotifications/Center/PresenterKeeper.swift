@@ -100,7 +100,7 @@ actor PresenterKeeper: NotificationKeeper {
         self.lastNumber += 1
         let number = self.lastNumber
         self.asking[request.identifier] = number
-        let presentation = await self.owner.delegate?.presentation(of: request) ?? .all
+        let presentation = await self.owner.center?.presentation(of: request) ?? .all
         // A later one has taken its place meanwhile.
         guard self.asking[request.identifier] == number else { return }
         self.asking[request.identifier] = nil
@@ -255,7 +255,7 @@ actor PresenterKeeper: NotificationKeeper {
         )
         response.targetContentIdentifier = notification.request.content.targetContentIdentifier
         if NotificationResponse.isForeground(action, of: notification.category) { response.activationToken = token }
-        guard let delegate = self.owner.delegate, await delegate.handle(response) else {
+        guard let center = self.owner.center, await center.handle(response) else {
             self.logger?.warning(
                 "A response was dropped: too many wait for the application",
                 metadata: ["notification": "\(notification.request.identifier)"]

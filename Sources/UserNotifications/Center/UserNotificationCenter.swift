@@ -278,7 +278,9 @@ public actor UserNotificationCenter {
     }
 }
 
-extension UserNotificationCenter: NotificationKeeperDelegate {
+// What the keeper asks of the application.
+extension UserNotificationCenter {
+    /// How a notification is shown.
     func presentation(of request: NotificationRequest) async -> NotificationPresentation {
         var presentation = NotificationPresentation.all
         if let willPresent {
@@ -289,6 +291,9 @@ extension UserNotificationCenter: NotificationKeeperDelegate {
         return presentation
     }
 
+    /// Handles a response of the user.
+    ///
+    /// - Returns: whether the application has handled it. It is reported again otherwise, if it can be.
     func handle(_ response: NotificationResponse) async -> Bool {
         guard !self.handled.contains(response.id) else { return true }
         guard let responseHandler else {
@@ -303,6 +308,9 @@ extension UserNotificationCenter: NotificationKeeperDelegate {
         return true
     }
 
+    /// Updates the application's content for a program.
+    ///
+    /// - Throws: ``NotificationError``, or what the application throws.
     func handle(_ update: ContentUpdate) async throws {
         guard let updateHandler else {
             throw AppServiceFailure("The application does not update its content.")
