@@ -162,4 +162,7 @@ extension PendingNotifications.Entry {
 extension ValueSet {
     /// The date of the next delivery. One that waits for a region has none.
     static func dated(_ date: Date) -> ValueSet { date < .distantFuture ? ["Date": .date(date)] : [:] }
+
+    /// The number of notifications that a request concerned.
+    static func counted(_ count: Int) -> ValueSet { ["Count": .integer(Int64(count))] }
 }

@@ -35,8 +35,7 @@ struct NotificationService: AppServiceProvider {
         case NotificationMessage.withdraw:
             let identifiers = try reader.strings("Ids", max: ReceivedNotifications.maxPerSystem)
             let delivery = try reader.uuid("Delivery")
-            let count = await self.receiver.withdraw(identifiers, deliveryID: delivery, by: request.caller)
-            return ["Count": .integer(Int64(count))]
+            return .counted(await self.receiver.withdraw(identifiers, deliveryID: delivery, by: request.caller))
         case NotificationMessage.resume:
             let identifiers = try reader.strings("Ids", max: ReceivedNotifications.maxPerSystem)
             let isForeground = try reader.bool("Foreground") ?? false
@@ -67,7 +66,7 @@ struct NotificationService: AppServiceProvider {
             let identifiers = try reader.strings("Ids", max: NotificationLimits.pendingRequests)
             var owner = sender
             owner.application = try reader.string("Application") ?? sender.application
-            return ["Count": .integer(Int64(try await self.receiver.cancel(identifiers, of: owner)))]
+            return .counted(try await self.receiver.cancel(identifiers, of: owner))
         case NotificationMessage.permissions:
             let permissions = await self.receiver.permissions
             let own = permissions.permission(of: sender)
@@ -85,7 +84,7 @@ struct NotificationService: AppServiceProvider {
         case NotificationMessage.history:
             return try await self.receiver.history(after: try reader.string("After")).valueSet
         case NotificationMessage.forget:
-            return ["Count": .integer(Int64(try await self.receiver.forget(try reader.string("Key"))))]
+            return .counted(try await self.receiver.forget(try reader.string("Key")))
         case NotificationMessage.post:
             try await self.receiver.post(message, by: sender)
             return [:]
@@ -96,7 +95,7 @@ struct NotificationService: AppServiceProvider {
         case NotificationMessage.unpost:
             let identifiers = try reader.strings("Ids", max: Outbox.maxPerSystem)
             let own = try reader.bool("Own") == true ? sender.application : nil
-            return ["Count": .integer(Int64(try await self.receiver.unpost(Set(identifiers), of: own)))]
+            return .counted(try await self.receiver.unpost(Set(identifiers), of: own))
         case NotificationMessage.badge:
             try await self.receiver.setBadge(try reader.int("Count") ?? 0, of: sender)
             return [:]
@@ -122,7 +121,7 @@ struct NotificationService: AppServiceProvider {
         case NotificationMessage.read:
             let isAll = message["Keys"] == nil
             let keys = isAll ? nil : try reader.strings("Keys", max: ReceivedNotifications.max)
-            return ["Count": .integer(Int64(await self.receiver.markRead(keys)))]
+            return .counted(await self.receiver.markRead(keys))
         default:
             throw unknown
         }
