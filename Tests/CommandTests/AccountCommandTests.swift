@@ -159,13 +159,9 @@ extension CommandTests {
         @Test func `a directory without permission is reported`() async throws {
             try await Sandbox.with { sandbox in
                 // Under this path even root cannot create a directory.
-                let finished = try await sandbox.run(
-                    "account",
-                    "show",
-                    "--json",
-                    "--state-directory",
-                    "/sys/remote-systems"
-                )
+                let finished = try await sandbox.start(
+                    ["account", "show", "--json", "--state-directory", "/sys/remote-systems"]
+                ).finish()
                 #expect(finished.status == 2)
                 #expect(finished.event("failed")?["reason"] as? String == "notAllowed")
             }
@@ -202,14 +198,11 @@ extension CommandTests {
                     let input = Array("\(uri)\r\nanother line\n".utf8)
                     let file = "\(sandbox.directory)/invitation"
                     try Data(input).write(to: URL(fileURLWithPath: file))
-                    let finished = try await sandbox.run(
-                        "account",
-                        "join",
-                        "--invitation-file",
-                        source == "-" ? "-" : file,
+                    let finished = try await sandbox.start(
+                        ["account", "join", "--invitation-file", source == "-" ? "-" : file],
                         as: "other",
                         input: source == "-" ? input : []
-                    )
+                    ).finish()
                     #expect(finished.status == 0, "\(finished)")
                     #expect(finished.lines.contains { $0.contains("previous-") })
                 }
@@ -320,14 +313,9 @@ extension CommandTests {
                 try Data("correct horse battery\nsecond line\n".utf8).write(to: URL(fileURLWithPath: passphrase))
                 let exported = try await sandbox.run("account", "export", file, "--passphrase-file", passphrase)
                 #expect(exported.status == 0)
-                let again = try await sandbox.run(
-                    "account",
-                    "export",
-                    file,
-                    "--json",
-                    "--passphrase-file",
-                    passphrase
-                )
+                let again = try await sandbox.start(
+                    ["account", "export", file, "--json", "--passphrase-file", passphrase]
+                ).finish()
                 #expect(again.status == 2)
                 #expect(again.event("failed")?["reason"] as? String == "fileExists")
                 // Without a terminal, a question for the passphrase would fail.
@@ -338,29 +326,19 @@ extension CommandTests {
                     let reason = unasked.event("failed")?["reason"] as? String
                     #expect(unasked.status == 2 && reason != "localResources", "\(unasked)")
                 }
-                let imported = try await sandbox.run(
-                    "account",
-                    "import",
-                    file,
-                    "--json",
-                    "--passphrase-file",
-                    "-",
+                let imported = try await sandbox.start(
+                    ["account", "import", file, "--json", "--passphrase-file", "-"],
                     as: "other",
                     input: Array("correct horse battery".utf8)
-                )
+                ).finish()
                 #expect(imported.status == 0)
                 #expect(imported.event("imported")?["accountID"] as? String == own["accountID"] as? String)
                 #expect(imported.event("imported")?["isAuthority"] as? Bool == true)
-                let wrong = try await sandbox.run(
-                    "account",
-                    "import",
-                    file,
-                    "--json",
-                    "--passphrase-file",
-                    "-",
+                let wrong = try await sandbox.start(
+                    ["account", "import", file, "--json", "--passphrase-file", "-"],
                     as: "third",
                     input: Array("wrong horse battery".utf8)
-                )
+                ).finish()
                 #expect(wrong.status == 2)
                 #expect(wrong.event("failed")?["reason"] as? String == "wrongPassphrase")
             }
@@ -369,38 +347,26 @@ extension CommandTests {
         @Test func `a passphrase that is too short and a missing file are reported`() async throws {
             try await Sandbox.with { sandbox in
                 let file = sandbox.directory + "/recovery"
-                let short = try await sandbox.run(
-                    "account",
-                    "export",
-                    file,
-                    "--json",
-                    "--passphrase-file",
-                    "-",
+                let short = try await sandbox.start(
+                    ["account", "export", file, "--json", "--passphrase-file", "-"],
                     input: Array("short\n".utf8)
-                )
+                ).finish()
                 #expect(short.status == 2)
                 #expect(short.event("failed")?["reason"] as? String == "weakPassphrase")
                 #expect(!FileManager.default.fileExists(atPath: file))
-                let missing = try await sandbox.run(
-                    "account",
-                    "import",
-                    file,
-                    "--json",
-                    "--passphrase-file",
-                    file + ".none"
-                )
+                let missing = try await sandbox.start(
+                    ["account", "import", file, "--json", "--passphrase-file", file + ".none"]
+                ).finish()
                 #expect(missing.status == 2)
             }
         }
 
         @Test func `without a terminal the error names the other sources of a passphrase`() async throws {
             try await Sandbox.with { sandbox in
-                let finished = try await sandbox.run(
-                    "account",
-                    "export",
-                    sandbox.directory + "/recovery",
+                let finished = try await sandbox.start(
+                    ["account", "export", sandbox.directory + "/recovery"],
                     around: ["setsid", "--wait"]
-                )
+                ).finish()
                 #expect(finished.status == 2)
                 #expect(finished.errors.contains("--passphrase-file"))
                 #expect(!FileManager.default.fileExists(atPath: sandbox.directory + "/recovery"))

@@ -17,28 +17,18 @@ extension CommandTests {
                     // A revoked system no longer recognises the others' announcements. It reaches those it has met.
                     let met = try await sandbox.list("--json", as: "other").event("system")
                     let name = try #require(met?["name"] as? String)
-                    let revoked = try await sandbox.run(
-                        "account",
-                        "revoke",
-                        String(id.prefix(6)),
-                        "--loopback",
-                        "--wait",
-                        "1",
-                        "--json"
-                    )
+                    let revoked = try await sandbox.start(
+                        ["account", "revoke", String(id.prefix(6)), "--loopback", "--wait", "1", "--json"]
+                    ).finish()
                     #expect(revoked.status == 0)
                     #expect(revoked.event("revoked")?["systemID"] as? String == id)
                     #expect(try await sandbox.account()["revoked"] as? [String] == [id])
                     // The running service reloads the account in the background, or on the next ping.
                     _ = try await eventually("a refusal", within: .seconds(30)) {
-                        let ping = try await sandbox.run(
-                            "ping",
-                            "127.0.0.1:\(port)",
-                            "--count",
-                            "1",
-                            "--json",
+                        let ping = try await sandbox.start(
+                            ["ping", "127.0.0.1:\(port)", "--count", "1", "--json"],
                             as: "other"
-                        )
+                        ).finish()
                         let message = ping.event("failed")?["message"] as? String
                         return message?.contains("revoked") == true ? true : nil
                     }
@@ -83,15 +73,9 @@ extension CommandTests {
                     ("Atlas", "accountInUse"),
                 ]
                 for (system, reason) in arguments {
-                    let finished = try await sandbox.run(
-                        "account",
-                        "revoke",
-                        system,
-                        "--loopback",
-                        "--wait",
-                        "0.5",
-                        "--json"
-                    )
+                    let finished = try await sandbox.start(
+                        ["account", "revoke", system, "--loopback", "--wait", "0.5", "--json"]
+                    ).finish()
                     #expect(finished.status == 2)
                     let failure = try #require(finished.event("failed"))
                     #expect(failure["reason"] as? String == reason, "\(system)")
@@ -114,14 +98,10 @@ extension CommandTests {
                 for (system, reason) in [
                     ("Atlas", "accountInUse"), (other, "accountInUse"), ("missing", "notAuthority"),
                 ] {
-                    let refused = try await sandbox.run(
-                        "account",
-                        "revoke",
-                        system,
-                        "--loopback",
-                        "--json",
+                    let refused = try await sandbox.start(
+                        ["account", "revoke", system, "--loopback", "--json"],
                         as: "other"
-                    )
+                    ).finish()
                     #expect(refused.status == 2)
                     #expect(refused.event("failed")?["reason"] as? String == reason, "\(system)")
                 }

@@ -59,15 +59,10 @@ extension CommandTests {
                     }
                 }
 
-                let printed = try await sandbox.run(
-                    "activities",
-                    "continue",
-                    String(id.prefix(8)),
-                    "--print",
-                    "--loopback",
-                    "--json",
+                let printed = try await sandbox.start(
+                    ["activities", "continue", String(id.prefix(8)), "--print", "--loopback", "--json"],
                     as: "desk"
-                )
+                ).finish()
                 #expect(printed.status == 0, "\(printed)")
                 let content = try #require(printed.event("content")?["content"] as? JSONLine)
                 #expect(content["Book"] as? String == "Emma" && content["Page"] as? Int == 17)
@@ -148,57 +143,36 @@ extension CommandTests {
                 let one = try self.offer(sandbox, "com.example.reading")
                 let two = try self.offer(sandbox, "com.example.writing")
                 _ = try await self.listed(2, sandbox)
-                let ambiguous = try await sandbox.run(
-                    "activities",
-                    "continue",
-                    "--print",
-                    "--loopback",
-                    "--json",
+                let ambiguous = try await sandbox.start(
+                    ["activities", "continue", "--print", "--loopback", "--json"],
                     as: "desk"
-                )
+                ).finish()
                 #expect(ambiguous.event("failed")?["error"] as? String == "invalidArgument", "\(ambiguous)")
-                let unhandled = try await sandbox.run(
-                    "activities",
-                    "continue",
-                    "com.example.writing",
-                    "--loopback",
-                    "--json",
+                let unhandled = try await sandbox.start(
+                    ["activities", "continue", "com.example.writing", "--loopback", "--json"],
                     as: "desk"
-                )
+                ).finish()
                 #expect(unhandled.status == 2)
                 #expect(unhandled.event("failed")?["error"] as? String == "noHandler", "\(unhandled)")
-                let unknown = try await sandbox.run(
-                    "activities",
-                    "continue",
-                    "com.example.else",
-                    "--loopback",
-                    "--json",
+                let unknown = try await sandbox.start(
+                    ["activities", "continue", "com.example.else", "--loopback", "--json"],
                     as: "desk"
-                )
+                ).finish()
                 #expect(unknown.status == 1, "\(unknown)")
                 let misspelt = try await eventually("the offers", within: .seconds(60)) { () -> String? in
-                    let ended = try await sandbox.run(
-                        "activities",
-                        "continue",
-                        "com.example.reeding",
-                        "--print",
-                        "--loopback",
+                    let ended = try await sandbox.start(
+                        ["activities", "continue", "com.example.reeding", "--print", "--loopback"],
                         as: "desk"
-                    )
+                    ).finish()
                     #expect(ended.status == 1, "\(ended)")
                     return ended.errors.contains("com.example.writing on ") ? ended.errors : nil
                 }
                 #expect(misspelt.contains("'com.example.reeding'. Did you mean 'com.example.reading'?"))
                 let id = try #require(try await one.event("offering")["id"] as? String)
-                let printed = try await sandbox.run(
-                    "activities",
-                    "continue",
-                    id,
-                    "--print",
-                    "--loopback",
-                    "--json",
+                let printed = try await sandbox.start(
+                    ["activities", "continue", id, "--print", "--loopback", "--json"],
                     as: "desk"
-                )
+                ).finish()
                 #expect(printed.status == 0 && printed.event("content") != nil, "\(printed)")
                 #expect(try await one.finish().status == 0)
                 two.process.send(SIGTERM)
@@ -280,14 +254,11 @@ extension CommandTests {
                 )
                 _ = try await offering.event("offering")
                 _ = try await self.listed(1, sandbox)
-                let continued = try await sandbox.run(
-                    "activities",
-                    "continue",
-                    "--loopback",
-                    "--json",
+                let continued = try await sandbox.start(
+                    ["activities", "continue", "--loopback", "--json"],
                     as: "desk",
                     around: ["env", "XDG_DATA_HOME=\(data)", "XDG_CONFIG_HOME=\(data)", "HOME=\(sandbox.directory)"]
-                )
+                ).finish()
                 #expect(continued.status == 0, "\(continued)")
                 #expect(continued.event("continued")?["application"] as? String == "browser", "\(continued)")
                 // The command says why it is no application.
@@ -315,14 +286,11 @@ extension CommandTests {
                 let nowhere = ["XDG_DATA_HOME", "XDG_DATA_DIRS", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"].map {
                     "\($0)=\(sandbox.directory)/nowhere"
                 }
-                let continued = try await sandbox.run(
-                    "activities",
-                    "continue",
-                    "--loopback",
-                    "--json",
+                let continued = try await sandbox.start(
+                    ["activities", "continue", "--loopback", "--json"],
                     as: "desk",
                     around: ["env", "HOME=\(sandbox.directory)"] + nowhere
-                )
+                ).finish()
                 let failed = try #require(continued.event("failed"), "\(continued)")
                 #expect(continued.status == 2 && failed["error"] as? String == "noHandler", "\(continued)")
                 // Also why it is no application.
@@ -332,14 +300,11 @@ extension CommandTests {
                         + "continues activities of the type com.example.reading.",
                     "\(continued)"
                 )
-                let why = try await sandbox.run(
-                    "activities",
-                    "why-not",
-                    "--loopback",
-                    "--json",
+                let why = try await sandbox.start(
+                    ["activities", "why-not", "--loopback", "--json"],
                     as: "desk",
                     around: ["env", "HOME=\(sandbox.directory)"] + nowhere
-                )
+                ).finish()
                 let handled = why.json.first { $0["condition"] as? String == "handled" }
                 #expect(why.status == 1 && handled?["isMet"] as? Bool == false, "\(why)")
                 _ = try await self.listed(1, sandbox)
@@ -355,14 +320,9 @@ extension CommandTests {
                 let offering = try self.offer(sandbox, "com.example.reading", "--application-id", "com.example.reader")
                 _ = try await offering.event("offering")
                 _ = try await self.listed(1, sandbox)
-                let off = try await sandbox.run(
-                    "activities",
-                    "settings",
-                    "--application",
-                    "com.example.reader",
-                    "--sending",
-                    "off"
-                )
+                let off = try await sandbox.start(
+                    ["activities", "settings", "--application", "com.example.reader", "--sending", "off"]
+                ).finish()
                 #expect(off.status == 0 && off.lines.last == "com.example.reader: sending off, receiving on", "\(off)")
                 _ = try await self.listed(0, sandbox)
                 let current = try await sandbox.run("activities", "current", "--loopback")
@@ -372,28 +332,19 @@ extension CommandTests {
                 let last = try #require(why.json.last)
                 #expect(last["condition"] as? String == "offered" && last["isMet"] as? Bool == false, "\(why)")
                 // It is still the application's current activity, and offered again when the user permits it.
-                _ = try await sandbox.run(
-                    "activities",
-                    "settings",
-                    "--application",
-                    "com.example.reader",
-                    "--sending",
-                    "on"
-                )
+                _ = try await sandbox.start(
+                    ["activities", "settings", "--application", "com.example.reader", "--sending", "on"]
+                ).finish()
                 _ = try await self.listed(1, sandbox)
                 let unhandled = try await sandbox.run("activities", "why-not", "--loopback", "--json", as: "desk")
                 #expect(unhandled.json.last?["condition"] as? String == "handled", "\(unhandled)")
                 _ = try await sandbox.run("activities", "settings", "--receiving", "off", as: "desk")
                 let disabled = try await sandbox.run("activities", "continue", "--loopback", "--json", as: "desk")
                 #expect(disabled.event("failed")?["error"] as? String == "disabled", "\(disabled)")
-                let refused = try await sandbox.run(
-                    "activities",
-                    "continue",
-                    "--print",
-                    "--loopback",
-                    "--json",
+                let refused = try await sandbox.start(
+                    ["activities", "continue", "--print", "--loopback", "--json"],
                     as: "desk"
-                )
+                ).finish()
                 #expect(refused.event("failed")?["error"] as? String == "disabled", "\(refused)")
                 offering.process.send(SIGTERM)
                 #expect(try await offering.finish().status == 1)

@@ -30,35 +30,27 @@ extension CommandTests {
                 try await Sandbox.with { sandbox in
                     try await self.permit(["signed-rsa.example", "altered.example"], of: sites, sandbox)
                     // Nothing listens on the port.
-                    let settings = try await sandbox.run(
-                        "association",
-                        "settings",
-                        "--private-site",
-                        "nothing.example=127.0.0.1:1",
-                        "--json"
-                    )
+                    let settings = try await sandbox.start(
+                        ["association", "settings", "--private-site", "nothing.example=127.0.0.1:1", "--json"]
+                    ).finish()
                     #expect((settings.json.last?["privateSites"] as? [String])?.count == 3, "\(settings)")
                     let nothing = try await sandbox.run("association", "verify", "nothing.example", "--json")
                     #expect(nothing.status == 1 && nothing.json.last?["code"] as? String == "unreachable", "\(nothing)")
-                    let approved = try await sandbox.run(
-                        "association",
-                        "verify",
-                        "https://signed-rsa.example/",
-                        "--json",
-                        "--application",
-                        Sites.approved
-                    )
+                    let approved = try await sandbox.start(
+                        [
+                            "association", "verify", "https://signed-rsa.example/", "--json", "--application",
+                            Sites.approved,
+                        ]
+                    ).finish()
                     #expect(approved.status == 0, "\(approved)")
                     #expect(approved.json.allSatisfy { $0["isMet"] as? Bool == true }, "\(approved)")
                     #expect(approved.json.last?["application"] as? String == Sites.approved)
-                    let other = try await sandbox.run(
-                        "association",
-                        "verify",
-                        "signed-rsa.example",
-                        "--json",
-                        "--application",
-                        "KEY9.com.example.reader"
-                    )
+                    let other = try await sandbox.start(
+                        [
+                            "association", "verify", "signed-rsa.example", "--json", "--application",
+                            "KEY9.com.example.reader",
+                        ]
+                    ).finish()
                     #expect(other.status == 1 && other.json.last?["code"] as? String == "notListed", "\(other)")
                     let altered = try await sandbox.run("association", "verify", "altered.example", "--json")
                     #expect(
@@ -78,18 +70,12 @@ extension CommandTests {
                     let (file, signed) = ("\(sandbox.directory)/file.json", "\(sandbox.directory)/signed.der")
                     try #"{"activitycontinuation": {"apps": ["KEY1.com.example.reader"]}}"#
                         .write(toFile: file, atomically: true, encoding: .utf8)
-                    let sign = try await sandbox.run(
-                        "association",
-                        "sign",
-                        file,
-                        "--key",
-                        "\(sites.directory)/ec.key",
-                        "--certificate",
-                        "\(sites.directory)/ec.pem",
-                        "--output",
-                        signed,
-                        "--json"
-                    )
+                    let sign = try await sandbox.start(
+                        [
+                            "association", "sign", file, "--key", "\(sites.directory)/ec.key", "--certificate",
+                            "\(sites.directory)/ec.pem", "--output", signed, "--json",
+                        ]
+                    ).finish()
                     #expect(sign.status == 0, "\(sign)")
                     #expect(sign.event("signed")?["hosts"] as? [String] == ["signed-ec.example", "*.wild.example"])
                     for (host, status) in [("signed-ec.example", 0), ("a.wild.example", 0), ("plain.example", 1)] {
@@ -100,31 +86,20 @@ extension CommandTests {
                     }
                     let plain = try await sandbox.run("association", "verify", "plain.example", "--file", file)
                     #expect(plain.lines.contains { $0.contains("has to name the host") }, "\(plain)")
-                    let nowhere = try await sandbox.run(
-                        "association",
-                        "sign",
-                        file,
-                        "--key",
-                        "\(sites.directory)/ec.key",
-                        "--certificate",
-                        "\(sites.directory)/ec.pem",
-                        "--output",
-                        "\(sandbox.directory)/none/signed.der"
-                    )
+                    let nowhere = try await sandbox.start(
+                        [
+                            "association", "sign", file, "--key", "\(sites.directory)/ec.key", "--certificate",
+                            "\(sites.directory)/ec.pem", "--output", "\(sandbox.directory)/none/signed.der",
+                        ]
+                    ).finish()
                     #expect(nowhere.status == 2 && nowhere.errors.contains("its directory exists"), "\(nowhere)")
                     #expect(!nowhere.errors.contains("Domain"), "\(nowhere)")
-                    let wrong = try await sandbox.run(
-                        "association",
-                        "sign",
-                        file,
-                        "--key",
-                        "\(sites.directory)/ec.key",
-                        "--certificate",
-                        "\(sites.directory)/rsa.pem",
-                        "--output",
-                        signed,
-                        "--json"
-                    )
+                    let wrong = try await sandbox.start(
+                        [
+                            "association", "sign", file, "--key", "\(sites.directory)/ec.key", "--certificate",
+                            "\(sites.directory)/rsa.pem", "--output", signed, "--json",
+                        ]
+                    ).finish()
                     #expect(
                         wrong.status == 2 && wrong.event("failed")?["reason"] as? String == "badSignature",
                         "\(wrong)"
@@ -334,14 +309,11 @@ extension CommandTests {
                     "activities", "offer", "--loopback", UserActivity.browsingWeb, "--web", "https://plain.example/",
                 ])
                 let why = try await eventually("the offer", within: .seconds(60)) { () -> FinishedCommand? in
-                    let why = try await sandbox.run(
-                        "activities",
-                        "why-not",
-                        "--loopback",
-                        "--json",
+                    let why = try await sandbox.start(
+                        ["activities", "why-not", "--loopback", "--json"],
                         as: "desk",
                         around: ["env", "XDG_DATA_HOME=\(sandbox.directory)/data", "XDG_DATA_DIRS=/nowhere"]
-                    )
+                    ).finish()
                     return why.status == 0 ? why : nil
                 }
                 let claim = try #require(why.json.last)

@@ -272,15 +272,12 @@ extension CommandTests {
                     #expect(apps.event("application")?["id"] as? String == "test.pinger", "\(target) \(apps.errors)")
                     let info = try await sandbox.run("info", target, "--loopback", "--json")
                     #expect(info.event("system")?["id"] as? String == id)
-                    let call = try await sandbox.run(
-                        "call",
-                        target,
-                        "remote-systems.ping",
-                        "Type=ping",
-                        "CreationDate=now",
-                        "--loopback",
-                        "--json"
-                    )
+                    let call = try await sandbox.start(
+                        [
+                            "call", target, "remote-systems.ping", "Type=ping", "CreationDate=now", "--loopback",
+                            "--json",
+                        ]
+                    ).finish()
                     let message = call.event("answer")?["message"] as? JSONLine
                     #expect(message?["Type"] as? String == "pong", "\(target) \(call.errors)")
                     #expect(message?["CreationDate"] as? String == "now")

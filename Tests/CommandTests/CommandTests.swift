@@ -150,24 +150,20 @@ extension CommandTests {
 
         @Test func `output whose reader has closed ends the command quietly`() async throws {
             try await Sandbox.with { sandbox in
-                let finished = try await sandbox.run(
-                    "values",
-                    "encode",
-                    "{}",
+                let finished = try await sandbox.start(
+                    ["values", "encode", "{}"],
                     around: ["/bin/sh", "-c", #""$@" | true; exit 0"#, "sh"]
-                )
+                ).finish()
                 #expect(finished.errors == "")
             }
         }
 
         @Test func `a full disk is reported`() async throws {
             try await Sandbox.with { sandbox in
-                let finished = try await sandbox.run(
-                    "values",
-                    "encode",
-                    "{}",
+                let finished = try await sandbox.start(
+                    ["values", "encode", "{}"],
                     around: ["/bin/sh", "-c", #"exec "$@" >/dev/full"#, "sh"]
-                )
+                ).finish()
                 #expect(finished.status == 2)
                 #expect(finished.errors.contains("No space left on device"))
             }

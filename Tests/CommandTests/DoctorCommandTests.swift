@@ -98,16 +98,9 @@ extension CommandTests {
                 #expect(!FileManager.default.fileExists(atPath: sandbox.state()))
                 _ = try await sandbox.account()
                 for name in ["missing", "127.0.0.1:9"] {
-                    let finished = try await sandbox.run(
-                        "doctor",
-                        name,
-                        "--loopback",
-                        "--port",
-                        "0",
-                        "--wait",
-                        "0.5",
-                        "--json"
-                    )
+                    let finished = try await sandbox.start(
+                        ["doctor", name, "--loopback", "--port", "0", "--wait", "0.5", "--json"]
+                    ).finish()
                     #expect(finished.status == 1)
                     let finding = finished.json.first { $0["code"] as? String == "peer" }
                     #expect(finding?["status"] as? String == "problem")
@@ -119,14 +112,9 @@ extension CommandTests {
         @Test func `the output fits into 80 columns`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
-                    let finished = try await sandbox.run(
-                        "doctor",
-                        "127.0.0.1:\(port)",
-                        "--interface",
-                        "none0",
-                        "--port",
-                        "0"
-                    )
+                    let finished = try await sandbox.start(
+                        ["doctor", "127.0.0.1:\(port)", "--interface", "none0", "--port", "0"]
+                    ).finish()
                     let command = finished.lines.filter { $0.count > 80 }
                     #expect(command.isEmpty, "\(command)")
                     #expect(finished.lines.contains { $0.hasPrefix("problem interfaces:") })

@@ -17,13 +17,10 @@ extension CommandTests {
         func `every command survives a low file limit and names the limit it ran into`(files: Int) async throws {
             try await Sandbox.with { sandbox in
                 _ = try await sandbox.account()
-                let list = try await sandbox.run(
-                    "list",
-                    "--loopback",
-                    "--wait",
-                    "0.5",
+                let list = try await sandbox.start(
+                    ["list", "--loopback", "--wait", "0.5"],
                     around: Self.limited(to: files)
-                )
+                ).finish()
                 #expect(list.status == 0 || list.status == 1 || list.status == 2, "\(list)")
                 if list.status == 2 { #expect(list.errors.contains("ulimit -n"), "\(list)") }
                 let serving = try sandbox.start(

@@ -142,18 +142,9 @@ extension CommandTests {
         @Test func `with --json each response and the summary is a line`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
-                    let ping = try await sandbox.run(
-                        "ping",
-                        "127.0.0.1:\(port)",
-                        "--loopback",
-                        "--json",
-                        "-c",
-                        "2",
-                        "-i",
-                        "0",
-                        "-s",
-                        "1000"
-                    )
+                    let ping = try await sandbox.start(
+                        ["ping", "127.0.0.1:\(port)", "--loopback", "--json", "-c", "2", "-i", "0", "-s", "1000"]
+                    ).finish()
                     #expect(ping.status == 0)
                     #expect(ping.json.count == ping.lines.count)
                     #expect(
@@ -207,16 +198,9 @@ extension CommandTests {
         @Test func `a message that is too large ends the ping, and a service that dies is a loss`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { serving, port in
-                    let large = try await sandbox.run(
-                        "ping",
-                        "127.0.0.1:\(port)",
-                        "--loopback",
-                        "--json",
-                        "-c",
-                        "1",
-                        "-s",
-                        "2000000"
-                    )
+                    let large = try await sandbox.start(
+                        ["ping", "127.0.0.1:\(port)", "--loopback", "--json", "-c", "1", "-s", "2000000"]
+                    ).finish()
                     #expect(large.status == 2)
                     #expect(large.event("failed")?["error"] as? String == "messageTooLarge")
                     #expect(large.event("lost") == nil)
@@ -235,26 +219,15 @@ extension CommandTests {
         @Test func `a service that is not offered is reported with those that are`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
-                    let named = try await sandbox.run(
-                        "ping",
-                        "--loopback",
-                        "--service",
-                        "org.example.nothing",
-                        "--wait",
-                        "5",
-                        "--json"
-                    )
+                    let named = try await sandbox.start(
+                        ["ping", "--loopback", "--service", "org.example.nothing", "--wait", "5", "--json"]
+                    ).finish()
                     #expect(named.status == 2)
                     let message = named.event("failed")?["message"] as? String
                     #expect(message?.contains("remote-systems.ping") == true)
-                    let addressed = try await sandbox.run(
-                        "ping",
-                        "127.0.0.1:\(port)",
-                        "--loopback",
-                        "--service",
-                        "org.example.nothing",
-                        "--json"
-                    )
+                    let addressed = try await sandbox.start(
+                        ["ping", "127.0.0.1:\(port)", "--loopback", "--service", "org.example.nothing", "--json"]
+                    ).finish()
                     #expect(addressed.status == 2)
                     #expect(addressed.event("failed")?["error"] as? String == "refused")
                     #expect(addressed.event("failed")?["side"] as? String == "remote")
@@ -275,13 +248,10 @@ extension CommandTests {
         @Test func `a system of another account is not trusted`() async throws {
             try await Sandbox.with { sandbox in
                 try await sandbox.whileServing { _, port in
-                    let finished = try await sandbox.run(
-                        "ping",
-                        "127.0.0.1:\(port)",
-                        "--loopback",
-                        "--json",
+                    let finished = try await sandbox.start(
+                        ["ping", "127.0.0.1:\(port)", "--loopback", "--json"],
                         as: "stranger"
-                    )
+                    ).finish()
                     #expect(finished.status == 2)
                     #expect(finished.event("failed")?["error"] as? String == "notTrusted")
                     let list = try await sandbox.run("list", "--loopback", "--json", "--wait", "2", as: "stranger")

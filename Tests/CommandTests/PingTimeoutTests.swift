@@ -17,20 +17,12 @@ extension CommandTests.Calling {
     {
         try await Self.with([Self.slow]) { sandbox, address in
             let began = ContinuousClock.now
-            let finished = try await sandbox.run(
-                "ping",
-                address,
-                "--loopback",
-                "--service",
-                "test.slow",
-                "--timeout",
-                "2",
-                "-c",
-                "3",
-                "-i",
-                "0",
-                "--json"
-            )
+            let finished = try await sandbox.start(
+                [
+                    "ping", address, "--loopback", "--service", "test.slow", "--timeout", "2", "-c", "3", "-i", "0",
+                    "--json",
+                ]
+            ).finish()
             // The default timeout of five seconds each would take 15.
             #expect(ContinuousClock.now - began < .seconds(14))
             #expect(finished.status == 1, "\(finished.errors)")

@@ -36,22 +36,15 @@ extension CommandTests {
 
         @Test func `standard input, base64 and raw bytes are accepted, too`() async throws {
             try await Sandbox.with { sandbox in
-                let base64 = try await sandbox.run(
-                    "values",
-                    "encode",
-                    "--format",
-                    "base64",
+                let base64 = try await sandbox.start(
+                    ["values", "encode", "--format", "base64"],
                     input: Array(#" {"a": 1} "#.utf8)
-                )
+                ).finish()
                 #expect(base64.lines == ["oWFhAQ=="])
-                let decoded = try await sandbox.run(
-                    "values",
-                    "decode",
-                    "-",
-                    "--format",
-                    "base64",
+                let decoded = try await sandbox.start(
+                    ["values", "decode", "-", "--format", "base64"],
                     input: Array("oWFh\nAQ==\n".utf8)
-                )
+                ).finish()
                 #expect(decoded.lines == [#"{"a":1}"#])
                 let raw = try await sandbox.run("values", "decode", "--format", "raw", input: [0xA1, 0x61, 0x61, 0x01])
                 #expect(raw.lines == [#"{"a":1}"#])

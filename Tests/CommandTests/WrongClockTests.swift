@@ -13,15 +13,11 @@ extension CommandTests {
         private func ping(_ sandbox: Sandbox, _ port: String, as machine: String, hours: Int) async throws
             -> FinishedCommand
         {
-            try await sandbox.run(
-                "ping",
-                "127.0.0.1:\(port)",
-                "--loopback",
-                "--count",
-                "1",
+            try await sandbox.start(
+                ["ping", "127.0.0.1:\(port)", "--loopback", "--count", "1"],
                 as: machine,
                 around: hours == 0 ? [] : OtherClock.off(byHours: hours)
-            )
+            ).finish()
         }
 
         /// A certificate is valid from a day before it was made.
