@@ -59,7 +59,7 @@ package struct Connector: Sendable {
         on eventLoop: (any EventLoop)? = nil,
         handler: @escaping RequestHandler.Handle
     ) async throws -> Connection {
-        try await self.connect(to: endpoints, expecting: system, hello: hello, on: eventLoop) { opened in
+        let opening = Opening<Connection>(system: system, hello: hello, eventLoop: eventLoop) { opened in
             .messages(
                 EstablishedConnection(
                     acceptance: Acceptance(application: hello.application, limits: hello.limits),
@@ -72,9 +72,8 @@ package struct Connector: Sendable {
                     }
                 )
             )
-        } discard: {
-            $0.abort()
         }
+        return try await self.connect(to: endpoints, opening)
     }
 
     /// Opens the stream that a ticket is for, at the endpoint that responds first.
@@ -100,7 +99,7 @@ package struct Connector: Sendable {
             limits: StreamLimits.peerLimits,
             stream: claim
         )
-        return try await self.connect(to: endpoints, expecting: system, hello: hello, on: eventLoop) { opened in
+        let opening = Opening<ByteStream>(system: system, hello: hello, eventLoop: eventLoop) { opened in
             .stream(
                 EstablishedStream(
                     acceptance: Acceptance(application: hello.application, limits: hello.limits),
@@ -112,26 +111,22 @@ package struct Connector: Sendable {
                     }
                 )
             )
-        } discard: {
-            $0.abort()
         }
+        return try await self.connect(to: endpoints, opening)
     }
 
-    /// Returns how an open connection is used, and completes the promise when it is open.
-    private typealias Establish<Opened: OpenedConnection> = @Sendable (EventLoopPromise<Opened>) -> EstablishedChannel
+    /// What is opened at an endpoint.
+    private struct Opening<Opened: OpenedConnection>: Sendable {
+        var system: SystemID?
+        let hello: Hello
+        let eventLoop: (any EventLoop)?
+        /// Returns how an open connection is used, and completes the promise when it is open.
+        let establish: @Sendable (EventLoopPromise<Opened>) -> EstablishedChannel
+    }
 
-    private func connect<Opened: OpenedConnection>(
-        to endpoints: [Endpoint],
-        expecting system: SystemID?,
-        hello: Hello,
-        on eventLoop: (any EventLoop)?,
-        _ establish: @escaping Establish<Opened>,
-        discard: (Opened) -> Void
-    ) async throws -> Opened {
+    private func connect<Opened>(to endpoints: [Endpoint], _ opening: Opening<Opened>) async throws -> Opened {
         let endpoints = try self.network.connectable(endpoints)
-        if endpoints.count == 1, let only = endpoints.first {
-            return try await self.reach(only, expecting: system, hello: hello, on: eventLoop, establish)
-        }
+        if endpoints.count == 1, let only = endpoints.first { return try await self.reach(only, opening) }
         return try await withThrowingTaskGroup(of: Result<Opened, any Error>?.self) { group in
             var remaining = endpoints[...]
             var running = 0
@@ -141,15 +136,7 @@ package struct Connector: Sendable {
                 running += 1
                 group.addTask {
                     do {
-                        return .success(
-                            try await self.reach(
-                                endpoint,
-                                expecting: system,
-                                hello: hello,
-                                on: eventLoop,
-                                establish
-                            )
-                        )
+                        return .success(try await self.reach(endpoint, opening))
                     } catch {
                         return .failure(error)
                     }
@@ -167,7 +154,7 @@ package struct Connector: Sendable {
                 case .success(let connection):
                     group.cancelAll()
                     // Another attempt may have succeeded at the same moment. Its connection is not needed.
-                    for try await case .success(let spare)? in group { discard(spare) }
+                    for try await case .success(let spare)? in group { spare.discard() }
                     return connection
                 case .failure(let error):
                     running -= 1
@@ -189,27 +176,16 @@ package struct Connector: Sendable {
 
     /// Connects, and follows a redirect to another port of the same system, once. If that system is this one, loopback
     /// is tried, too: the program at the other port may listen on loopback only.
-    private func reach<Opened: OpenedConnection>(
-        _ endpoint: Endpoint,
-        expecting system: SystemID?,
-        hello: Hello,
-        on eventLoop: (any EventLoop)?,
-        _ establish: @escaping Establish<Opened>
-    ) async throws -> Opened {
+    private func reach<Opened>(_ endpoint: Endpoint, _ opening: Opening<Opened>) async throws -> Opened {
         do {
-            return try await self.connect(to: endpoint, expecting: system, hello: hello, on: eventLoop, establish)
+            return try await self.open(endpoint, opening)
         } catch let error as TransportError {
             guard let port = error.redirect else { throw error }
             func follow(to host: String) async throws -> Opened {
-                var redirected = endpoint
+                var (redirected, same) = (endpoint, opening)
                 (redirected.host, redirected.port) = (host, port)
-                return try await self.connect(
-                    to: redirected,
-                    expecting: system ?? error.peer,
-                    hello: hello,
-                    on: eventLoop,
-                    establish
-                )
+                same.system = opening.system ?? error.peer
+                return try await self.open(redirected, same)
             }
             do {
                 return try await follow(to: endpoint.host)
@@ -222,36 +198,24 @@ package struct Connector: Sendable {
         }
     }
 
-    private func connect<Opened: OpenedConnection>(
-        to endpoint: Endpoint,
-        expecting system: SystemID?,
-        hello: Hello,
-        on chosen: (any EventLoop)?,
-        _ establish: @escaping Establish<Opened>
-    ) async throws -> Opened {
-        let (connector, system) = try self.adapted(to: endpoint, expecting: system)
-        return try await connector.open(endpoint, expecting: system, hello: hello, on: chosen, establish)
-    }
-
-    private func open<Opened: OpenedConnection>(
-        _ endpoint: Endpoint,
-        expecting system: SystemID?,
-        hello: Hello,
-        on chosen: (any EventLoop)?,
-        _ establish: @escaping Establish<Opened>
-    ) async throws -> Opened {
+    private func open<Opened>(_ endpoint: Endpoint, _ opening: Opening<Opened>) async throws -> Opened {
+        let (connector, system) = try self.adapted(to: endpoint, expecting: opening.system)
         try Task.checkCancellation()
         let transport = try self.network.transport(for: endpoint)
-        let eventLoop = chosen ?? transport.anyEventLoop()
-        let deadline = self.network.time.deadline + self.timeout
+        let eventLoop = opening.eventLoop ?? transport.anyEventLoop()
+        let deadline = self.network.time.deadline + connector.timeout
         let opened = eventLoop.makePromise(of: Opened.self)
-        let accepted = establish(opened)
-        let connecting = transport.connect(to: endpoint, on: eventLoop, timeout: self.timeout) { channel in
+        let accepted = opening.establish(opened)
+        let connecting = transport.connect(to: endpoint, on: eventLoop, timeout: connector.timeout) { channel in
             channel.eventLoop.makeCompletedFuture {
                 let handshake = HandshakeHandler(
-                    role: .caller(CallerHandshake(hello: hello, expecting: system), accepted, fail: opened.fail),
+                    role: .caller(
+                        CallerHandshake(hello: opening.hello, expecting: system),
+                        accepted,
+                        fail: opened.fail
+                    ),
                     security: self.security,
-                    accepting: self.accepted,
+                    accepting: connector.accepted,
                     deadline: HandshakeDeadline(deadline, now: self.network.time.deadline),
                     responseTimeout: self.responseTimeout,
                     logger: self.logger,

@@ -5,10 +5,15 @@
 protocol OpenedConnection: Sendable {
     /// Ends the connection, because its caller no longer waits for it.
     func leave()
+    /// Closes the connection at once, because another attempt has succeeded.
+    func discard()
 }
 
-extension Connection: OpenedConnection {}
+extension Connection: OpenedConnection {
+    func discard() { self.abort() }
+}
 
 extension ByteStream: OpenedConnection {
     func leave() { self.abort() }
+    func discard() { self.abort() }
 }
