@@ -16,17 +16,9 @@ internal import Synchronization
 /// The initializer and ``reload()`` read the manifests. While ``run()`` runs, the registry looks for changes every 2 s.
 public final class ApplicationRegistry: InstalledApplications, Service {
     private struct State {
-        var manifests: [String: ApplicationManifest] = [:]
-        /// The paths of the manifests, by application id.
-        var files: [String: String] = [:]
-        var problems: [ConfigurationFileError] = []
-        /// The ids of applications whose manifests have a signature that is not valid.
-        var badlySigned: Set<String> = []
-        /// Whether a manifest that cannot be used states a publisher.
-        var hasDamagedSignature = false
+        var installed = InstalledManifests()
         /// The programs on the bus that this process represents, by application id.
         var represented: [String: ProgramProcess] = [:]
-        var stamp: [FileStamp] = []
         var readers = StreamReaders<Void>()
         var programs: [String: ApplicationProgram] = [:]
     }
@@ -48,8 +40,6 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// The maximum number of manifests.
-    private static let maxManifests = 256
     private static let interval = Duration.seconds(2)
     /// The maximum time to connect to the session bus.
     private static let maxBusTime = Duration.seconds(5)
@@ -95,24 +85,20 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     /// The problems found when the manifests were last read, each with file and, if known, line. A manifest with a
     /// problem is omitted.
-    public var problems: [ConfigurationFileError] { self.state.withLock { $0.problems } }
+    public var problems: [ConfigurationFileError] { self.state.withLock { $0.installed.problems } }
 
     /// The keys of manifests that this version does not know, each with file and line. The keys are ignored; the
     /// applications are used.
-    public var warnings: [ConfigurationFileError] { Self.warnings(of: self.state.withLock { $0.manifests }) }
-
-    private static func warnings(of manifests: [String: ApplicationManifest]) -> [ConfigurationFileError] {
-        manifests.sorted { $0.key < $1.key }.flatMap(\.value.warnings)
-    }
+    public var warnings: [ConfigurationFileError] { self.state.withLock { $0.installed }.warnings }
 
     /// The programs and desktop entries of manifests that cannot be started now: they are missing or may not be run.
     ///
     /// The applications are listed nevertheless, because the programs may be installed later.
     package func startProblems() async -> [ConfigurationFileError] {
-        let (manifests, files) = self.state.withLock { ($0.manifests, $0.files) }
+        let installed = self.state.withLock { $0.installed }
         var problems: [ConfigurationFileError] = []
-        for (id, path) in files.sorted(by: { $0.value < $1.value }) {
-            guard let manifest = manifests[id],
+        for (id, path) in installed.files.sorted(by: { $0.value < $1.value }) {
+            guard let manifest = installed.manifests[id],
                 let file = try? ConfigurationFile(path: path, limit: ApplicationManifest.largestFile)
             else { continue }
             if let (key, text) = await Self.problem(with: manifest.start) {
@@ -154,21 +140,21 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     /// The publishers of the installed applications, without those whose manifests are not signed.
     package var publishers: Set<PublisherID> {
-        Set(self.state.withLock { $0.manifests.values.compactMap(\.application.publisher.id) })
+        Set(self.state.withLock { $0.installed.manifests.values.compactMap(\.application.publisher.id) })
     }
 
     /// The publisher and the programs of an application whose manifest is signed.
     func signedManifest(of id: String) -> (publisher: PublisherID, programs: ManifestPrograms)? {
-        guard let manifest = self.state.withLock({ $0.manifests[id] }),
+        guard let manifest = self.state.withLock({ $0.installed.manifests[id] }),
             let publisher = manifest.application.publisher.id
         else { return nil }
         return (publisher, manifest.programs)
     }
 
     /// Whether a manifest that cannot be used states a publisher.
-    var hasDamagedSignature: Bool { self.state.withLock { $0.hasDamagedSignature } }
+    var hasDamagedSignature: Bool { self.state.withLock { $0.installed.hasDamagedSignature } }
 
-    func isBadlySigned(_ id: String) -> Bool { self.state.withLock { $0.badlySigned.contains(id) } }
+    func isBadlySigned(_ id: String) -> Bool { self.state.withLock { $0.installed.badlySigned.contains(id) } }
 
     /// The program on the bus that registers as an application through this process.
     func represented(_ id: String) -> ProgramProcess? { self.state.withLock { $0.represented[id] } }
@@ -188,7 +174,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
 
     /// The installed applications that claim domains.
     package var claimants: [WebpageResolver.Claimant] {
-        self.state.withLock { $0.manifests.values }.compactMap { manifest in
+        self.state.withLock { $0.installed.manifests.values }.compactMap { manifest in
             guard !manifest.associatedDomains.isEmpty else { return nil }
             return WebpageResolver.Claimant(
                 application: manifest.application.id,
@@ -206,66 +192,17 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     ///
     /// Streams of ``changes()`` receive an element if a manifest changed.
     public func reload() {
-        let stamp = self.stamp()
-        var manifests: [String: ApplicationManifest] = [:]
-        var files: [String: String] = [:]
-        var problems: [ConfigurationFileError] = []
-        var badlySigned: Set<String> = []
-        var hasDamagedSignature = false
-        // An invalid manifest also hides those of the same name in later directories: it was meant to replace them.
-        var seen: Set<String> = []
-        for directory in self.directories {
-            for name in Self.names(in: directory) where seen.insert(name).inserted {
-                let path = "\(directory)/\(name)"
-                do throws(ConfigurationFileError) {
-                    guard seen.count <= Self.maxManifests else {
-                        throw ConfigurationFileError(
-                            path: path,
-                            "The manifest is omitted: there are more than \(Self.maxManifests) manifests."
-                        )
-                    }
-                    guard let file = try ConfigurationFile(path: path, limit: ApplicationManifest.largestFile) else {
-                        // A file may have been removed since it was listed. A symbolic link is still there.
-                        guard (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil else {
-                            continue
-                        }
-                        throw ConfigurationFileError(
-                            path: path,
-                            "The manifest is a link to a file that does not exist."
-                        )
-                    }
-                    guard let manifest = ApplicationManifest.read(file, problems: &problems) else {
-                        // The file may be no JSON any more.
-                        if String(decoding: file.bytes, as: UTF8.self).contains("\"publisher\"") {
-                            hasDamagedSignature = true
-                        }
-                        do throws(IdentityError) {
-                            _ = try ManifestSignature(of: file.bytes)
-                        } catch {
-                            badlySigned.insert(String(name.dropLast(".json".count)))
-                        }
-                        continue
-                    }
-                    manifests[manifest.application.id] = manifest
-                    files[manifest.application.id] = path
-                } catch {
-                    problems.append(error)
-                }
-            }
-        }
+        let installed = InstalledManifests(in: self.directories)
         let (new, ignored) = self.state.withLock { state in
-            let isSame = state.manifests == manifests && state.badlySigned == badlySigned
-            let new = problems.filter { !state.problems.contains($0) }
-            let known = Self.warnings(of: state.manifests)
-            let ignored = Self.warnings(of: manifests).filter { !known.contains($0) }
-            state.manifests = manifests
-            state.files = files
-            state.problems = problems
-            state.badlySigned = badlySigned
-            state.hasDamagedSignature = hasDamagedSignature
-            state.stamp = stamp
-            if !isSame { state.readers.yield(()) }
-            return (new, ignored)
+            let (before, known) = (state.installed, state.installed.warnings)
+            state.installed = installed
+            if before.manifests != installed.manifests || before.badlySigned != installed.badlySigned {
+                state.readers.yield(())
+            }
+            return (
+                installed.problems.filter { !before.problems.contains($0) },
+                installed.warnings.filter { !known.contains($0) }
+            )
         }
         for problem in new {
             self.logger.warning("An application's manifest is omitted", metadata: ["reason": "\(problem)"])
@@ -275,43 +212,11 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         }
     }
 
-    private static func names(in directory: String) -> [String] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        return names.filter { $0.hasSuffix(".json") && !$0.hasPrefix(".") }.sorted()
-    }
-
-    /// The attributes that show a change of a file without reading it.
-    private struct FileStamp: Hashable {
-        var path: String
-        var changed: Date?
-        var size: UInt64?
-        var owner: UInt?
-        var permissions: UInt?
-
-        init(_ path: String) {
-            let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-            self.path = path
-            self.changed = attributes?[.modificationDate] as? Date
-            self.size = attributes?[.size] as? UInt64
-            self.owner = attributes?[.ownerAccountID] as? UInt
-            self.permissions = attributes?[.posixPermissions] as? UInt
-        }
-    }
-
-    private func stamp() -> [FileStamp] {
-        self.directories.flatMap { directory in
-            let names = Self.names(in: directory)
-            // A directory without manifests has no stamp: it may not exist.
-            let paths = names.prefix(Self.maxManifests + 1).map { "\(directory)/\($0)" }
-            return (names.isEmpty ? [] : [directory] + paths).map { FileStamp($0) }
-        }
-    }
-
     // MARK: InstalledApplications
 
     /// Returns the installed applications as last read, in ascending order of their ids.
     public func applications() async -> [InstalledApplication] {
-        self.state.withLock { $0.manifests.values.map(\.application) }.sorted { $0.id < $1.id }
+        self.state.withLock { $0.installed.manifests.values.map(\.application) }.sorted { $0.id < $1.id }
     }
 
     /// Returns a stream with an element for every change of the manifests.
@@ -331,7 +236,7 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     /// - Throws: An error whose description is the reason, if the application is not installed, cannot be started, or
     ///   ends with another status than 0.
     public func start(_ id: String) async throws {
-        guard let manifest = self.state.withLock({ $0.manifests[id] }) else {
+        guard let manifest = self.state.withLock({ $0.installed.manifests[id] }) else {
             throw StartFailure("The application is no longer installed.")
         }
         let bus = BusActivation(environment: self.environment)
@@ -438,15 +343,19 @@ public final class ApplicationRegistry: InstalledApplications, Service {
     }
 
     /// The service extension of an application, by its program and arguments; `nil` if it has none.
-    func serviceExtension(of id: String) -> [String]? { self.state.withLock { $0.manifests[id]?.serviceExtension } }
+    func serviceExtension(of id: String) -> [String]? {
+        self.state.withLock { $0.installed.manifests[id]?.serviceExtension }
+    }
 
     /// The content extension of an application for a category; `nil` if it has none.
     func contentExtension(of id: String, _ category: String) -> ContentExtensionEntry? {
-        self.state.withLock { $0.manifests[id]?.contentExtensions }?.first { $0.categories.contains(category) }
+        self.state.withLock { $0.installed.manifests[id]?.contentExtensions }?.first {
+            $0.categories.contains(category)
+        }
     }
 
     /// The directory with the sounds of an application's notifications; `nil` if it has none.
-    func soundDirectory(of id: String) -> String? { self.state.withLock { $0.manifests[id]?.soundDirectory } }
+    func soundDirectory(of id: String) -> String? { self.state.withLock { $0.installed.manifests[id]?.soundDirectory } }
 
     var programEnvironment: [String: String] {
         ApplicationEnvironment.passedOn(from: self.environment, stateDirectory: self.stateDirectory)
@@ -461,8 +370,8 @@ public final class ApplicationRegistry: InstalledApplications, Service {
         try? await cancelWhenGracefulShutdown {
             while true {
                 try await Task.sleep(for: Self.interval)
-                let stamp = self.stamp()
-                if self.state.withLock({ $0.stamp != stamp }) { self.reload() }
+                let stamp = InstalledManifests.stamp(of: self.directories)
+                if self.state.withLock({ $0.installed.stamp != stamp }) { self.reload() }
             }
         }
     }
