@@ -112,7 +112,7 @@ extension HostCore {
         }
         let admission: Admission
         switch destination {
-        case .presence: admission = .accept(self.presence(subject, peer: peer, own: own))
+        case .presence: admission = .accept(self.presence(peer, own: own))
         case .stream:
             admission = self.streamTickets.admission(
                 of: hello,

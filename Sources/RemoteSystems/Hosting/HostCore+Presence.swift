@@ -21,20 +21,11 @@ extension HostCore {
     }
 
     /// Accepts a watcher's connection. Publishes to a system of another account only what is offered to it.
-    func presence(_ subject: Authorisation.Subject, peer: PeerIdentity, own: SystemID) -> EstablishedConnection {
+    func presence(_ peer: PeerIdentity, own: SystemID) -> EstablishedConnection {
         switch peer.standing {
-        case .sameAccount:
-            return self.presence(to: peer.systemID == own ? .local : .account)
-        case .linked(let account, _):
-            return self.presence(to: .linked(account))
-        case .anonymous:
-            let limits = self.context.limits.forAnonymous
-            return EstablishedConnection(
-                acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
-                limits: limits,
-                handler: RequestHandler(self.renewal.respond),
-                opened: { [publications] connection in publications?.publish(to: .anonymous, on: connection) }
-            )
+        case .sameAccount: self.presence(to: peer.systemID == own ? .local : .account)
+        case .linked(let account, _): self.presence(to: .linked(account))
+        case .anonymous: self.presence(to: .anonymous)
         }
     }
 
@@ -46,15 +37,16 @@ extension HostCore {
         return limits
     }
 
-    /// Accepts a connection on which trust is exchanged.
+    /// Accepts a watcher's connection. Trust is exchanged on it, except with systems of accounts that are not linked.
     private func presence(to group: HostPublications.Group) -> EstablishedConnection {
-        let limits = self.watcherLimits
+        let limits = group == .anonymous ? self.context.limits.forAnonymous : self.watcherLimits
         return EstablishedConnection(
             acceptance: Acceptance(application: self.application.id, limits: limits.peerLimits),
             limits: limits,
             handler: RequestHandler(self.renewal.respond),
             opened: { [publications, context] connection in
                 publications?.publish(to: group, on: connection)
+                guard group != .anonymous else { return }
                 Task(executorPreference: context.environment.taskExecutor) {
                     await self.watched(by: connection)
                     async let renewing: Void = self.renewIfDue(over: [connection])
