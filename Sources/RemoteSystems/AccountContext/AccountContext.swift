@@ -172,12 +172,7 @@ final class AccountContext: Sendable {
 
     /// Reads the account, and creates one if there is none.
     private func readAccount() throws -> Account {
-        if let identity = self.environment.identity {
-            return Account(
-                identity: try identity(),
-                links: AccountLinks(inMemory: try self.environment.links?() ?? [])
-            )
-        }
+        if let account = try self.accountInMemory() { return account }
         let store = try self.store()
         let account = try self.readUnchanged(store) { version in
             Account(
@@ -198,12 +193,7 @@ final class AccountContext: Sendable {
     /// - Parameter known: what this process knows of the account. If a file was deleted, or replaced by an older one,
     ///   it is repaired.
     func readStoredAccount(repairing known: TrustedAccount) throws -> Account? {
-        if let identity = self.environment.identity {
-            return Account(
-                identity: try identity(),
-                links: AccountLinks(inMemory: try self.environment.links?() ?? [])
-            )
-        }
+        if let account = try self.accountInMemory() { return account }
         let store = try self.store()
         return try self.readUnchanged(store) { version in
             guard let identity = try store.storedIdentity(now: Date()) else { return nil }
@@ -221,6 +211,12 @@ final class AccountContext: Sendable {
                 settings: Self.settings(store)
             )
         }
+    }
+
+    /// The account of an identity that is held only in memory, which is so in tests.
+    private func accountInMemory() throws -> Account? {
+        guard let identity = self.environment.identity else { return nil }
+        return Account(identity: try identity(), links: AccountLinks(inMemory: try self.environment.links?() ?? []))
     }
 
     private static func settings(_ store: AccountStore) -> [[UInt8]?] {
