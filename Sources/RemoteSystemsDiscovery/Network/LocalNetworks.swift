@@ -15,22 +15,17 @@ package enum LocalNetworks {
         if let zone = text.firstIndex(of: "%") { text = text[..<zone] }
         guard let wanted = Self.bytes(String(text)) else { return nil }
         if wanted.count == 16, wanted[0] == 0xFE, wanted[1] & 0xC0 == 0x80 { return true }
-        var list: UnsafeMutablePointer<ifaddrs>?
-        guard unsafe getifaddrs(&list) == 0 else { return nil }
-        defer { unsafe freeifaddrs(list) }
-        var node = unsafe list
-        while let current = unsafe node {
-            let entry = unsafe current.pointee
-            unsafe node = entry.ifa_next
+        var isFound = false
+        let isRead = unsafe NetworkInterface.forEachAddress { entry, _ in
             guard interface == nil || interface == (unsafe String(cString: entry.ifa_name)),
                 let own = unsafe entry.ifa_addr, let mask = unsafe entry.ifa_netmask,
                 let own = unsafe NetworkAddress(UnsafePointer(own))?.bytes,
                 let mask = unsafe NetworkAddress(UnsafePointer(mask))?.bytes, own.count == wanted.count,
                 mask.count == wanted.count
-            else { continue }
-            if zip(zip(own, wanted), mask).allSatisfy({ ($0.0 ^ $0.1) & $1 == 0 }) { return true }
+            else { return }
+            if zip(zip(own, wanted), mask).allSatisfy({ ($0.0 ^ $0.1) & $1 == 0 }) { isFound = true }
         }
-        return false
+        return isRead ? isFound : nil
     }
 
     /// The bytes of an address in text form; nil if it is not an address.

@@ -15,17 +15,10 @@ struct NetworkInterface: Sendable, Equatable {
 
     /// The interfaces that are up now, by index.
     static func all() -> [NetworkInterface] {
-        var list: UnsafeMutablePointer<ifaddrs>?
-        guard unsafe getifaddrs(&list) == 0 else { return [] }
-        defer { unsafe freeifaddrs(list) }
         var interfaces: [String: NetworkInterface] = [:]
-        var node = unsafe list
-        while let current = unsafe node {
-            let entry = unsafe current.pointee
-            unsafe node = entry.ifa_next
-            let flags = Int32(bitPattern: unsafe entry.ifa_flags)
+        unsafe Self.forEachAddress { entry, flags in
+            guard flags & Int32(IFF_UP) != 0 else { return }
             let name = unsafe String(cString: entry.ifa_name)
-            guard flags & Int32(IFF_UP) != 0 else { continue }
             let isLoopback = flags & Int32(IFF_LOOPBACK) != 0
             // Avahi does not use point-to-point interfaces (tunnels).
             let mask = Int32(IFF_MULTICAST) | Int32(IFF_POINTOPOINT)
@@ -44,6 +37,23 @@ struct NetworkInterface: Sendable, Equatable {
             interfaces[name] = interface
         }
         return interfaces.values.filter { $0.index > 0 }.sorted { $0.index < $1.index }
+    }
+
+    /// Calls a closure for each address of the machine's interfaces, with the interface's flags.
+    ///
+    /// - Returns: whether the addresses could be read.
+    @discardableResult
+    static func forEachAddress(_ body: (ifaddrs, _ flags: Int32) -> Void) -> Bool {
+        var list: UnsafeMutablePointer<ifaddrs>?
+        guard unsafe getifaddrs(&list) == 0 else { return false }
+        defer { unsafe freeifaddrs(list) }
+        var node = unsafe list
+        while let current = unsafe node {
+            let entry = unsafe current.pointee
+            unsafe node = entry.ifa_next
+            unsafe body(entry, Int32(bitPattern: entry.ifa_flags))
+        }
+        return true
     }
 
     /// The current name of the interface with this index; nil if there is none.

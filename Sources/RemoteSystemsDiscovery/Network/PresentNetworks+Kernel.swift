@@ -33,20 +33,13 @@ extension PresentNetworks {
 
     /// The addresses of the interfaces that are up.
     private static func attachments() -> [Attachment] {
-        var list: UnsafeMutablePointer<ifaddrs>?
-        guard unsafe getifaddrs(&list) == 0 else { return [] }
-        defer { unsafe freeifaddrs(list) }
         var attachments: [Attachment] = []
-        var node = unsafe list
-        while let current = unsafe node {
-            let entry = unsafe current.pointee
-            unsafe node = entry.ifa_next
-            let flags = Int32(bitPattern: unsafe entry.ifa_flags)
+        unsafe NetworkInterface.forEachAddress { entry, flags in
             guard flags & Int32(IFF_UP) != 0, let address = unsafe entry.ifa_addr,
                 let mask = unsafe entry.ifa_netmask,
                 let address = unsafe NetworkAddress(UnsafePointer(address))?.bytes,
                 let mask = unsafe NetworkAddress(UnsafePointer(mask))?.bytes, mask.count == address.count
-            else { continue }
+            else { return }
             attachments.append(
                 Attachment(
                     interface: unsafe String(cString: entry.ifa_name),
