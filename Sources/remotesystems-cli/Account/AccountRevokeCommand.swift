@@ -136,7 +136,7 @@ struct AccountRevokeCommand: Subcommand {
             )
         }
         guard others.count == 1 else {
-            throw Failure.ambiguous(self.system, others, among: NameSearch(self.system, remembered: nil))
+            throw Failure.ambiguous(others, among: NameSearch(self.system, remembered: nil))
         }
         return only
     }
@@ -164,23 +164,23 @@ struct AccountRevokeCommand: Subcommand {
         search.enumerationCompleted()
         // Revoking cannot be undone, so a remembered name is not enough if several systems have it.
         let others = there.filter { !$0.isLocal && search.isNamed($0.id) }.map(\.id).sorted()
-        guard others.count < 2 else { throw Failure.ambiguous(self.system, others, among: search) }
+        guard others.count < 2 else { throw Failure.ambiguous(others, among: search) }
         // Those that are off, as a lost machine is. Their names are known if this machine has met them.
         let met = all.filter { $0.name == self.system && !$0.isLocal && search.name(of: $0.id) == nil }
         let away = met.filter { !$0.isRevoked }.map(\.id)
         switch search.finalDecision {
         case .system(let id):
             guard !search.isNamed(id) || away.isEmpty else {
-                throw Failure.ambiguous(self.system, ([id] + away).sorted(), among: search)
+                throw Failure.ambiguous(([id] + away).sorted(), among: search)
             }
             return id
         case .ambiguous(let ids):
-            throw Failure.ambiguous(self.system, ids, among: search)
+            throw Failure.ambiguous(ids, among: search)
         case .changed(let id, let others):
             let isRevoked = all.contains { $0.id == id && $0.isRevoked }
-            throw Failure.changed(self.system, from: id, isRevoked: isRevoked, to: others, search)
+            throw Failure.changed(from: id, isRevoked: isRevoked, to: others, search)
         case .undecided:
-            if away.count > 1 { throw Failure.ambiguous(self.system, away, among: search) }
+            if away.count > 1 { throw Failure.ambiguous(away, among: search) }
             if let only = away.first, only == search.remembered ?? only { return only }
             if let gone = met.first(where: { $0.isRevoked && $0.id == search.remembered ?? $0.id }) { return gone.id }
             if search.remembered == nil, Self.isOnly(all.filter(self.fits)) {

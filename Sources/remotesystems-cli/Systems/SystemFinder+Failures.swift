@@ -106,12 +106,12 @@ extension SystemFinder {
 
 extension Failure {
     /// The error when a name or the beginning of an id matches several systems.
-    static func ambiguous(_ text: String, _ systems: [SystemID], among search: NameSearch) -> Failure {
+    static func ambiguous(_ systems: [SystemID], among search: NameSearch) -> Failure {
         let prefixes = SystemID.distinctPrefixes(of: search.systems + systems)
         let ids = NameList.text(systems.map { prefixes[$0] ?? $0.description })
         var failure = Failure(
             "misuse",
-            "\(systems.count) systems match '\(text)'. Name one by its id: \(ids)."
+            "\(systems.count) systems match '\(search.text)'. Name one by its id: \(ids)."
         )
         failure.reason = "ambiguousName"
         failure.systemIDs = systems
@@ -119,27 +119,21 @@ extension Failure {
     }
 
     /// The error when another system has a name than the one that the name meant before.
-    static func changed(
-        _ text: String,
-        from id: SystemID,
-        isRevoked: Bool,
-        to others: [SystemID],
-        _ search: NameSearch
-    ) -> Failure {
+    static func changed(from id: SystemID, isRevoked: Bool, to others: [SystemID], _ search: NameSearch) -> Failure {
         let prefixes = SystemID.distinctPrefixes(of: search.systems + others + [id])
         func short(_ id: SystemID) -> String { prefixes[id] ?? id.description }
         let state =
             if isRevoked {
                 ", which was revoked"
             } else if let name = search.name(of: id) {
-                name == text ? "" : ", which is now called '\(name)'"
+                name == search.text ? "" : ", which is now called '\(name)'"
             } else {
                 ", which was not found"
             }
         let new = NameList.text(others.map(short))
         var failure = Failure(
             "misuse",
-            "'\(text)' meant the system \(short(id)) so far\(state). Now it "
+            "'\(search.text)' meant the system \(short(id)) so far\(state). Now it "
                 + (others.count == 1 ? "leads to the system \(new)" : "leads to the systems \(new)")
                 + ". Any system of the account can take this name. If the change is right, repeat the command with "
                 + "--accept-name; else name the system by its id."

@@ -95,17 +95,12 @@ struct SystemFinder: Sendable {
             case .ambiguous, .changed: return search.decision
             }
         }
-        switch found ?? search.finalDecision {
-        case .system(let id):
-            guard let system = systems[id] else { break }
-            guard suits(system) else { throw unsuitable(system) }
-            try self.remember(id, as: text, search)
-            return system
-        case .ambiguous(let ids): throw Failure.ambiguous(text, ids, among: search)
-        case .changed(let id, let others): throw self.changed(text, from: id, to: others, search)
-        case .undecided: break
+        guard let id = try self.meant(found ?? search.finalDecision, search), let system = systems[id] else {
+            throw self.notFound(reason, search)
         }
-        throw self.notFound(reason, search)
+        guard suits(system) else { throw unsuitable(system) }
+        try self.remember(id, search)
+        return system
     }
 
     /// Returns the system that is meant, with everything that is known about it when the enumeration is complete.
@@ -148,15 +143,11 @@ struct SystemFinder: Sendable {
         var search = try self.search(for: text)
         for system in systems { search.saw(system.id, named: system.name ?? "") }
         search.enumerationCompleted()
-        switch search.finalDecision {
-        case .system(let id):
-            guard let system = systems.first(where: { $0.id == id }) else { return nil }
-            try self.remember(id, as: text, search)
-            return system
-        case .ambiguous(let ids): throw Failure.ambiguous(text, ids, among: search)
-        case .changed(let id, let others): throw self.changed(text, from: id, to: others, search)
-        case .undecided: return nil
-        }
+        guard let id = try self.meant(search.finalDecision, search),
+            let system = systems.first(where: { $0.id == id })
+        else { return nil }
+        try self.remember(id, search)
+        return system
     }
 
     // MARK: Names
@@ -170,14 +161,26 @@ struct SystemFinder: Sendable {
         return NameSearch(text, remembered: remembered, known: known)
     }
 
+    /// The system that a decision names; `nil` for none.
+    ///
+    /// - Throws: ``Failure`` if it is uncertain which one is meant.
+    private func meant(_ decision: NameSearch.Decision, _ search: NameSearch) throws -> SystemID? {
+        switch decision {
+        case .undecided: nil
+        case .system(let id): id
+        case .ambiguous(let ids): throw Failure.ambiguous(ids, among: search)
+        case .changed(let id, let others): throw self.changed(from: id, to: others, search)
+        }
+    }
+
     /// Remembers which system the name means, if the system was named by its name.
-    private func remember(_ system: SystemID, as text: String, _ search: NameSearch) throws {
+    private func remember(_ system: SystemID, _ search: NameSearch) throws {
         guard search.isNamed(system) else { return }
         let meant: SystemID
         do {
             meant = try self.account.remember(
                 system,
-                named: text,
+                named: search.text,
                 isNearby: self.anyoneNearby,
                 replaces: self.acceptsName
             )
@@ -191,12 +194,12 @@ struct SystemFinder: Sendable {
             return
         }
         // Another process may have used the name for another system meanwhile.
-        guard meant == system else { throw self.changed(text, from: meant, to: [system], search) }
+        guard meant == system else { throw self.changed(from: meant, to: [system], search) }
     }
 
-    private func changed(_ text: String, from id: SystemID, to others: [SystemID], _ search: NameSearch) -> Failure {
+    private func changed(from id: SystemID, to others: [SystemID], _ search: NameSearch) -> Failure {
         let isRevoked = (try? self.account.systems())?.contains { $0.id == id && $0.isRevoked } ?? false
-        return Failure.changed(text, from: id, isRevoked: isRevoked, to: others, search)
+        return Failure.changed(from: id, isRevoked: isRevoked, to: others, search)
     }
 
     private func addressed() async throws -> RemoteSystem? {
