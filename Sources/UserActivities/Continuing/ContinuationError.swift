@@ -101,6 +101,11 @@ extension ContinuationError {
         "The application that offered the activity does not run any more.",
         side: .remote
     )
+    static let streamsNotSupported = ContinuationError(
+        .streamsNotSupported,
+        "The application that offered the activity supplies no streams for it.",
+        side: .remote
+    )
 
     /// The codes that the service sends, by which the other side recognises a failure.
     private static let failureCodes: [String: Code] = [

@@ -300,13 +300,7 @@ final class ContinuationStreams: Sendable {
 
     /// Opens a stream. Several may be opened.
     func open() async throws(ContinuationError) -> RemoteSystemStream {
-        guard self.isSupported else {
-            throw ContinuationError(
-                .streamsNotSupported,
-                "The application that offered the activity supplies no streams for it.",
-                side: .remote
-            )
-        }
+        guard self.isSupported else { throw .streamsNotSupported }
         guard let connection = self.connection.withLock({ $0 }) else {
             throw ContinuationError(
                 .streamFailed,

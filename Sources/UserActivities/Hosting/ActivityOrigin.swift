@@ -343,13 +343,7 @@ final class ActivityOrigin: Sendable {
                 throw ContinuationError(error)
             }
         }
-        guard let activity, activity.supportsContinuationStreams else {
-            throw ContinuationError(
-                .streamsNotSupported,
-                "The application that offered the activity supplies no streams for it.",
-                side: .remote
-            )
-        }
+        guard let activity, activity.supportsContinuationStreams else { throw ContinuationError.streamsNotSupported }
         let holder = caller.standing.quotaHolder(of: caller.systemID)
         guard self.state.withLock({ $0.streams.enter(holder) }) else {
             let failure = ContinuationError(
