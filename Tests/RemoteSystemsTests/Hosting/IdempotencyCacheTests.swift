@@ -39,18 +39,12 @@ import ValueSets
     @Test func `a repeated request waits for the first, and gets its response`() throws {
         var memory = Memory()
         let name = try Self.name()
-        let first = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "first", now: Self.start)
+        let first = memory.received(name, work: "first")
         #expect(Self.reported(first) == "carry out")
-        let second = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "second", now: Self.start)
+        let second = memory.received(name, work: "second")
         #expect(Self.reported(second) == "wait for first")
         memory.executed(name, Self.response(7), bytes: 10, now: Self.start)
-        let third = memory.received(
-            name,
-            of: try Self.holder(),
-            fingerprint: 1,
-            work: "third",
-            now: Self.start + .seconds(299)
-        )
+        let third = memory.received(name, work: "third", now: Self.start + .seconds(299))
         #expect(Self.reported(third) == "answer 7")
     }
 
@@ -60,7 +54,7 @@ import ValueSets
             try Self.name(), try Self.name("other"), try Self.name(system: 2), try Self.name(service: "other"),
         ]
         for name in names {
-            let outcome = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
+            let outcome = memory.received(name)
             #expect(Self.reported(outcome) == "carry out")
         }
     }
@@ -68,15 +62,9 @@ import ValueSets
     @Test func `a response expires after five minutes`() throws {
         var memory = Memory()
         let name = try Self.name()
-        _ = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
+        _ = memory.received(name)
         memory.executed(name, Self.response(7), bytes: 10, now: Self.start)
-        let later = memory.received(
-            name,
-            of: try Self.holder(),
-            fingerprint: 1,
-            work: "",
-            now: Self.start + .seconds(300)
-        )
+        let later = memory.received(name, now: Self.start + .seconds(300))
         #expect(Self.reported(later) == "carry out")
         #expect(memory.bytes == 0)
     }
@@ -84,11 +72,11 @@ import ValueSets
     @Test func `a key with another message is refused, during and after the first request`() throws {
         var memory = Memory()
         let name = try Self.name()
-        _ = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
-        let running = memory.received(name, of: try Self.holder(), fingerprint: 2, work: "", now: Self.start)
+        _ = memory.received(name)
+        let running = memory.received(name, fingerprint: 2)
         #expect(Self.reported(running) == "status 1")
         memory.executed(name, Self.response(7), bytes: 10, now: Self.start)
-        let done = memory.received(name, of: try Self.holder(), fingerprint: 2, work: "", now: Self.start)
+        let done = memory.received(name, fingerprint: 2)
         #expect(Self.reported(done) == "status 1")
     }
 
@@ -96,10 +84,10 @@ import ValueSets
     func `a failure is kept unless it says that a retry may help`(canRetry: Bool, then: String) throws {
         var memory = Memory()
         let name = try Self.name()
-        _ = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
+        _ = memory.received(name)
         let failure = HandlerOutcome(Response(status: .failure, failure: WireFailure("No.", canRetry: canRetry)))
         memory.executed(name, failure, bytes: 1, now: Self.start)
-        let again = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
+        let again = memory.received(name)
         #expect(Self.reported(again) == then)
     }
 
@@ -108,21 +96,13 @@ import ValueSets
         var memory = Memory()
         for (outcome, then) in [(HandlerOutcome(Oops()), "carry out"), (Self.response(7), "answer 7")] {
             let name = try Self.name(then)
-            guard
-                case .execute(let execution) = memory.received(
-                    name,
-                    of: try Self.holder(),
-                    fingerprint: 1,
-                    work: "",
-                    now: Self.start
-                )
-            else {
+            guard case .execute(let execution) = memory.received(name) else {
                 Issue.record("It is the first.")
                 return
             }
             memory.executed(name, outcome, bytes: 10, now: Self.start)
             memory.forgetFailure(name, execution + 1)
-            let kept = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
+            let kept = memory.received(name)
             guard case .outcome(let remembered) = kept else {
                 Issue.record("It is remembered.")
                 return
@@ -130,7 +110,7 @@ import ValueSets
             #expect((remembered.error is Oops) == (outcome.error is Oops))
             #expect(remembered.isRepeated)
             memory.forgetFailure(name, execution)
-            let again = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
+            let again = memory.received(name)
             #expect(Self.reported(again) == then)
         }
     }
@@ -146,7 +126,7 @@ import ValueSets
         var executed = 0
         for number in 0..<requests {
             let name = try Self.name("\(number)", system: system)
-            let outcome = memory.received(name, of: try Self.holder(system), fingerprint: 1, work: "", now: now)
+            let outcome = memory.received(name, now: now)
             guard case .execute = outcome else { continue }
             executed += 1
             memory.executed(name, Self.response(Int64(number)), bytes: bytes, now: now)
@@ -159,7 +139,7 @@ import ValueSets
         let executed = try Self.fill(&memory, system: 1, requests: 30)
         #expect(executed == 10)
         let later = Self.start + .seconds(299)
-        let new = try memory.received(Self.name("new"), of: Self.holder(), fingerprint: 1, work: "", now: later)
+        let new = try memory.received(Self.name("new"), now: later)
         guard case .outcome(let refusal) = new else {
             Issue.record("It was carried out.")
             return
@@ -169,11 +149,11 @@ import ValueSets
         #expect(refusal.response.failure?.canRetry == true)
         for number in 0..<10 {
             let name = try Self.name("\(number)")
-            let outcome = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: later)
+            let outcome = memory.received(name, now: later)
             #expect(Self.reported(outcome) == "answer \(number)")
         }
         let end = Self.start + .seconds(300)
-        let again = try memory.received(Self.name("new"), of: Self.holder(), fingerprint: 1, work: "", now: end)
+        let again = try memory.received(Self.name("new"), now: end)
         #expect(Self.reported(again) == "carry out")
     }
 
@@ -182,7 +162,7 @@ import ValueSets
         var memory = Memory()
         // The victim has the largest response.
         let name = try Self.name("order", system: 1)
-        _ = memory.received(name, of: try Self.holder(1), fingerprint: 1, work: "", now: Self.start)
+        _ = memory.received(name)
         memory.executed(name, Self.response(7), bytes: 1 << 20, now: Self.start)
         for system in 2...9 as ClosedRange<UInt8> {
             let executed = try Self.fill(&memory, system: system, requests: 9_000, bytes: bytes)
@@ -191,15 +171,15 @@ import ValueSets
         #expect(memory.count <= 65_536)
         #expect(memory.bytes <= 32 << 20)
         let now = Self.start + .seconds(299)
-        let repeated = memory.received(name, of: try Self.holder(1), fingerprint: 1, work: "", now: now)
+        let repeated = memory.received(name, now: now)
         #expect(Self.reported(repeated) == "answer 7")
         for system in [1, 10] as [UInt8] {
             let next = try Self.name("next", system: system)
-            let outcome = memory.received(next, of: try Self.holder(system), fingerprint: 1, work: "", now: now)
+            let outcome = memory.received(next, now: now)
             #expect(Self.reported(outcome) == "carry out")
         }
         #expect(memory.endCount == memory.count - 2)
-        _ = memory.received(name, of: try Self.holder(1), fingerprint: 1, work: "", now: now + .seconds(1))
+        _ = memory.received(name, now: now + .seconds(1))
         #expect(memory.count == 3)
         #expect(memory.bytes == 0)
     }
@@ -291,18 +271,18 @@ import ValueSets
         let executed = try Self.fill(&memory, system: 1, requests: 100, bytes: 1_500)
         #expect(executed == 100)
         #expect(memory.bytes == 9_000)
-        let kept = try memory.received(Self.name("5"), of: Self.holder(), fingerprint: 1, work: "", now: Self.start)
+        let kept = try memory.received(Self.name("5"))
         #expect(Self.reported(kept) == "answer 5")
-        let lost = try memory.received(Self.name("6"), of: Self.holder(), fingerprint: 1, work: "", now: Self.start)
+        let lost = try memory.received(Self.name("6"))
         #expect(Self.reported(lost) == "status 5")
     }
 
     @Test func `a response too large for the cache is not executed twice`() throws {
         var memory = Memory(limits: Memory.Limits(responseBytes: 2_000))
         let name = try Self.name()
-        _ = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
+        _ = memory.received(name)
         memory.executed(name, Self.response(1), bytes: 2_001, now: Self.start)
-        let again = memory.received(name, of: try Self.holder(), fingerprint: 1, work: "", now: Self.start)
+        let again = memory.received(name)
         #expect(Self.reported(again) == "status 5")
     }
 
@@ -310,15 +290,7 @@ import ValueSets
         var memory = Memory()
         let name = try Self.name()
         for _ in 0..<10_000 {
-            guard
-                case .execute(let execution) = memory.received(
-                    name,
-                    of: try Self.holder(),
-                    fingerprint: 1,
-                    work: "",
-                    now: Self.start
-                )
-            else {
+            guard case .execute(let execution) = memory.received(name) else {
                 Issue.record("It was forgotten.")
                 return
             }
@@ -327,5 +299,17 @@ import ValueSets
         }
         #expect(memory.count == 0)
         #expect(memory.endCount < 200)
+    }
+}
+
+extension IdempotencyCacheStateMachine<String> {
+    /// Receives a request that counts for its own system.
+    fileprivate mutating func received(
+        _ name: Name,
+        fingerprint: Int = 1,
+        work: String = "",
+        now: ContinuousClock.Instant = IdempotencyCacheTests.start
+    ) -> OnRequest {
+        self.received(name, of: .system(name.system), fingerprint: fingerprint, work: work, now: now)
     }
 }
