@@ -70,14 +70,16 @@ extension CommandTests {
                     let (file, signed) = ("\(sandbox.directory)/file.json", "\(sandbox.directory)/signed.der")
                     try #"{"activitycontinuation": {"apps": ["KEY1.com.example.reader"]}}"#
                         .write(toFile: file, atomically: true, encoding: .utf8)
-                    let sign = try await sandbox.start(
-                        [
-                            "association", "sign", file, "--key", "\(sites.directory)/ec.key", "--certificate",
-                            "\(sites.directory)/ec.pem", "--output", signed, "--json",
-                        ]
-                    ).finish()
-                    #expect(sign.status == 0, "\(sign)")
-                    #expect(sign.event("signed")?["hosts"] as? [String] == ["signed-ec.example", "*.wild.example"])
+                    func sign(_ certificate: String, to output: String, _ options: String...) async throws
+                        -> FinishedCommand
+                    {
+                        let key = ["--key", "\(sites.directory)/ec.key"]
+                        let written = ["--certificate", "\(sites.directory)/\(certificate).pem", "--output", output]
+                        return try await sandbox.start(["association", "sign", file] + key + written + options).finish()
+                    }
+                    let done = try await sign("ec", to: signed, "--json")
+                    #expect(done.status == 0, "\(done)")
+                    #expect(done.event("signed")?["hosts"] as? [String] == ["signed-ec.example", "*.wild.example"])
                     for (host, status) in [("signed-ec.example", 0), ("a.wild.example", 0), ("plain.example", 1)] {
                         let verify = try await sandbox.run("association", "verify", host, "--file", signed)
                         #expect(verify.status == status, "\(verify)")
@@ -86,20 +88,10 @@ extension CommandTests {
                     }
                     let plain = try await sandbox.run("association", "verify", "plain.example", "--file", file)
                     #expect(plain.lines.contains { $0.contains("has to name the host") }, "\(plain)")
-                    let nowhere = try await sandbox.start(
-                        [
-                            "association", "sign", file, "--key", "\(sites.directory)/ec.key", "--certificate",
-                            "\(sites.directory)/ec.pem", "--output", "\(sandbox.directory)/none/signed.der",
-                        ]
-                    ).finish()
+                    let nowhere = try await sign("ec", to: "\(sandbox.directory)/none/signed.der")
                     #expect(nowhere.status == 2 && nowhere.errors.contains("its directory exists"), "\(nowhere)")
                     #expect(!nowhere.errors.contains("Domain"), "\(nowhere)")
-                    let wrong = try await sandbox.start(
-                        [
-                            "association", "sign", file, "--key", "\(sites.directory)/ec.key", "--certificate",
-                            "\(sites.directory)/rsa.pem", "--output", signed, "--json",
-                        ]
-                    ).finish()
+                    let wrong = try await sign("rsa", to: signed, "--json")
                     #expect(
                         wrong.status == 2 && wrong.event("failed")?["reason"] as? String == "badSignature",
                         "\(wrong)"

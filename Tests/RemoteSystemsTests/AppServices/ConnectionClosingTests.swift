@@ -9,15 +9,17 @@ import Testing
 
 /// How connections and hosts end, over loopback with TLS.
 @Suite struct ConnectionClosingTests {
+    /// Responds with the request, and reports how its connection has ended.
+    private struct Provider: AppServiceProvider {
+        let onClose: @Sendable (AppServiceClosedStatus) -> Void
+        func respond(to request: AppServiceRequest) async throws -> ValueSet { request.message }
+        func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {
+            self.onClose(status)
+        }
+    }
+
     @Test func `closing is reported on both sides as completed, and nothing is sent afterwards`() async throws {
         let closed = Mutex<AppServiceClosedStatus?>(nil)
-        struct Provider: AppServiceProvider {
-            let onClose: @Sendable (AppServiceClosedStatus) -> Void
-            func respond(to request: AppServiceRequest) async throws -> ValueSet { request.message }
-            func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {
-                self.onClose(status)
-            }
-        }
         let service = AppService("test.echo", provider: Provider { status in closed.withLock { $0 = status } })
         try await Loopback.talk(service) { connection in
             _ = try await connection.send([:])
@@ -32,13 +34,6 @@ import Testing
 
     @Test func `a released connection is closed, and the service is notified (R-44)`() async throws {
         let closed = Mutex<AppServiceClosedStatus?>(nil)
-        struct Provider: AppServiceProvider {
-            let onClose: @Sendable (AppServiceClosedStatus) -> Void
-            func respond(to request: AppServiceRequest) async throws -> ValueSet { request.message }
-            func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {
-                self.onClose(status)
-            }
-        }
         let service = AppService("test.echo", provider: Provider { status in closed.withLock { $0 = status } })
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([service]) { host in
