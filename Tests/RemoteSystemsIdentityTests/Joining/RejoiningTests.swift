@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func `a system that joins receives the revocation list and the newest discovery key`() throws {
-        let revoked = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let revoked = SystemID.any()
         let list = try self.inviter.revoke(revoked, now: noon)
         let joined = try self.join(at: noon)
         #expect(try self.other.store.revocations() == list)
@@ -101,8 +101,8 @@ import Testing
 
     @Test func `an invitation does not survive a revocation`() throws {
         let before = try self.inviter.revocations()
-        _ = try self.inviter.revoke(SystemID(of: P256.Signing.PrivateKey().publicKey), now: noon)
-        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        _ = try self.inviter.revoke(SystemID.any(), now: noon)
+        let system = SystemID.any()
         #expect(
             code { () throws(IdentityError) in
                 try self.inviter.recordJoined(
@@ -166,7 +166,7 @@ import Testing
 
     @Test func `a machine that lost its revocation list joins again`() throws {
         let first = try self.join(at: noon)
-        let list = try self.inviter.revoke(SystemID(of: P256.Signing.PrivateKey().publicKey), now: noon)
+        let list = try self.inviter.revoke(SystemID.any(), now: noon)
         try self.other.store.install(revocations: list.bytes, now: noon)
         try remove(self.other.store.directory + "/account/revoked-systems.pem")
         let again = try self.join(at: noon)
@@ -177,7 +177,7 @@ import Testing
     // MARK: Recovery
 
     @Test func `a recovery file contains the revocations`() throws {
-        let list = try self.inviter.revoke(SystemID(of: P256.Signing.PrivateKey().publicKey), now: noon)
+        let list = try self.inviter.revoke(SystemID.any(), now: noon)
         let path = self.temporary.path + "/recovery.txt"
         let factors = RecoveryFile.WorkFactors(logN: 10, r: 8, p: 1)
         let passphrase = Array("correct horse".utf8)
@@ -188,7 +188,7 @@ import Testing
         #expect(try self.inviter.identity(now: noon).discoveryKey == recovered.discoveryKey)
         // Both machines hold the root key now. What each revokes reaches the other.
         let (here, there) = (
-            SystemID(of: P256.Signing.PrivateKey().publicKey), SystemID(of: P256.Signing.PrivateKey().publicKey)
+            SystemID.any(), SystemID.any()
         )
         let ours = try self.inviter.revoke(here, now: noon)
         let theirs = try self.other.store.revoke(there, now: noon.addingTimeInterval(1))

@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func `a recovered account that others have joined counts as shared`() throws {
-        let joined = (0..<3).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }
+        let joined = (0..<3).map { _ in SystemID.any() }
         _ = try self.store.identity(now: noon)
         for system in joined { try self.store.recordJoined(system) }
         _ = try self.export()
@@ -69,7 +69,7 @@ import Testing
             try fresh.store.pairingPurpose(evenIfShared: false, now: noon) == .ownAccount(admits: true, joins: false)
         )
         // On the machine that knows of a later one, none is lost.
-        let later = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let later = SystemID.any()
         try self.store.recordJoined(later)
         _ = try self.importing(into: self.store)
         #expect(try self.store.joinedSystems() == joined + [later])
@@ -106,7 +106,7 @@ import Testing
 
     @Test func `the record of formerly revoked systems stays when the account is recovered on its machine`() throws {
         _ = try self.store.identity(now: noon)
-        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let system = SystemID.any()
         _ = try self.store.revoke(system, now: noon)
         _ = try self.store.rotateRootKey(isStolen: true, now: noon)
         _ = try self.export()
@@ -167,7 +167,7 @@ import Testing
         _ = try self.export()
         let other = try TemporaryDirectory()
         _ = try other.store.identity(now: noon)
-        try other.store.recordJoined(SystemID(of: P256.Signing.PrivateKey().publicKey))
+        try other.store.recordJoined(SystemID.any())
         #expect(code { () throws(IdentityError) in try self.importing(into: other.store) } == .accountInUse)
     }
 
@@ -183,7 +183,7 @@ import Testing
 
     @Test func `the account's own authority keeps its lists of systems`() throws {
         let identity = try self.export()
-        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let system = SystemID.any()
         try self.store.recordJoined(system)
         let revocations = try self.store.revoke(system, now: noon)
         #expect(try self.importing(into: self.store).identity.systemID == identity.systemID)
@@ -204,7 +204,7 @@ import Testing
         name: String
     ) throws {
         let identity = try self.export()
-        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let system = SystemID.any()
         try self.store.recordJoined(system)
         let other = try TemporaryDirectory()
         _ = try other.store.identity(now: noon)

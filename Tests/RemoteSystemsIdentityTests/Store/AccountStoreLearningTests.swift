@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import FoundationEssentials
 import Testing
 
@@ -11,7 +10,7 @@ import Testing
 extension AccountStoreLinksTests {
     @Test func `a linked account's newer revocations and root keys are kept, and older ones ignored`() throws {
         try self.link()
-        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let system = SystemID.any()
         let list = try self.theirs.store.revoke(system, now: noon)
         #expect(try self.ours.store.learn(roots: self.them.roots, revocations: [list.bytes]))
         #expect(try !self.ours.store.learn(roots: self.them.roots, revocations: [list.bytes]))
@@ -30,7 +29,7 @@ extension AccountStoreLinksTests {
 
     @Test func `competing revocation lists of a linked account are both in force`() throws {
         try self.link()
-        let (here, there) = (Self.anySystem(), Self.anySystem())
+        let (here, there) = (SystemID.any(), SystemID.any())
         let authority = try self.theirs.store.authority()
         let first = try authority.revocationList(of: [here], after: nil, now: noon)
         // Another machine with their root key, which does not know the first list.
@@ -48,7 +47,7 @@ extension AccountStoreLinksTests {
         defer { withExtendedLifetime(machine) {} }
         let member = machine.store
         _ = try member.install(links: try #require(self.ours.store.links().list).bytes, now: noon)
-        let revoked = Self.anySystem()
+        let revoked = SystemID.any()
         let list = try self.theirs.store.revoke(revoked, now: noon)
         _ = try self.ours.store.learn(roots: self.them.roots, revocations: [list.bytes])
         let learned = try #require(try self.ours.store.links().learned.first)
@@ -171,7 +170,6 @@ extension AccountStoreLinksTests {
         #expect(try self.ours.store.links()[self.them.accountID]?.state == .withdrawnByOther)
     }
 
-    private static func anySystem() -> SystemID { SystemID(of: P256.Signing.PrivateKey().publicKey) }
 }
 
 extension AccountStore {

@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import FoundationEssentials
 import Glibc
 import Testing
@@ -60,7 +59,7 @@ import Testing
             #expect(error?.message.contains("--force") == true)
             #expect(error?.message.contains(joined == 0 ? "No other system" : "\(joined) other system") == true)
             #expect(try self.temporary.snapshot() == before)
-            try self.store.recordJoined(SystemID(of: P256.Signing.PrivateKey().publicKey))
+            try self.store.recordJoined(SystemID.any())
         }
         // A revoked system has nothing more to lose.
         _ = try self.store.revoke(try #require(try self.store.joinedSystems().first), now: noon)
@@ -76,7 +75,7 @@ import Testing
     @Test(arguments: [0, 1])
     func `with a damaged record of systems, the number of those that joined is not known`(readable: Int) throws {
         _ = try self.store.identity(now: noon)
-        let systems = (0..<readable).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }
+        let systems = (0..<readable).map { _ in SystemID.any() }
         let record = self.store.directory + "/account/joined-systems"
         try write((systems.map { "\($0)" } + ["nonsense"]).joined(separator: "\n"), to: record)
         let error = #expect(throws: IdentityError.self) { try self.store.leave(evenWithRootKey: false) }
@@ -223,7 +222,7 @@ import Testing
             systems.append(try self.join().systemID)
             _ = try self.store.leave(evenWithRootKey: false)
         }
-        let ids = (0..<254).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }
+        let ids = (0..<254).map { _ in SystemID.any() }
         let lines = ([systems[0], systems[1]] + ids).map { "\($0)\n" }.joined()
         try Data(lines.utf8).write(to: URL(filePath: self.store.directory + "/left-systems"))
         _ = unsafe chmod(self.store.directory + "/left-systems", 0o600)

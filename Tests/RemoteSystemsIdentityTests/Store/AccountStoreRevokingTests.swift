@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import FoundationEssentials
 import Testing
 
@@ -19,8 +18,6 @@ import Testing
         self.store = self.temporary.store
         self.identity = try self.store.identity(now: noon)
     }
-
-    private static func anySystem() -> SystemID { SystemID(of: P256.Signing.PrivateKey().publicKey) }
 
     /// A member of the account without its key.
     private func member() throws -> TemporaryDirectory {
@@ -40,7 +37,7 @@ import Testing
     }
 
     @Test func `a revoked system is on a stored list`() throws {
-        let (one, other) = (Self.anySystem(), Self.anySystem())
+        let (one, other) = (SystemID.any(), SystemID.any())
         let first = try self.store.revoke(one, now: noon)
         let second = try self.store.revoke(other, now: noon)
         #expect(first.systems == [one])
@@ -50,7 +47,7 @@ import Testing
     }
 
     @Test func `revoking twice changes nothing`() throws {
-        let system = Self.anySystem()
+        let system = SystemID.any()
         let first = try self.store.revoke(system, now: noon)
         #expect(try self.store.revoke(system, now: noon.addingTimeInterval(day)) == first)
     }
@@ -65,7 +62,7 @@ import Testing
     @Test func `a system without the key cannot revoke`() throws {
         let member = try self.member()
         #expect(
-            code { () throws(IdentityError) in try member.store.revoke(Self.anySystem(), now: noon) } == .notAuthority
+            code { () throws(IdentityError) in try member.store.revoke(SystemID.any(), now: noon) } == .notAuthority
         )
     }
 
@@ -77,7 +74,7 @@ import Testing
         #expect(largest.bytes.count == RevocationList.maxBytes)
         _ = try self.store.install(revocations: largest.bytes, now: noon)
         #expect(
-            code { () throws(IdentityError) in try self.store.revoke(Self.anySystem(), now: noon) } == .tooManySystems
+            code { () throws(IdentityError) in try self.store.revoke(SystemID.any(), now: noon) } == .tooManySystems
         )
         #expect(try self.store.revocations() == largest)
     }
@@ -86,8 +83,8 @@ import Testing
 
     @Test func `a member installs a newer list and keeps it when an older one arrives`() throws {
         let member = try self.member()
-        let first = try self.store.revoke(Self.anySystem(), now: noon)
-        let second = try self.store.revoke(Self.anySystem(), now: noon)
+        let first = try self.store.revoke(SystemID.any(), now: noon)
+        let second = try self.store.revoke(SystemID.any(), now: noon)
         #expect(try member.store.install(revocations: second.bytes, now: noon) == second)
         #expect(try member.store.install(revocations: first.bytes, now: noon) == second)
         #expect(try member.store.revocations() == second)
@@ -95,9 +92,9 @@ import Testing
 
     @Test func `a list that the account's key did not sign is refused`() throws {
         let member = try self.member()
-        let good = try self.store.revoke(Self.anySystem(), now: noon)
+        let good = try self.store.revoke(SystemID.any(), now: noon)
         let foreign = try AccountAuthority(creatingAt: noon)
-            .revocationList(of: [Self.anySystem()], after: good, now: noon)
+            .revocationList(of: [SystemID.any()], after: good, now: noon)
         var changed = good.bytes
         changed[10] ^= 1
         var renumbered = good.bytes
@@ -112,7 +109,7 @@ import Testing
     }
 
     @Test func `a list that was altered on the disk readmits no system`() throws {
-        _ = try self.store.revoke(Self.anySystem(), now: noon)
+        _ = try self.store.revoke(SystemID.any(), now: noon)
         let path = self.store.directory + "/account/revoked-systems.pem"
         let foreign = try AccountAuthority(creatingAt: noon).revocationList(of: [], after: nil, now: noon)
         try Data(StoredAccount.revocationsFile(foreign)).write(to: URL(filePath: path))
@@ -124,7 +121,7 @@ import Testing
     @Test(arguments: [0, 1_000_000_000_000_000]) func `two systems with the key merge their lists`(number: UInt64)
         throws
     {
-        let (here, there) = (Self.anySystem(), Self.anySystem())
+        let (here, there) = (SystemID.any(), SystemID.any())
         let own = try self.store.revoke(here, now: noon)
         let others = try self.list([there], after: number)
         let merged = try self.store.install(revocations: others.bytes, now: noon)
@@ -136,9 +133,9 @@ import Testing
     }
 
     @Test func `a system with the key installs a newer list with the same content unchanged`() throws {
-        let system = Self.anySystem()
+        let system = SystemID.any()
         let own = try self.store.revoke(system, now: noon)
-        let newer = try self.list([system, Self.anySystem()], after: own.number)
+        let newer = try self.list([system, SystemID.any()], after: own.number)
         #expect(try self.store.install(revocations: newer.bytes, now: noon) == newer)
     }
 
@@ -147,7 +144,7 @@ import Testing
     @Test func `a change of the stored list is noticed`() throws {
         let before = self.store.version()
         #expect(self.store.version() == before)
-        _ = try self.store.revoke(Self.anySystem(), now: noon)
+        _ = try self.store.revoke(SystemID.any(), now: noon)
         let revoked = self.store.version()
         #expect(revoked != before)
         _ = try self.store.renewIfDue(now: noon.addingTimeInterval(70 * day))

@@ -59,7 +59,7 @@ import Testing
         let identity = try self.store.identity(now: noon)
         #expect(!identity.isAuthority)
         #expect(code { () throws(IdentityError) in try self.store.authority() } == .notAuthority)
-        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let system = SystemID.any()
         #expect(code { () throws(IdentityError) in try self.store.revoke(system, now: noon) } == .notAuthority)
         // The system's own certificate is due for renewal, and one by the newer root key replaces it.
         #expect(identity.root == 1 && identity.isRenewalDue(at: noon))
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func `a revocation list of a newer root key replaces one with a greater number`() throws {
-        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let system = SystemID.any()
         let second = try self.first.successor(retiring: noon, now: noon)
         let stolen = try RevocationList(
             number: UInt64(Int64.max),

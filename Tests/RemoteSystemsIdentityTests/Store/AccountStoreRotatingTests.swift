@@ -20,8 +20,6 @@ import Testing
         self.identity = try self.store.identity(now: noon)
     }
 
-    private static func anySystem() -> SystemID { SystemID(of: P256.Signing.PrivateKey().publicKey) }
-
     /// A member of the account with its present root keys and discovery key.
     private func member() throws -> TemporaryDirectory {
         let identity = try self.store.identity(now: noon)
@@ -44,13 +42,13 @@ import Testing
 
     @Test func `each revocation replaces the discovery key`() throws {
         let first = self.identity.discoveryKey
-        let list = try self.store.revoke(Self.anySystem(), now: noon)
+        let list = try self.store.revoke(SystemID.any(), now: noon)
         let second = try self.store.identity(now: noon).discoveryKey
         #expect(second.bytes != first.bytes && second.isNewer(than: first))
         #expect(second.position == list.position)
         let tag = second.discoveryTag(instance: "x")
         #expect(!first.matches(tag, instance: "x"))
-        _ = try self.store.revoke(Self.anySystem(), now: noon)
+        _ = try self.store.revoke(SystemID.any(), now: noon)
         let third = try self.store.identity(now: noon).discoveryKey
         #expect(third.isNewer(than: second) && !second.isNewer(than: third))
         // Revoking a system again changes nothing.
@@ -61,7 +59,7 @@ import Testing
 
     @Test func `a member uses a new key only together with the list that was made with it`() throws {
         let member = try self.member()
-        let list = try self.store.revoke(Self.anySystem(), now: noon)
+        let list = try self.store.revoke(SystemID.any(), now: noon)
         let key = try self.signedKey()
         #expect(try !member.store.install(discoveryKey: key, now: noon))
         #expect(try member.store.identity(now: noon).discoveryKey == self.identity.discoveryKey)
@@ -74,9 +72,9 @@ import Testing
 
     @Test func `a member cannot make others use an older key, or one of its own`() throws {
         let member = try self.member()
-        try member.store.install(revocations: self.store.revoke(Self.anySystem(), now: noon).bytes, now: noon)
+        try member.store.install(revocations: self.store.revoke(SystemID.any(), now: noon).bytes, now: noon)
         let older = try self.signedKey()
-        try member.store.install(revocations: self.store.revoke(Self.anySystem(), now: noon).bytes, now: noon)
+        try member.store.install(revocations: self.store.revoke(SystemID.any(), now: noon).bytes, now: noon)
         let newest = try self.signedKey()
         #expect(try member.store.install(discoveryKey: newest, now: noon))
         #expect(try !member.store.install(discoveryKey: older, now: noon))
@@ -121,7 +119,7 @@ import Testing
         throws
     {
         let member = try self.member()
-        let revoked = Self.anySystem()
+        let revoked = SystemID.any()
         let present = try String(contentsOfFile: self.file("discovery-key.pem"), encoding: .utf8)
         let first = try self.store.revoke(revoked, now: noon)
         // What the first half of a revocation leaves: a list whose key was not stored.
@@ -138,9 +136,9 @@ import Testing
     // MARK: Files of a backup
 
     @Test func `a deleted or restored list is an error that names the file, and not an empty list`() throws {
-        _ = try self.store.revoke(Self.anySystem(), now: noon)
+        _ = try self.store.revoke(SystemID.any(), now: noon)
         let older = try String(contentsOfFile: self.file("revoked-systems.pem"), encoding: .utf8)
-        let newest = try self.store.revoke(Self.anySystem(), now: noon)
+        let newest = try self.store.revoke(SystemID.any(), now: noon)
         try write(older, to: self.file("revoked-systems.pem"))
         for isDeleted in [false, true] {
             if isDeleted { try remove(self.file("revoked-systems.pem")) }
@@ -149,7 +147,7 @@ import Testing
             #expect(error?.path?.hasSuffix("revoked-systems.pem") == true)
             #expect(error?.message.contains("remotesystems account") == true)
             #expect(
-                code { () throws(IdentityError) in try self.store.revoke(Self.anySystem(), now: noon) }
+                code { () throws(IdentityError) in try self.store.revoke(SystemID.any(), now: noon) }
                     == .revocationsLost
             )
         }
@@ -162,8 +160,8 @@ import Testing
 
     @Test func `an older list does not repair a lost one`() throws {
         let member = try self.member()
-        let older = try self.store.revoke(Self.anySystem(), now: noon)
-        let newest = try self.store.revoke(Self.anySystem(), now: noon)
+        let older = try self.store.revoke(SystemID.any(), now: noon)
+        let newest = try self.store.revoke(SystemID.any(), now: noon)
         try member.store.install(revocations: newest.bytes, now: noon)
         try remove(member.store.directory + "/account/revoked-systems.pem")
         #expect(
@@ -174,7 +172,7 @@ import Testing
     }
 
     @Test func `a list that is lost for good is replaced on request, and other systems return what they know`() throws {
-        let (one, other, third) = (Self.anySystem(), Self.anySystem(), Self.anySystem())
+        let (one, other, third) = (SystemID.any(), SystemID.any(), SystemID.any())
         let member = try self.member()
         _ = try self.store.revoke(one, now: noon)
         let newest = try self.store.revoke(other, now: noon)
@@ -196,7 +194,7 @@ import Testing
     @Test(arguments: [false, true]) func `competing lists converge, and no revocation is lost meanwhile`(
         isReversed: Bool
     ) throws {
-        let (here, there) = (Self.anySystem(), Self.anySystem())
+        let (here, there) = (SystemID.any(), SystemID.any())
         let authority = try self.store.authority()
         let own = try self.store.revoke(here, now: noon)
         let others = try RevocationList(
@@ -222,7 +220,7 @@ import Testing
 
     @Test func `merging lists depends neither on their order nor on repetition`() throws {
         let authority = try self.store.authority()
-        let systems = (0..<4).map { _ in Self.anySystem() }
+        let systems = (0..<4).map { _ in SystemID.any() }
         let lists = try systems.enumerated().map { index, system in
             try RevocationList(
                 number: UInt64(index + 1),
@@ -248,7 +246,7 @@ import Testing
     @Test(arguments: [false, true]) func `replacing the root key keeps the account, its systems and its revocations`(
         isStolen: Bool
     ) throws {
-        let revoked = Self.anySystem()
+        let revoked = SystemID.any()
         _ = try self.store.revoke(revoked, now: noon)
         let member = try self.member()
         let old = try self.store.authority()
@@ -280,7 +278,7 @@ import Testing
     }
 
     @Test func `a rotation that a crash interrupted is completed by the next use`() throws {
-        let revoked = Self.anySystem()
+        let revoked = SystemID.any()
         _ = try self.store.revoke(revoked, now: noon)
         let next = try self.store.authority().successor(retiring: noon.addingTimeInterval(90 * day), now: noon)
         let pem = next.rootKey.pemRepresentation + "\n"

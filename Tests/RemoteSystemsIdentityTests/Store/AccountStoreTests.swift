@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import FoundationEssentials
 import Glibc
 import Testing
@@ -293,14 +292,14 @@ import Testing
 
     @Test func `joined systems are remembered once and in order`() throws {
         _ = try self.store.identity(now: noon)
-        let systems = (0..<3).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }
+        let systems = (0..<3).map { _ in SystemID.any() }
         for system in systems + systems { try self.store.recordJoined(system) }
         #expect(try self.store.joinedSystems() == systems)
     }
 
     @Test func `a damaged line of the list of joined systems is reported, kept and not used`() throws {
         _ = try self.store.identity(now: noon)
-        let systems = (0..<2).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }
+        let systems = (0..<2).map { _ in SystemID.any() }
         try self.store.recordJoined(systems[0])
         #expect(try self.store.damagedRecords().isEmpty)
         try write("\(systems[0])\nnonsense", to: self.file("joined-systems"))

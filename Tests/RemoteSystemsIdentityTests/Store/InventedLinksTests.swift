@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import FoundationEssentials
 import Testing
 
@@ -132,7 +131,7 @@ extension StolenRootKeyTests {
         defer { withExtendedLifetime(machine) {} }
         let present = try #require(try self.store.links().list)
         _ = try machine.store.install(links: present.bytes, now: noon)
-        let lost = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let lost = SystemID.any()
         let revocations = try self.theirs.store.revoke(lost, now: noon).bytes
         _ = try machine.store.learn(
             LearnedLink(roots: self.them.roots, revocations: [revocations], of: self.us.accountID),

@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import FoundationEssentials
 import Testing
 
@@ -54,7 +53,7 @@ extension StolenRootKeyTests {
         damaged: [String]
     ) throws {
         try self.link(granting: Grants(services: ["test.volume"]))
-        let revoked = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let revoked = SystemID.any()
         _ = try self.store.revoke(revoked, now: noon)
         for name in damaged { try write("-----BEGIN REMOTE", to: self.store.directory + "/account/" + name) }
         let before = try self.files()

@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import FoundationEssentials
 import Testing
 
@@ -301,12 +300,12 @@ import Testing
         let formerly = try self.store.formerlyRevokedSystems()
         #expect(formerly.count == RevocationList.maxSystems - 1 && !formerly.contains(own))
         #expect(
-            try self.store.revoke(SystemID(of: P256.Signing.PrivateKey().publicKey), now: Self.later).systems.count == 1
+            try self.store.revoke(SystemID.any(), now: Self.later).systems.count == 1
         )
     }
 
     @Test func `systems that were revoked before a theft stay recorded until this machine admits them again`() throws {
-        let systems = (0..<3).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }.sorted()
+        let systems = (0..<3).map { _ in SystemID.any() }.sorted()
         // The one that joined here comes first, before any that a thief can have invented.
         let (first, second, joined) = (systems[0], systems[1], systems[2])
         try self.store.recordJoined(joined)
@@ -327,7 +326,7 @@ import Testing
     @Test func `a damaged record of formerly revoked systems keeps no stolen key from being replaced`() throws {
         let path = self.store.directory + "/account/formerly-revoked"
         try write("nonsense\n", to: path)
-        let system = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let system = SystemID.any()
         _ = try self.store.revoke(system, now: noon)
         #expect(try self.store.formerlyRevokedSystems().isEmpty)
         #expect(try self.store.damagedRecords() == [path])
@@ -340,7 +339,7 @@ import Testing
         throws
     {
         let path = self.store.directory + "/account/formerly-revoked"
-        let systems = (0..<3).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }.sorted()
+        let systems = (0..<3).map { _ in SystemID.any() }.sorted()
         for system in systems { _ = try self.store.revoke(system, now: noon) }
         #expect(try self.store.lostFormerlyRevoked() == nil)
         _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
@@ -355,7 +354,7 @@ import Testing
         try remove(path)
         #expect(try self.store.lostFormerlyRevoked() == path)
         // The account can be used, and a further theft does not hide the loss, even if as many systems were revoked.
-        let others = (0..<3).map { _ in SystemID(of: P256.Signing.PrivateKey().publicKey) }.sorted()
+        let others = (0..<3).map { _ in SystemID.any() }.sorted()
         for system in others { _ = try self.store.revoke(system, now: Self.later) }
         _ = try self.store.rotateRootKey(isStolen: true, now: Self.later)
         #expect(try self.store.formerlyRevokedSystems() == others)
@@ -363,7 +362,7 @@ import Testing
     }
 
     @Test func `a machine with the root key never signs its own revocation`() throws {
-        let (own, other) = (self.us.systemID, SystemID(of: P256.Signing.PrivateKey().publicKey))
+        let (own, other) = (self.us.systemID, SystemID.any())
         let present = try self.store.revoke(other, now: noon)
         let list = try RevocationList(
             number: present.number + 1,
@@ -372,7 +371,7 @@ import Testing
             signing: self.stolen.rootKey
         )
         try self.store.install(revocations: list.bytes, now: noon)
-        let third = SystemID(of: P256.Signing.PrivateKey().publicKey)
+        let third = SystemID.any()
         let signed = try self.store.revoke(third, now: Self.later)
         #expect(Set(signed.systems) == [other, third])
     }

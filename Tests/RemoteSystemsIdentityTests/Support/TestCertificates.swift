@@ -13,6 +13,11 @@ let noon = Date(timeIntervalSince1970: 1_790_000_000)
 let hour: TimeInterval = 3600
 let day: TimeInterval = 24 * hour
 
+extension SystemID {
+    /// The id of a system that nothing else knows.
+    static func any() -> SystemID { SystemID(of: P256.Signing.PrivateKey().publicKey) }
+}
+
 extension SystemIdentity {
     /// A system of the account without the account's key.
     static func member(
