@@ -284,6 +284,37 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `an installed application that is killed in its handler is started again for the response (N-50)`()
+            async throws
+        {
+            try await Daemon.with { daemon in
+                // Once, so that the second process handles it.
+                let program = try daemon.program("test.notified").split(separator: " ").map { #""\#($0)""# }
+                let command = [#""/usr/bin/env""#, #""KILLED_ONCE_IN_HANDLER=yes""#] + program
+                try daemon.install("test.notified", start: #"{"exec": [\#(command.joined(separator: ", "))]}"#)
+                try await daemon.whileRunning { _, _ in
+                    let center = try await Self.center(daemon, "test.notified")
+                    try await center.add(Self.request("42"))
+                    try await center.add(Self.request("43"))
+                    await center.close()
+                    try await Self.answer("42", "accept", on: daemon)
+                    _ = try await eventually("it is handled after the second start", within: .seconds(90)) {
+                        daemon.starts.contains("response 42 accept") ? true : nil
+                    }
+                    // Responses come in their order: if the first one came once more, it would come before this one.
+                    try await Self.answer("43", "accept", on: daemon)
+                    _ = try await eventually("the next one is handled", within: .seconds(60)) {
+                        daemon.starts.contains("response 43 accept") ? true : nil
+                    }
+                    let records = daemon.starts
+                    let handled = records.filter { $0.hasPrefix("handling ") }
+                    #expect(handled.count == 3 && handled[0] == handled[1] && handled[1] != handled[2], "\(records)")
+                    #expect(records.count { $0.hasPrefix("started ") } == 2, "\(records)")
+                    #expect(records.count { $0 == "response 42 accept" } == 1, "\(records)")
+                }
+            }
+        }
+
         @Test func `an installed application is started for an update, handles it, and the sender learns how (N-08)`()
             async throws
         {

@@ -13,7 +13,7 @@ import UserNotifications
 // the network interface. Without the last two it opens nothing and stays on the loopback interface. With the variable
 // SESSION_BUS_DAEMON in its environment it finds its host daemon over the session bus, too. With the id test.notified
 // it also handles the responses to its notifications, and updates. With KILLED_IN_HANDLER in its environment it is
-// killed while it handles a response.
+// killed while it handles a response, and with KILLED_ONCE_IN_HANDLER if it handles none that its record names before.
 let arguments = CommandLine.arguments
 guard (3...5).contains(arguments.count) else { exit(64) }
 
@@ -59,8 +59,12 @@ try await withThrowingTaskGroup(of: Void.self) { group in
                 applicationName: "Calendar",
                 within: .seconds(30),
                 responseHandler: { response in
+                    let isFirst = (try? String(contentsOfFile: arguments[2], encoding: .utf8))
+                        .map { !$0.contains("\nhandling ") }
                     record("handling \(response.id)")
-                    if ProcessInfo.processInfo.environment["KILLED_IN_HANDLER"] != nil { kill(getpid(), SIGKILL) }
+                    let variables = ProcessInfo.processInfo.environment
+                    if variables["KILLED_IN_HANDLER"] != nil { kill(getpid(), SIGKILL) }
+                    if isFirst == true, variables["KILLED_ONCE_IN_HANDLER"] != nil { kill(getpid(), SIGKILL) }
                     record("response \(response.requestIdentifier) \(response.actionIdentifier)")
                 },
                 updateHandler: { update in

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import RemoteSystems
 import RemoteSystemsTesting
 import Synchronization
 import Testing
@@ -53,6 +54,39 @@ import Testing
         }
     }
 
+    /// Counts the starts of applications.
+    private final class Starts: Sendable {
+        private let state = Mutex(0)
+        var count: Int { self.state.withLock { $0 } }
+        func add() { self.state.withLock { $0 += 1 } }
+    }
+
+    @Test func `an application that does not connect after its start is started again, three times in all (N-50)`()
+        async throws
+    {
+        try await ReceivingSystem.with { receiving in
+            // The host takes an application for running that is just ending.
+            let starts = Starts()
+            await receiving.receiver.setWake { _ in
+                starts.add()
+                return true
+            }
+            await receiving.receiver.respond(
+                NotificationResponse(id: "1", requestIdentifier: "42", actionIdentifier: "accept"),
+                to: NotificationSender(systemID: "me", application: "calendar", isLocal: true)
+            )
+            try await receiving.stage.eventually("it is started") { starts.count == 1 }
+            try await receiving.stage.advance(by: NotificationReceiver.connectTime - .milliseconds(1))
+            #expect(starts.count == 1)
+            try await receiving.stage.advance(by: .milliseconds(1))
+            try await receiving.stage.eventually("it is started again") { starts.count == 2 }
+            try await receiving.stage.advance(by: NotificationReceiver.connectTime)
+            try await receiving.stage.eventually("it is started once more") { starts.count == 3 }
+            try await receiving.stage.advance(by: .seconds(60))
+            #expect(starts.count == 3)
+        }
+    }
+
     @Test func `a notification about which the application still decides does not overtake its successor`()
         async throws
     {
@@ -78,5 +112,13 @@ import Testing
             #expect(desktop.history.map(\.content.title) == ["new"])
             #expect(try await center.deliveredNotifications.map(\.request.content.title) == ["new"])
         }
+    }
+}
+
+extension NotificationReceiver {
+    /// As if the user had responded to a notification of an application that does not run.
+    fileprivate func respond(_ response: NotificationResponse, to sender: NotificationSender) {
+        self.routing.add(response, to: sender, at: self.clock.date, link: nil)
+        self.sendResponses()
     }
 }

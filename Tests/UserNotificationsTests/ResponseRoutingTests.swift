@@ -89,7 +89,7 @@ import Testing
 
     @Test mutating func `an application that does not run is started once for all its responses`() {
         for id in ["1", "2"] { self.add(id, to: Self.local) }
-        #expect(self.routing.next() == .start(application: "calendar"))
+        #expect(self.routing.next() == .start(application: "calendar", number: 1))
         #expect(self.routing.next() == nil)
         self.routing.connected(self.one.link, of: Self.local, receivesAll: true)
         #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
@@ -97,8 +97,8 @@ import Testing
 
     @Test mutating func `an application that ends while it handles responses is started again, three times in all`() {
         for id in ["1", "2"] { self.add(id, to: Self.local) }
-        for _ in 0..<ResponseRouting.maxStarts {
-            #expect(self.routing.next() == .start(application: "calendar"))
+        for number in 1...ResponseRouting.maxStarts {
+            #expect(self.routing.next() == .start(application: "calendar", number: number))
             #expect(self.routing.next() == nil)
             self.routing.connected(self.one.link, of: Self.local, receivesAll: true)
             #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
@@ -107,9 +107,31 @@ import Testing
         #expect(self.routing.next() == nil)
         // The user responds once more, or starts it.
         self.add("3", to: Self.local)
-        #expect(self.routing.next() == .start(application: "calendar"))
+        let last = ResponseRouting.maxStarts + 1
+        #expect(self.routing.next() == .start(application: "calendar", number: last))
         self.routing.connected(self.two.link, of: Self.local, receivesAll: true)
         #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
+    }
+
+    @Test mutating func `an application that counts as running while it ends is started again (N-50)`() {
+        self.add("1", to: Self.local)
+        #expect(self.routing.next() == .start(application: "calendar", number: 1))
+        self.routing.connected(self.one.link, of: Self.local, receivesAll: true)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.one.link))
+        self.routing.sent("1", over: self.one.link, .lost)
+        #expect(self.routing.next() == .start(application: "calendar", number: 2))
+        // The time of the first start does not end the second one.
+        self.routing.startEnded(1)
+        #expect(self.routing.next() == nil)
+        self.routing.startEnded(2)
+        #expect(self.routing.next() == .start(application: "calendar", number: 3))
+        self.routing.startEnded(3)
+        #expect(self.routing.next() == nil)
+        self.routing.connected(self.two.link, of: Self.local, receivesAll: true)
+        #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
+        // The time of a start is over after the application has connected and ended.
+        self.routing.startEnded(3)
+        #expect(self.routing.next() == nil)
     }
 
     @Test mutating func `a response is sent over one connection at a time`() {
@@ -162,7 +184,7 @@ import Testing
         self.routing.sent("1", over: self.one.link, .postponed)
         #expect(self.routing.next() == nil)
         self.routing.ended(self.one.link)
-        #expect(self.routing.next() == .start(application: "calendar"))
+        #expect(self.routing.next() == .start(application: "calendar", number: 1))
         self.routing.connected(self.two.link, of: Self.local, receivesAll: true)
         #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
     }

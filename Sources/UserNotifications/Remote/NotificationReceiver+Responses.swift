@@ -55,9 +55,9 @@ extension NotificationReceiver {
     func sendResponses() {
         while let step = self.routing.next() {
             switch step {
-            case .start(let application):
+            case .start(let application, let number):
                 guard let wake else { continue }
-                _ = self.clock.task { _ = await wake(application) }
+                _ = self.clock.task { await self.start(application, number, wake) }
             case .send(let response, let link):
                 guard let connection = self.connections[link] else {
                     self.routing.ended(link)
@@ -66,6 +66,21 @@ extension NotificationReceiver {
                 _ = self.clock.task { await self.send(response, over: connection) }
             }
         }
+    }
+
+    /// Starts an application, and again if it does not connect.
+    ///
+    /// One that has just crashed may count as running: the end of its connection here may be noticed before the end of
+    /// its registration with the host, which then starts nothing.
+    private func start(
+        _ application: String,
+        _ number: Int,
+        _ wake: @Sendable (_ application: String) async -> Bool
+    ) async {
+        guard await wake(application) else { return }
+        guard (try? await self.clock.sleep(until: self.clock.now + Self.connectTime)) != nil else { return }
+        self.routing.startEnded(number)
+        self.sendResponses()
     }
 
     private func send(_ response: NotificationResponse, over connection: AppServiceConnection) async {
@@ -110,4 +125,6 @@ extension NotificationReceiver {
     }
 
     private static let retryTime = Duration.seconds(30)
+    /// The time in which an application connects after it has come up.
+    static let connectTime = Duration.seconds(10)
 }

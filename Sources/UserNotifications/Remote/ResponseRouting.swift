@@ -12,8 +12,8 @@ struct ResponseRouting {
 
     enum Step: Equatable {
         case send(NotificationResponse, over: Link)
-        /// The application of this system does not run.
-        case start(application: String)
+        /// The application of this system does not run. Each start has a number of its own.
+        case start(application: String, number: Int)
     }
 
     enum Outcome {
@@ -49,16 +49,19 @@ struct ResponseRouting {
     static let max = 512
     /// The time for which a response waits for its sender.
     static let life: TimeInterval = 30 * 86_400
-    /// An application that ends before it has acknowledged a response is started again, this many times in all.
+    /// An application that does not connect, or ends before it has acknowledged a response, is started again: this many
+    /// times in all.
     static let maxStarts = 3
 
     private var waiting: [Waiting] = []
     private var links: [Link: State] = [:]
     /// The connections of each sender that receive all its responses. The last one does, until it ends.
     private var general: [NotificationSender: [Link]] = [:]
-    /// The applications that are being started, and how often each was since the last response came or was taken.
-    private var starting: Set<NotificationSender> = []
+    /// The applications that are being started, with the number of the start, and how often each was started since the
+    /// last response came or was taken.
+    private var starting: [NotificationSender: Int] = [:]
     private var starts: [NotificationSender: Int] = [:]
+    private var lastStart = 0
 
     /// - Parameter link: the connection over which the notification came; `nil` if it has ended. A response that a
     ///   connection receives at once needs no room.
@@ -79,7 +82,7 @@ struct ResponseRouting {
     mutating func add(_ response: NotificationResponse, to sender: NotificationSender, at date: Date, link: Link?) {
         self.waiting.append(Waiting(response: response, sender: sender, date: date, link: link))
         // One that did not connect is started again for its next response.
-        self.starting.remove(sender)
+        self.starting[sender] = nil
         self.starts[sender] = nil
     }
 
@@ -105,7 +108,7 @@ struct ResponseRouting {
         guard receivesAll, self.links[link]?.sender == sender else { return }
         self.general[sender, default: []].removeAll { $0 == link }
         self.general[sender, default: []].append(link)
-        self.starting.remove(sender)
+        self.starting[sender] = nil
         self.retry(sender)
     }
 
@@ -137,7 +140,7 @@ struct ResponseRouting {
         guard let state = self.links.removeValue(forKey: link) else { return }
         self.general[state.sender]?.removeAll { $0 == link }
         if self.general[state.sender]?.isEmpty == true { self.general[state.sender] = nil }
-        self.starting.remove(state.sender)
+        self.starting[state.sender] = nil
         self.retry(state.sender)
     }
 
@@ -154,13 +157,19 @@ struct ResponseRouting {
             }
             let count = self.starts[item.sender, default: 0]
             // It connects when it runs. Its other responses go along.
-            guard item.sender.isLocal, count < Self.maxStarts, self.starting.insert(item.sender).inserted else {
-                continue
-            }
+            guard item.sender.isLocal, count < Self.maxStarts, self.starting[item.sender] == nil else { continue }
             self.starts[item.sender] = count + 1
-            return .start(application: item.sender.application)
+            self.lastStart += 1
+            self.starting[item.sender] = self.lastStart
+            return .start(application: item.sender.application, number: self.lastStart)
         }
         return nil
+    }
+
+    /// Ends the time in which an application has to connect after a start. If it has not connected since, it can be
+    /// started again.
+    mutating func startEnded(_ number: Int) {
+        for (sender, present) in self.starting where present == number { self.starting[sender] = nil }
     }
 
     /// A response was sent.
