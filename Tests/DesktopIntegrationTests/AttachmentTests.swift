@@ -136,8 +136,10 @@ extension DesktopTests {
                 let path = "\(desktop.system.desktop.directory)/broken.png"
                 try await Desktop.image(8, to: path)
                 var bytes = try Data(contentsOf: URL(filePath: path))
-                // The size of the only row: nothing of the picture can be read.
-                bytes.replaceSubrange(33..<bytes.endIndex, with: Data(count: 40))
+                // All chunks and their checksums are right, and nothing of the picture can be read.
+                let data = Data([0, 0, 0, 40]) + Data("IDAT".utf8) + Data(count: 40) + Data([0xBA, 0x4C, 0x2A, 0xFE])
+                let end = Data([0, 0, 0, 0]) + Data("IEND".utf8) + Data([0xAE, 0x42, 0x60, 0x82])
+                bytes.replaceSubrange(33..<bytes.endIndex, with: data + end)
                 try bytes.write(to: URL(filePath: path))
                 let asking = try desktop.ask(["--title", "Deploy?", "--attach", path])
                 #expect(try await asking.exit(within: .seconds(60)) == 0)

@@ -163,7 +163,7 @@ import Testing
     @Test func `an image that is cut off is left out with the reason, and the text is shown (X-50)`() async throws {
         try await AttachmentFiles.with { files in
             try await Receiving.with(attachments: files.received, scaler: CopyingScaler()) { receiving in
-                let whole = TestFile.wholePNG()
+                let whole = TestFile.png()
                 let half = try files.file("half", Array(whole.prefix(whole.count / 2)))
                 // Its sender has not noticed it.
                 let file = try AttachmentFile(path: half.path(percentEncoded: false))

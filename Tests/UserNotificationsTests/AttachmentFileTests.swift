@@ -65,7 +65,7 @@ import ValueSets
     }
 
     @Test func `a program learns at once that an image is cut off (X-50)`() async throws {
-        let whole = TestFile.wholePNG()
+        let whole = TestFile.png()
         let half = try self.file(Array(whole.prefix(whole.count / 2)), named: "half")
         #expect(self.error(half)?.code == .attachmentInvalid)
         #expect(self.error(half)?.message.contains("its end is missing") == true)

@@ -75,7 +75,7 @@ import ValueSets
                 await receiving.receiver.setCards(cards)
                 let connection = try await receiving.connect()
                 var invitation = Self.invitation
-                let image = TestFile.wholePNG()
+                let image = TestFile.png()
                 invitation.request.content.attachments = [
                     try NotificationAttachment(identifier: "map", url: try files.file("map", image))
                 ]

@@ -17,8 +17,8 @@ struct AttachmentFile: Hashable {
     let digest: AttachmentDigest
     /// The width times the height of an image.
     let pixels: Int?
-    /// Whether the end of the image is missing. Not found out for JPEG and GIF.
-    let isCut: Bool
+    /// What is wrong with an image; `nil` for nothing, and for other files.
+    let damage: ImageDamage?
 
     /// Reads a whole file: about 0.1 s for the largest.
     ///
@@ -48,11 +48,7 @@ struct AttachmentFile: Hashable {
         self.byteCount = size
         self.digest = try Self.digest(descriptor, size)
         self.pixels = format.pixels
-        guard format.type == .png else {
-            self.isCut = false
-            return
-        }
-        self.isCut = try AttachmentFormat.isCutPNG(byteCount: size) { offset, count throws(NotificationError) in
+        self.damage = try format.damage { offset, count throws(NotificationError) in
             try Self.read(descriptor, at: offset, count)
         }
     }

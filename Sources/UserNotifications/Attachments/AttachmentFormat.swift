@@ -12,8 +12,6 @@ struct AttachmentFormat {
     ]
     /// The maximum number of segments before the frame header of a JPEG file.
     private static let maxSegments = 512
-    /// The maximum number of chunks of a PNG image that are looked at.
-    private static let maxChunks = 65_536
 
     let type: NotificationAttachmentType
     /// The width times the height of an image; `nil` for other files, and if the header does not state it.
@@ -71,25 +69,13 @@ struct AttachmentFormat {
         return isTooLarge ? .max : pixels
     }
 
-    /// Whether the end of a PNG image is missing (ISO 15948, 5.3). Decoders show what is there, as if that were all.
+    /// Finds what is wrong with an image; `nil` for nothing, and for other files.
     ///
-    /// - Returns: `false` also for what is no chunk: a decoder finds out what is wrong with it.
-    static func isCutPNG<Failure>(
-        byteCount: Int64,
-        _ read: (_ offset: Int64, _ count: Int) throws(Failure) -> [UInt8]
-    ) throws(Failure) -> Bool {
-        var offset: Int64 = 8
-        for _ in 0..<Self.maxChunks {
-            // The length of the data and the type precede it, a checksum follows.
-            let header = try read(offset, 8)
-            guard header.count == 8 else { return true }
-            let type = header[4...]
-            guard type.allSatisfy({ (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) }) else { return false }
-            offset += 12 + header[..<4].reduce(Int64(0)) { $0 << 8 | Int64($1) }
-            guard offset <= byteCount else { return true }
-            if type.elementsEqual("IEND".utf8) { return false }
-        }
-        return false
+    /// - Parameter read: reads at most this many bytes at an offset; fewer at the end of the file.
+    func damage<Failure>(
+        _ read: @escaping (_ offset: Int64, _ count: Int) throws(Failure) -> [UInt8]
+    ) throws(Failure) -> ImageDamage? {
+        try ImageStructure<Failure>.damage(of: self.type, read)
     }
 
     /// Skips the segments before the frame header (ITU-T T.81, B.2).

@@ -50,8 +50,8 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
     ///   - url: The file. A URL of another kind is refused: download the file first.
     ///   - isThumbnailHidden: Whether the notification shows no image of the file. Defaults to `false`.
     /// - Throws: ``NotificationError`` with `attachmentInvalid` if the file cannot be read, has another format, is
-    ///   larger than ``NotificationAttachmentType/maxBytes``, an image of more than 50 million pixels, or a PNG image
-    ///   whose end is missing.
+    ///   larger than ``NotificationAttachmentType/maxBytes``, an image of more than 50 million pixels, or an image that
+    ///   is damaged or whose end is missing.
     public init(identifier: String? = nil, url: URL, isThumbnailHidden: Bool = false) throws(NotificationError) {
         let (identifier, path) = try Self.checked(identifier, url)
         try self.init(identifier, try AttachmentFile(path: path), at: path, isThumbnailHidden: isThumbnailHidden)
@@ -102,9 +102,7 @@ public struct NotificationAttachment: Sendable, Hashable, Identifiable {
         at path: String,
         isThumbnailHidden: Bool
     ) throws(NotificationError) {
-        guard !file.isCut else {
-            throw NotificationError(.attachmentInvalid, "The image is cut off: its end is missing.", field: "url")
-        }
+        if let damage = file.damage { throw NotificationError(.attachmentInvalid, damage.reason, field: "url") }
         self.init(identifier, file, isThumbnailHidden: isThumbnailHidden)
         self.path = path
         // It is shown as it is.

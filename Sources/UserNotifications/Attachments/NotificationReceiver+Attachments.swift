@@ -105,9 +105,7 @@ extension NotificationReceiver {
         guard file.digest == upload.digest, file.byteCount == upload.byteCount else {
             throw NotificationError(.attachmentInvalid, "The file has changed since it was attached.")
         }
-        guard !file.isCut else {
-            throw NotificationError(.attachmentInvalid, "The image is cut off: its end is missing.")
-        }
+        if let damage = file.damage { throw NotificationError(.attachmentInvalid, damage.reason) }
         let thumbnail = "\(path).thumbnail"
         let hasThumbnail = try await self.makeThumbnail(of: file, path, thumbnail, directory)
         try await self.attachmentCalls.begin(self.clock) { () -> Result<Void, NotificationError> in

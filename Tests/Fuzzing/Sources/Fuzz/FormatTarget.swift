@@ -60,16 +60,18 @@ private func checkAttachment(_ input: [UInt8]) {
     func read(_ bytes: [UInt8]) -> AttachmentFormat? {
         AttachmentFormat { offset, count in part(of: bytes, offset, count) }
     }
-    func isCut(_ bytes: [UInt8]) -> Bool {
-        AttachmentFormat.isCutPNG(byteCount: Int64(bytes.count)) { offset, count in part(of: bytes, offset, count) }
-    }
     guard let format = read(input) else { return }
     require((format.pixels ?? 0) >= 0, "an image has a negative size")
     require(format.type.kind == .image || format.pixels == nil, "something else than an image has a size")
     let head = read(Array(input.prefix(AttachmentFormat.headBytes)))
     require(head?.type == format.type, "a format depends on more than the first bytes")
-    guard format.type == .png, !isCut(input) else { return }
-    require(!isCut(input + [0, 1, 2, 3]), "an image with more after its end is cut off")
+    func damage(_ bytes: [UInt8]) -> ImageDamage? {
+        format.damage { offset, count in part(of: bytes, offset, count) }
+    }
+    let found = damage(input)
+    require(format.type.kind == .image || found == nil, "something else than an image is a damaged one")
+    guard found == nil else { return }
+    require(damage(input + [0, 1, 2, 3]) == nil, "an image with more after its end is damaged")
 }
 
 private func part(of bytes: [UInt8], _ offset: Int64, _ count: Int) -> [UInt8] {
