@@ -7,7 +7,8 @@ import IntegrationSupport
 import Testing
 
 extension DesktopTests {
-    /// Notifications over the real desktop portal (version 1), its GTK backend and dunst.
+    /// Notifications over the real desktop portal (version 1), its GTK backend and dunst, and over a stand-in for
+    /// version 2.
     @Suite struct Portal {
         private static let directory = "/usr/libexec"
 
@@ -36,11 +37,11 @@ extension DesktopTests {
             }
 
             /// Waits until the portal has accepted a notification.
-            func show(_ identifier: String, _ title: String) async throws {
+            func show(_ identifier: String, _ title: String, command: String = "show") async throws {
                 let count = self.process.lines.count { $0 == "accepted \(identifier)" }
                 // Before the connection to the bus is open, it is refused.
                 try await self.eventually("\(title) is accepted") {
-                    self.process.write("show \(identifier) \(title)")
+                    self.process.write("\(command) \(identifier) \(title)")
                     // Not asked again meanwhile: the second acceptance could be taken for that of a later title.
                     for _ in 0..<20 {
                         try await Task.sleep(for: .milliseconds(100))
@@ -222,6 +223,40 @@ extension DesktopTests {
                     return !program.choices.isEmpty
                 }
                 await second.stop()
+            }
+        }
+
+        @Test(arguments: ["data", "bare"])
+        func `a text that the user enters at a portal of version 2 comes back (N-12, X-79)`(kind: String) async throws {
+            try await Desktop.with { desktop in
+                try await desktop.withBus { bus in
+                    let environment = desktop.environment.merging(bus) { $1 }
+                    try await OneDesktop.withScript("portal", [kind], environment) { portal in
+                        let process = try ChildProcess(
+                            [desktop.probe, "portal"],
+                            environment: environment,
+                            readsErrors: true
+                        )
+                        let program = Program(environment: environment, process: process)
+                        do {
+                            try await program.show("q", "Deploy?", command: "ask")
+                            try await program.eventually("the text field") {
+                                portal.lines.contains { $0.contains(#""purpose": "im.reply-with-text""#) }
+                            }
+                            portal.send(SIGUSR1)
+                            try await program.eventually("the text") { !program.choices.isEmpty }
+                            let choice = program.choices[0]
+                            #expect(
+                                choice.contains("why") && choice.contains(#"text: Optional("Because")"#),
+                                "\(choice)"
+                            )
+                        } catch {
+                            await process.stop()
+                            throw error
+                        }
+                        await process.stop()
+                    }
+                }
             }
         }
 

@@ -5,8 +5,8 @@ import RemoteSystems
 import RemoteSystemsDesktop
 import UserNotifications
 
-/// Shows notifications with the desktop portal as its standard input says (`show ID TITLE`, `close ID`), and prints
-/// what becomes of them.
+/// Shows notifications with the desktop portal as its standard input says (`show ID TITLE`, `ask ID TITLE` with an
+/// action that takes a text, `close ID`), and prints what becomes of them.
 enum ProbePortal {
     static func run() async {
         let configuration = RemoteSystemsConfiguration(
@@ -27,15 +27,23 @@ enum ProbePortal {
             }
             for await line in lines {
                 let words = line.split(separator: " ", maxSplits: 2).map(String.init)
-                if words.count == 3 { await Self.show(words[1], words[2], presenter) }
+                if words.count == 3 { await Self.show(words[1], words[2], takesText: words[0] == "ask", presenter) }
                 if words.first == "close", words.count == 2 { await presenter.close(words[1]) }
             }
             group.cancelAll()
         }
     }
 
-    private static func show(_ identifier: String, _ title: String, _ presenter: PortalPresenter) async {
-        let actions = [NotificationAction(identifier: "yes", title: "Deploy")]
+    private static func show(
+        _ identifier: String,
+        _ title: String,
+        takesText: Bool,
+        _ presenter: PortalPresenter
+    ) async {
+        var actions = [NotificationAction(identifier: "yes", title: "Deploy")]
+        if takesText {
+            actions.append(NotificationAction(TextInputNotificationAction(identifier: "why", title: "Why not")))
+        }
         let notification = PresentedNotification(
             identifier: identifier,
             content: NotificationContent(title: title, body: "<b>1284</b>"),
