@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 internal import Glibc
+internal import RemoteSystemsTransport
 
 /// The files of attachments that this system keeps, named by their content. Only the user can read them.
 package struct AttachmentDirectory: Sendable {

@@ -5,6 +5,7 @@ internal import Crypto
 internal import FoundationEssentials
 internal import Glibc
 internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
 
 /// What a file contains, read from the file itself.
 struct AttachmentFile: Hashable {

@@ -4,6 +4,7 @@
 internal import FoundationEssentials
 internal import Logging
 internal import RemoteSystems
+internal import RemoteSystemsTransport
 internal import ValueSets
 
 /// The files that belong to notifications. They come over streams of their own, before the notification.
