@@ -166,6 +166,23 @@ import UserNotifications
         #expect(try await center.deliveredNotifications.map(\.request.content.title) == ["A"])
     }
 
+    @Test("Without a desktop entry of its own, the server gets the id of the application (X-74)")
+    func defaultEntry() async throws {
+        try await DiscoveryStage.with { stage in
+            let desktop = StagedNotificationPresenter()
+            let center = UserNotificationCenter(
+                presenter: desktop,
+                applicationName: "Calendar",
+                configuration: stage.configuration
+            )
+            try await center.add(Self.request("1", category: nil))
+            try await center.setBadgeCount(3)
+            let id = stage.configuration.applicationID
+            #expect(desktop.shown.map(\.desktopEntry) == [id])
+            #expect(desktop.badges == [id: 3])
+        }
+    }
+
     @Test("Badges and categories have limits (N-05, N-52)")
     func limits() async throws {
         let (center, _) = try await Self.staged()

@@ -61,7 +61,8 @@ public actor UserNotificationCenter {
     /// - Parameters:
     ///   - presenter: Shows the notifications. The centre reads its events.
     ///   - applicationName: The application's name, which the user sees.
-    ///   - desktopEntry: The id of the application's desktop entry, without `.desktop`. Defaults to `nil`.
+    ///   - desktopEntry: The id of the application's desktop entry, without `.desktop`. Defaults to `nil`: the
+    ///     application id of the configuration, if there is one.
     ///   - configuration: The application's configuration, whose logger the centre uses, and in tests its clock.
     ///     Defaults to `nil`: no log, and the system's clock.
     ///   - responseHandler: Handles responses in place of ``responses``. Defaults to `nil`.
@@ -76,7 +77,8 @@ public actor UserNotificationCenter {
         let keeper = PresenterKeeper(
             presenter,
             applicationName: applicationName,
-            desktopEntry: desktopEntry,
+            // The id of an application is that of its desktop entry, if it has one.
+            desktopEntry: desktopEntry ?? configuration?.applicationID,
             configuration: configuration,
             owner: owner
         )
