@@ -21,7 +21,7 @@ extension CommandTests {
             return Data(text.utf8)
         }
 
-        @Test func `the code of an invitation is the invitation`() async throws {
+        @Test func `the QR code of an invitation contains the invitation`() async throws {
             try await Sandbox.with { sandbox in
                 // The number of addresses determines the size of the code.
                 for count in [1, 8] {

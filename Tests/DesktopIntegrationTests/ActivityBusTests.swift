@@ -34,8 +34,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `an id that another application has copied is continued once it is the only one again`() async throws
-        {
+        @Test func `an offer whose id was copied is continued after the copy is gone`() async throws {
             try await TwoBuses.with { first, second in
                 let offering = try first.note("note.py", "offer", "Shopping", "milk")
                 try await offering.prints("offered: Shopping")

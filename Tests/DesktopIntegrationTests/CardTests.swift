@@ -106,7 +106,7 @@ extension DesktopTests {
             }
         }
 
-        @Test func `what is higher than the screen is scrolled, and the actions and the sender stay on it (N-28)`()
+        @Test func `a view higher than the screen scrolls, and its actions and sender stay visible (N-28)`()
             async throws
         {
             try await ShownCard.with { shown in

@@ -70,7 +70,7 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `a wait below its range is refused with the range, wherever it stands`() async throws {
+        @Test func `a --wait below its range is refused with the range, with or without an equals sign`() async throws {
             try await Daemon.with { daemon in
                 for wait in [["--wait=-5"], ["--wait", "-5"], ["--wait=-inf"], ["--wait", "-0.5"]] {
                     let (status, lines) = try await daemon.finish(

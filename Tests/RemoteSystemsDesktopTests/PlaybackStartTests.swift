@@ -55,7 +55,7 @@ import Testing
         #expect(machine.observed(self.state(at: 32.5), now: now + .milliseconds(500)) == .started)
     }
 
-    @Test func `a player that was late after a seek is sought ahead by that time`() throws {
+    @Test func `if a player is late after a seek, the next seek goes further ahead by the delay`() throws {
         var machine = try self.machine()
         #expect(machine.observed(self.state(at: 0), now: self.start) == .seek(to: 30, track: "/1"))
         let later = self.start + .seconds(2)

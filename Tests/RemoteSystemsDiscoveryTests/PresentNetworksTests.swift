@@ -53,7 +53,7 @@ import Testing
         #expect(PresentNetworks([Self.home], gateways: []).networks(of: "172.20.0.5").isEmpty)
     }
 
-    @Test func `a link-local address is known by the other networks of its interface`() {
+    @Test func `a link-local address belongs to the identified networks of its interface`() {
         let address: [UInt8] = [0xFE, 0x80] + Array(repeating: 1, count: 14)
         let v6 = Attachment(interface: "wlan0", address: address, prefixLength: 64)
         let networks = PresentNetworks([Self.home, v6], gateways: [Self.router])

@@ -223,7 +223,7 @@ import Testing
         }
     }
 
-    @Test func `a repeated request without a response in the end is unknown, not unsent`() async throws {
+    @Test func `a repeated request that never got a response has an unknown outcome`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var slow = ReconnectionPolicy()
             slow.firstDelay = .seconds(30)

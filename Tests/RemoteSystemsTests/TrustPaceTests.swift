@@ -30,7 +30,7 @@ import Testing
         #expect(count == 2 * LinkList.maxLinks)
     }
 
-    @Test func `then it waits half a second for each`() throws {
+    @Test func `after its first 48, a system waits half a second for each`() throws {
         let system = try Self.system(1)
         var pace = TrustPace()
         _ = Self.accepted(by: &pace, of: system)

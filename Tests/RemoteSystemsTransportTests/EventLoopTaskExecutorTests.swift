@@ -39,7 +39,7 @@ import Testing
         #expect(self.log.all == ["a", "b"])
     }
 
-    @Test func `a held task uses no event-loop tick, and runs when it is released`() {
+    @Test func `a held task runs in no event-loop tick until it is released`() {
         self.executor.holdJobs()
         self.start("a")
         self.start("b")

@@ -106,7 +106,7 @@ import ValueSets
         )
     }
 
-    @Test("A date that does not come has no next date (X-53)")
+    @Test("A date that never occurs has no next date (X-53)")
     func never() throws {
         let now = try Self.date("2026-03-01T00:00:00Z")
         for components in [

@@ -35,7 +35,7 @@ extension NotificationCardsTests {
         }
     }
 
-    @Test func `a program of this system opens a view, as the button does, or learns why not (N-13)`() async throws {
+    @Test func `a program of this system opens a view as the button does, or gets an error (N-13)`() async throws {
         try await ReceivingSystem.with { receiving in
             let cards = StagedCards()
             let connection = try await receiving.connect()

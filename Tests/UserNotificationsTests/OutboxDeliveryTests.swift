@@ -168,7 +168,7 @@ import ValueSets
         }
     }
 
-    @Test func `one whose expiration has passed is given up, and one that is late has the rest of its time`()
+    @Test func `an expired notification is discarded, and a late one keeps the rest of its time`()
         async throws
     {
         try await Self.with { stage, origin, target in

@@ -41,7 +41,7 @@ import WebAssociationsHTTP
         }
     }
 
-    @Test func `what is wrong at a site approves nothing (H-83, H-85, H-87, X-03, X-11)`() async throws {
+    @Test func `a site with a faulty file approves nothing (H-83, H-85, H-87, X-03, X-11)`() async throws {
         let failures: [(host: String, code: AssociationFailure.Code)] = [
             ("gone.example", .noFile), ("error.example", .noFile),
             ("wrong-name.example", .notTrusted), ("self-signed.example", .notTrusted),

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `an application that is not there has status 1 (R-29, R-30)`() async throws {
+    @Test func `connecting to an application that is not installed has status 1 (R-29, R-30)`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             try await loopbackSystem.withHost([Loopback.echo]) { host in
                 let description = AppServiceDescription(name: "test.echo", applicationID: "test.other")

@@ -16,7 +16,7 @@ import ValueSets
         Registry.Registration(port: port, isOnLoopback: isOnLoopback, epoch: 7, network: "all")
     }
 
-    @Test func `a program runs once it has described itself and stated its port, until it leaves`() throws {
+    @Test func `a program counts as running from its description and port until it leaves`() throws {
         let registry = ProgramRegistry()
         let number = try #require(registry.enter("test.one", ProgramProcess(pid: 4711)))
         registry.register(number, Self.registration(port: 4000))

@@ -51,7 +51,7 @@ import Testing
         #expect(self.received(4) == "excess")
     }
 
-    @Test mutating func `more bytes than the window are excess, except one request alone`() {
+    @Test mutating func `bytes beyond the window are excess, unless there is only one request`() {
         #expect(self.received(1, bytes: 5_000) == "start request")
         #expect(self.received(2, bytes: 1) == "excess")
         #expect(self.requests.finished(id: 1) == true)

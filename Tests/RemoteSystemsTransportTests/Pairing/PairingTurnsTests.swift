@@ -91,7 +91,7 @@ import Testing
         #expect(again)
     }
 
-    @Test mutating func `a peer that has had its share, and tries on, delays no other one`() {
+    @Test mutating func `a peer that continues beyond its limit of attempts delays no other peer`() {
         for number in 0..<3 { _ = self.attempt(of: 1, after: .seconds(2 * number)) }
         for number in 3..<5 { _ = self.attempt(of: 2, after: .seconds(2 * number)) }
         let spent = self.attempt(of: 1, after: .seconds(9))

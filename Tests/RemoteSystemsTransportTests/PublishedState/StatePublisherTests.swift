@@ -80,7 +80,7 @@ import ValueSets
         #expect(delta.to == publisher.version())
     }
 
-    @Test func `a key that appeared and vanished meanwhile is a drop, in one delta with the others`() throws {
+    @Test func `a key that appeared and vanished in a pause is dropped, in one delta with the other changes`() throws {
         var publisher = try TestPublisher()
         publisher.connect()
         try publisher.subscribe()
