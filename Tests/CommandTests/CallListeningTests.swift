@@ -143,6 +143,22 @@ extension CommandTests {
             }
         }
 
+        @Test func `the topic about the host states a meaning, a range and a default for every setting`() async throws {
+            try await Sandbox.with { sandbox in
+                let lines = try await sandbox.run("topic", "host").lines
+                let variables = lines.filter { $0.hasPrefix("    REMOTE_SYSTEMS_HOST_") }
+                #expect(variables.count > 10)
+                let settings = lines.joined(separator: " ").split(separator: "    REMOTE_SYSTEMS_HOST_").dropFirst()
+                #expect(settings.count == variables.count)
+                for setting in settings {
+                    let words = setting.split(separator: " ").dropFirst()
+                    let text = words.joined(separator: " ")
+                    #expect(words.first != "Takes", "\(setting)")
+                    #expect(text.contains(" Takes ") && text.contains(" Defaults to "), "\(setting)")
+                }
+            }
+        }
+
         @Test func `the topic about findings names every code`() async throws {
             try await Sandbox.with { sandbox in
                 let text = try await sandbox.run("topic", "findings").lines.joined(separator: "\n")

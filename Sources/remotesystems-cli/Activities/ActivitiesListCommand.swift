@@ -51,11 +51,17 @@ struct ActivitiesCurrentCommand: Subcommand {
         let settings = try HandOffSettings.read(self.search.configuration(for: "activities", self.common))
         let isReported = try offers.report(output, none: "No application of this system offers an activity.")
         if !settings.everything.sending {
-            output.note("Sending is off, so current activities are withheld: 'remotesystems activities settings'.")
+            output.note(
+                "Sending is off, so current activities are not offered to other systems. "
+                    + "'remotesystems activities settings --sending on' permits it."
+            )
         }
         let withheld = settings.applications.filter { !$0.value.sending }.keys.sorted()
         if settings.everything.sending, !withheld.isEmpty {
-            output.note("Sending is off for \(withheld.joined(separator: ", ").printable).")
+            output.note(
+                "Sending is off for \(withheld.joined(separator: ", ").printable). "
+                    + "'remotesystems activities settings --sending on --application ID' permits it."
+            )
         }
         return isReported
     }

@@ -31,7 +31,8 @@ struct StateOptions: ParsableArguments {
     @Option(
         name: .customLong("state-directory"),
         help: ArgumentHelp(
-            "The directory of the account. Defaults to $REMOTE_SYSTEMS_STATE, then $XDG_STATE_HOME/remote-systems.",
+            "The directory of the account. Defaults to $REMOTE_SYSTEMS_STATE, then $XDG_STATE_HOME/remote-systems, "
+                + "then ~/.local/state/remote-systems.",
             valueName: "directory"
         ),
         completion: .directory,
@@ -51,7 +52,7 @@ struct NetworkOptions: ParsableArguments {
 
     @Option(
         name: .customLong("interface"),
-        help: ArgumentHelp("Use only this network interface. Repeatable.", valueName: "name")
+        help: ArgumentHelp("Use only this network interface. Repeatable. Defaults to all.", valueName: "name")
     )
     var interfaces: [String] = []
 

@@ -31,8 +31,8 @@ struct DoctorCommand: Subcommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The port to check for listening; 0 for any free one. Defaults to the port of this system's running host, "
-                + "or to \(RemoteSystemHost.defaultPort).",
+            "The port to check for listening: 1 to 65535, or 0 for any free one. Defaults to the port of this system's "
+                + "running host, or to \(RemoteSystemHost.defaultPort).",
             valueName: "port"
         )
     )

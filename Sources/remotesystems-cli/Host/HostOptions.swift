@@ -12,15 +12,20 @@ struct HostOptions: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("The port to listen on; 0 for any free one.", valueName: "port")
+        help: ArgumentHelp(
+            "The port to listen on: 1 to 65535, or 0 for any free one. Defaults to the one of the configuration, or to "
+                + "\(RemoteSystemHost.defaultPort). A socket that systemd passes takes its place.",
+            valueName: "port"
+        )
     )
     var port: Int?
 
     @Option(
         name: .customLong("uri-policy"),
         help: ArgumentHelp(
-            "The rule for URIs that other systems open here: allow, ask or deny. Repeatable; the scheme '*' stands for "
-                + "all schemes without a rule.",
+            "The rule for URIs that other systems open here: allow, ask or deny. Repeatable. The scheme '*' stands for "
+                + "all schemes without a rule, except file, javascript, data, vbscript and about. Defaults to allow "
+                + "for http, https, mailto, tel, sms and geo, and to deny for others.",
             valueName: "scheme=rule"
         )
     )
@@ -64,7 +69,8 @@ struct HostOptions: ParsableArguments {
 struct HostFileOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The configuration file. Defaults to $XDG_CONFIG_HOME/remote-systems/host.json.",
+            "The configuration file, which must exist. Defaults to $XDG_CONFIG_HOME/remote-systems/host.json, then "
+                + "~/.config/remote-systems/host.json, which may be missing.",
             valueName: "file"
         ),
         completion: .file(extensions: ["json"])
@@ -73,7 +79,7 @@ struct HostFileOptions: ParsableArguments {
 
     @Option(
         name: .customLong("config-if-present"),
-        help: ArgumentHelp("The configuration file, which may be missing.", valueName: "file")
+        help: ArgumentHelp("As --config, but the file may be missing.", valueName: "file")
     )
     var configIfPresent: String?
 

@@ -13,8 +13,8 @@ struct LaunchCommand: Subcommand {
         usage: "remotesystems launch <system> <uri> [<options>]",
         discussion: """
             The system's host daemon opens the URI with the desktop's handler for the scheme, if its URI policy \
-            allows it. If an application that handles the scheme is running there, that application opens it. The \
-            output names what opened the URI.
+            allows the scheme. Otherwise an application there that handles the scheme opens it, and is started if it \
+            does not run. A denial ends the launch. The output names what opened the URI.
 
             Exit status: 0 if the URI was opened; 1 if the other system did not open it (no handler, denied by policy \
             or by its user); 2 if the system could not be reached or the result is unknown.
@@ -27,7 +27,9 @@ struct LaunchCommand: Subcommand {
     @Argument(help: "The absolute URI to open, such as https://example.com/album/42.")
     var uri: String
 
-    @Option(help: ArgumentHelp("Open this URI if nothing on the system opens the first.", valueName: "uri"))
+    @Option(
+        help: ArgumentHelp("Open this URI if nothing there can open the first. Not after a denial.", valueName: "uri")
+    )
     var fallback: String?
 
     @Option(

@@ -20,14 +20,15 @@ struct NotifyCommand: Subcommand {
               remotesystems notify --all --title 'Deploy?' --action yes=Yes --wait 600
 
             An answer is the id of an action, 'default' for the notification itself, or 'dismiss'. With --all, systems \
-            that appear while the command waits receive the notification, too, also if there is none at first.
+            that appear while the command waits also receive the notification, even if no system is found at first.
 
-            With --later, the host daemon of this system sends the notification to systems of the account that are \
-            away when they are back, within 30 days. 'remotesystems notifications outbox' lists what waits.
+            With --later, the host daemon of this system keeps the notification for systems of the account that are \
+            away, for at most 30 days, and sends it when they are back. 'remotesystems notifications outbox' lists \
+            what waits.
 
             Exit status: 0 if at least one system received the notification and, with --wait, the user answered; 1 if \
-            the user dismissed it, the time was over, it expired, or no system keeps it; 2 if no system accepted it, \
-            or the command was interrupted.
+            the user dismissed it, no answer came in time, it expired, or no system keeps it; 2 if no system accepted \
+            it, or the command was interrupted.
             """
     )
 

@@ -8,19 +8,30 @@ import UserNotifications
 
 /// The content of the notification of `notify`.
 struct NotifyContentOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The first line.", valueName: "text"))
+    @Option(help: ArgumentHelp("The first line, at most \(NotificationLimits.titleBytes) bytes.", valueName: "text"))
     var title: String?
 
-    @Option(help: ArgumentHelp("The line below the title.", valueName: "text"))
+    @Option(
+        help: ArgumentHelp(
+            "The line below the title, at most \(NotificationLimits.titleBytes) bytes.",
+            valueName: "text"
+        )
+    )
     var subtitle: String?
 
-    @Option(help: ArgumentHelp("The text.", valueName: "text"))
+    @Option(
+        help: ArgumentHelp(
+            "The text. The whole notification has at most \(NotificationLimits.remotePayloadBytes) bytes, without its "
+                + "attachments.",
+            valueName: "text"
+        )
+    )
     var body: String?
 
     @Option(
         name: .customLong("action"),
         help: ArgumentHelp(
-            "A button. Repeatable, at most \(NotificationLimits.actions) with text fields.",
+            "A button. Repeatable. At most \(NotificationLimits.actions) buttons and text fields together.",
             valueName: "id=title"
         )
     )
@@ -65,9 +76,9 @@ struct NotifyContentOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The application of the receiving system that it is for: it updates its content ('content-available' of "
-                + "the payload), gets the number at its icon ('badge'), or its extensions change and show the "
-                + "notification. Defaults to this command.",
+            "The application on the receiving system for which the notification is. It updates its content "
+                + "('content-available' of the payload), its icon shows the number ('badge'), and its extensions may "
+                + "change and show the notification. Defaults to this command.",
             valueName: "id"
         )
     )
@@ -79,8 +90,8 @@ struct NotifyContentOptions: ParsableArguments {
     @Option(
         name: .customLong("id"),
         help: ArgumentHelp(
-            "The identifier: replaces the notification that this system has sent with the same one. Defaults to a new "
-                + "one.",
+            "The identifier, at most \(NotificationLimits.identifierBytes) bytes. The notification replaces an earlier "
+                + "one of this system with the same identifier. Defaults to a new one.",
             valueName: "id"
         )
     )

@@ -10,9 +10,9 @@ struct FilterOptions: ParsableArguments {
         name: .customLong("filter"),
         help: ArgumentHelp(
             """
-            Only report systems that match. Keys: kind, platform, status, discovery, authorization, application, \
-            service, account, and remote=yes for other machines than this one. Repeatable: a system must match one \
-            value of each given key.
+            Only report systems that match. Keys: kind (laptop, server, …), platform (linux, …), status, discovery \
+            (proximal, cloud), authorization (sameUser, linked, anonymous), application, service, account, and \
+            remote=yes for other machines than this one. Repeatable: a system must match one value of each given key.
             """,
             valueName: "key=value"
         )

@@ -14,6 +14,9 @@ struct WatchCommand: Subcommand {
         discussion: """
             Prints a line for each system that is added (+), updated (~) or removed (-), until Ctrl-C. A listed system \
             is reachable: this machine has connected to it and verified that it belongs to the account.
+
+            After the first search, of at most --wait seconds, a line states how many systems were found. The command \
+            then continues to watch.
             """
     )
 

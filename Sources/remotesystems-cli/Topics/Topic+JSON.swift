@@ -115,6 +115,7 @@ extension Topic {
           delivery               notify         systemID system status reason error
                                                 canRetry
           answer                 notify         action text systemID system
+                                                activationToken
           unanswered             notify         reason
           notification           notifications  a notification, below
                                  list
@@ -124,6 +125,8 @@ extension Topic {
           expired
           answered               notifications  key id action text
                                  answer
+          opened                 notifications  key id
+                                 open
           snoozed                notifications  key id snoozedUntil
                                  snooze
           read                   notifications  count

@@ -49,8 +49,8 @@ enum Topic: String, CaseIterable, Encodable {
 
     private static var hostText: String {
         let settings = HostSetting.allCases.map { setting in
-            let takes = "Takes \(setting.takes).".wrapped(indent: "    ")
-            return "  \(setting.rawValue)\n    \(setting.variable)\n\(takes)"
+            let text = "\(setting.meaning) Takes \(setting.takes). Defaults to \(setting.defaultText)."
+            return "  \(setting.rawValue)\n    \(setting.variable)\n\(text.wrapped(indent: "    "))"
         }
         return """
             The host daemon reads $XDG_CONFIG_HOME/remote-systems/host.json (by default
@@ -173,7 +173,7 @@ enum Topic: String, CaseIterable, Encodable {
           other-accounts       the number of nearby systems of other accounts
           other-versions       nearby systems with another protocol version
           filters              filters that exclude reachable systems
-          developer-mode       whether applications that are not signed hand over
+          developer-mode       whether unsigned applications may hand activities over
           notifications        whether a host daemon receives notifications, they are
                                permitted and shown, and their store is sound
 
