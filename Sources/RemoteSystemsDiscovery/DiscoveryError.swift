@@ -12,7 +12,7 @@ public struct DiscoveryError: Error, Sendable, Equatable {
 
         /// The instance name cannot be written as a DNS label: 1–63 bytes of UTF-8 without control characters.
         public static let invalidInstance = Code(value: .invalidInstance)
-        /// The port is not a TCP port: 1–65535.
+        /// The port is outside the range of TCP ports, 1–65535.
         public static let invalidPort = Code(value: .invalidPort)
         /// A key or value cannot be written as a TXT string (RFC 6763 §6).
         public static let invalidProperty = Code(value: .invalidProperty)

@@ -7,7 +7,7 @@ internal import RemoteSystemsTransport
 ///
 /// The numbers are Project Rome's and never change. A number that this version does not know is preserved.
 public struct AppServiceClosedStatus: FramedStatus {
-    /// The number.
+    /// The status's number, as on the wire.
     public var rawValue: Int
 
     /// Creates a status with this number.

@@ -7,9 +7,13 @@ internal import RemoteSystemsIdentity
 extension RemoteSystemsAccount {
     /// Returns the systems of the account that this machine knows of: its own system first, then the others by id.
     ///
-    /// Known are the systems that this machine admitted, by an invitation or by pairing, those that this user's
-    /// programs met in the last 400 days, with a ``RemoteSystemWatcher`` or by their address, and the revoked ones.
-    /// Revoked systems stay in the list. Other systems of the account may exist.
+    /// This machine knows of
+    /// - the systems that it admitted, by an invitation or by pairing;
+    /// - the systems that this user's programs met in the last 400 days, with a ``RemoteSystemWatcher`` or by their
+    ///   address;
+    /// - the revoked systems, which stay in the list.
+    ///
+    /// The account may have other systems.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the account's files cannot be
     ///   read. Its cause is an ``IdentityError``.

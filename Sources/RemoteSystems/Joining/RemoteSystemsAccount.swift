@@ -24,8 +24,8 @@ public struct RemoteSystemsAccount: Sendable {
 
     /// The absolute path of the directory that holds the account.
     ///
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the environment gives no
-    ///   directory.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity`` when the configuration names no state
+    ///   directory and none of `REMOTE_SYSTEMS_STATE`, `XDG_STATE_HOME` and `HOME` gives one.
     public var directory: String {
         get throws(RemoteSystemError) { try self.withStore { store throws(IdentityError) in store.directory } }
     }

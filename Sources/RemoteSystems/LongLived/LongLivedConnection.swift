@@ -97,8 +97,8 @@ public final class LongLivedConnection: Sendable {
 
     /// Registers a callback for new states.
     ///
-    /// The callback is not called for the present state. The connection waits for its callbacks. In particular, waiting
-    /// requests are sent only after every callback has returned from the call that reports the connection as open.
+    /// The callback is not called for the present state. The connection waits until each callback returns. For example,
+    /// it sends waiting requests only after all callbacks have returned from the call with the state *open*.
     ///
     /// - Parameter listener: receives the new state. Called from a task of the connection, one state at a time, in
     ///   order.

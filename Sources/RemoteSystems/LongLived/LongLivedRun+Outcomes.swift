@@ -65,7 +65,7 @@ extension LongLivedConnectionStateMachine.Refusal {
                 )
             )
         case .closed:
-            let text = "The connection was closed. \(nothing) Create a new one."
+            let text = "The connection was closed. \(nothing) Create a new connection."
             response = AppServiceResponse(
                 status: .connectionClosed,
                 error: RemoteSystemError(.connectionClosed, text, side: .local)

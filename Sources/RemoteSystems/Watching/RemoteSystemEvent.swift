@@ -28,7 +28,7 @@ public struct RemoteSystemWatcherError: Error, Sendable, Hashable, CustomStringC
         /// Creates a code with a number, which may be unknown to this version.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// Another error; the message describes it.
+        /// A condition for which there is no other code; the message describes it.
         public static let unknown = Code(rawValue: 0)
         /// The network beyond this link is not available. Reserved for relays.
         public static let internetNotAvailable = Code(rawValue: 1)

@@ -17,7 +17,7 @@ package struct HostSettings: Sendable, Hashable {
     package var logLevel = Logger.Level.notice
     /// The changes to the standard URI policy, by scheme. `*` stands for all schemes without a rule.
     package var uriPolicy: [String: URISchemePolicy.Rule] = [:]
-    /// The program that asks the user about URIs with the rule `ask`, with its arguments. If `nil`, they are denied.
+    /// The program that asks the user about URIs with the rule `ask`, with its arguments. Required with such a rule.
     package var askProgram: [String]?
     package var askTimeout = Duration.seconds(20)
     /// Whether what media players play is handed over and continued.

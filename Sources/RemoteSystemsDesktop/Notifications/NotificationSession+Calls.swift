@@ -115,7 +115,7 @@ extension NotificationSession {
                 if isHeard { self.giveFeedback(for: notification) }
                 return
             }
-            reason = "The server gives no number of its own to it"
+            reason = "The notification server returned no id that is only this notification's"
         case .failure(let failure):
             let isRetried = self.state.withLock { state in
                 state.table.refused(notification)

@@ -31,7 +31,7 @@ public enum ScaledImage {
     ) async throws(NotificationError) {
         guard image.isFileURL, result.isFileURL else { throw Self.invalid("The image and its copy must be files.") }
         guard (16...2048).contains(maxSide) else {
-            throw NotificationError(.limitExceeded, "The side must be from 16 to 2048 pixels.", field: "maxSide")
+            throw NotificationError(.limitExceeded, "The maximum side is from 16 to 2048 pixels.", field: "maxSide")
         }
         let scaler = DesktopImageScaler(environment: ProcessInfo.processInfo.environment, pixels: maxSide)
         let path = result.path(percentEncoded: false)

@@ -48,7 +48,7 @@ public struct Grants: Hashable, Sendable {
         self.end = Self.wholeSeconds(end)
     }
 
-    /// Whether nothing is granted at any time.
+    /// Whether the grants name no service, scheme or topic. ``end`` does not count.
     public var isEmpty: Bool { self.services.isEmpty && self.uriSchemes.isEmpty && self.topics.isEmpty }
 
     /// Returns the rights at `now`: these, or none from their end on.

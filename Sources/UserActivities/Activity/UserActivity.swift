@@ -29,7 +29,8 @@ public final class UserActivity: Sendable {
     /// warning.
     public static let recommendedPayloadBytes = 3 << 10
 
-    /// The id of the activity.
+    /// The random id of this object. An offer of the activity has the same id (``UserActivityOffer/id``); the activity
+    /// that a receiver continues has an id of its own.
     public let id = UUID()
     /// The kind of activity, in reverse-DNS form.
     public let type: String
@@ -160,7 +161,7 @@ public final class UserActivity: Sendable {
 
     // MARK: Properties
 
-    /// The title as users see it.
+    /// The title as users see it. Defaults to `nil`.
     public var title: String? {
         get { self.attributes.title }
         set { self.change { $0.title = newValue } }

@@ -85,7 +85,7 @@ public struct ContinuationProgress: Sendable, Hashable {
         public static let connecting = Step(description: "connecting")
         /// The offering application is asked for the content. It may have to save it first.
         public static let requesting = Step(description: "requesting")
-        /// The content has arrived.
+        /// The content has arrived. It is confirmed to the offering application, and then continued here.
         public static let received = Step(description: "received")
     }
 

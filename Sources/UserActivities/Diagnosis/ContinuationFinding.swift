@@ -1,12 +1,12 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether one of the conditions is met under which an activity can be continued
+/// The result of checking one condition that an activity needs to be continued
 /// (``UserActivityWatcher/findings(about:)``).
 public struct ContinuationFinding: Sendable, Hashable {
     /// A condition. Later versions may add conditions: write a default case.
     public struct Condition: Sendable, Hashable, CustomStringConvertible {
-        /// The condition's name, as the command line prints it.
+        /// The condition's name, as `remotesystems activities why-not` prints it.
         public let description: String
 
         /// The user of this system permits hand-off.
@@ -27,7 +27,7 @@ public struct ContinuationFinding: Sendable, Hashable {
 
     /// The condition.
     public let condition: Condition
-    /// Whether it is met.
+    /// Whether the condition is met.
     public let isMet: Bool
     /// A sentence for people: what was found.
     public let message: String

@@ -27,9 +27,12 @@ public struct DocumentContinuationHandler: ContinuationHandler {
         self.open = open
     }
 
-    /// Continues the activity, or else opens its document and restores it.
+    /// Continues the activity with the closure `continuing`; if that returns `false`, opens the activity's document and
+    /// restores its state.
     ///
-    /// - Returns: `false` if the activity has no document.
+    /// - Returns: `false` if the activity was not continued: `continuing` returned `false` and the activity has no
+    ///   document.
+    /// - Throws: the errors of both closures.
     public func continueUserActivity(
         _ activity: UserActivity,
         restore: @escaping @Sendable ([any ActivityRestoring]) async -> Void

@@ -319,7 +319,8 @@ public final class UserActivityWatcher: Sendable {
         ).findings
     }
 
-    /// Whether a manifest of this system is signed, as the host daemon of this system states. `false` without a daemon.
+    /// Whether at least one application manifest of this system is signed, as the host daemon of this system reports.
+    /// `false` if no host daemon runs.
     public var hasSignedManifests: Bool {
         self.state.withLock { $0.table.hasSignedManifests } || self.readHasSignedManifests()
     }

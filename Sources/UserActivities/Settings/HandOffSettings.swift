@@ -64,7 +64,7 @@ public struct HandOffSettings: Sendable, Hashable {
 
     /// Whether applications without a proven publisher hand over on this system now.
     ///
-    /// - Parameter hasSignedManifests: whether a manifest of this system is signed.
+    /// - Parameter hasSignedManifests: whether at least one application manifest of this system is signed.
     public func acceptsUnsigned(hasSignedManifests: Bool) -> Bool {
         switch self.developerMode {
         case .automatic: !hasSignedManifests

@@ -129,7 +129,7 @@ actor PresenterKeeper: NotificationKeeper {
                 if let previous { self.insert(previous) }
             }
             throw error as? NotificationError
-                ?? NotificationError(.notShown, "The notification server does not respond.")
+                ?? NotificationError(.notShown, "The notification server does not respond. Restart it, or try again.")
         }
         while self.shown.count > UserNotificationCenter.maxDelivered { await self.close(self.shown.removeFirst()) }
     }

@@ -219,7 +219,7 @@ public actor UserNotificationCenter {
 
     /// Removes delivered notifications. Unknown identifiers are ignored.
     ///
-    /// - Parameter identifiers: The identifiers of the requests.
+    /// - Parameter identifiers: The identifiers of the notifications' requests.
     public func removeDeliveredNotifications(withIdentifiers identifiers: [String]) async throws {
         try await self.keeper.removeDelivered(identifiers)
     }
@@ -238,7 +238,10 @@ public actor UserNotificationCenter {
 
     /// Returns whether the application may show notifications.
     ///
-    /// The user is not asked: installing an application permits it, until the user denies it.
+    /// Does not ask the user: an installed application may show notifications until the user denies it.
+    ///
+    /// - Returns: `true` unless ``permission`` is ``NotificationPermission/denied``.
+    /// - Throws: the errors of ``permission``.
     public func requestAuthorization() async throws -> Bool { try await self.permission != .denied }
 
     // MARK: Pending

@@ -3,7 +3,7 @@
 
 /// The response of a user to a notification.
 public struct NotificationResponse: Sendable, Hashable {
-    /// The identifier of this response, unique for all time. A response that arrives twice has the same.
+    /// The unique identifier of this response. A response that is delivered twice has the same identifier both times.
     public var id: String
     /// The identifier of the request that the user responded to.
     public var requestIdentifier: String

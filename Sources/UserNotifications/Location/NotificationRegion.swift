@@ -9,23 +9,24 @@
 
 /// A circle on the earth, for notifications that are delivered when the user enters or leaves it.
 public struct NotificationRegion: Sendable, Hashable {
-    /// The latitude of its centre, in degrees. Valid range: -90 to 90.
+    /// The latitude of the circle's centre, in degrees. Valid range: -90 to 90.
     public var latitude: Double
-    /// The longitude of its centre, in degrees. Valid range: -180 to 180.
+    /// The longitude of the circle's centre, in degrees. Valid range: -180 to 180.
     public var longitude: Double
-    /// The radius in metres. Valid range: 10 to 100 000. Below 100, only systems with a satellite receiver notice it.
+    /// The radius in metres. Valid range: 10 to 100 000. Only systems with a satellite receiver notice a radius below
+    /// 100 m.
     public var radius: Double
     /// Whether the notification is delivered when the user enters the region. Defaults to `true`.
     public var notifiesOnEntry: Bool
     /// Whether the notification is delivered when the user leaves the region. Defaults to `false`.
     public var notifiesOnExit: Bool
 
-    /// Creates a region.
+    /// Creates a region. A value outside its range is an error when the notification is scheduled.
     ///
     /// - Parameters:
-    ///   - latitude: The latitude of its centre, in degrees.
-    ///   - longitude: The longitude of its centre, in degrees.
-    ///   - radius: The radius in metres.
+    ///   - latitude: The latitude of the circle's centre, in degrees. Valid range: -90 to 90.
+    ///   - longitude: The longitude of the circle's centre, in degrees. Valid range: -180 to 180.
+    ///   - radius: The radius in metres. Valid range: 10 to 100 000.
     ///   - notifiesOnEntry: Whether the notification is delivered on entry. Defaults to `true`.
     ///   - notifiesOnExit: Whether the notification is delivered on exit. Defaults to `false`.
     public init(

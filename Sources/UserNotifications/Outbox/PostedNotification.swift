@@ -4,15 +4,15 @@
 public import FoundationEssentials
 internal import ValueSets
 
-/// A notification that waits in the host daemon of this system until another one is back.
+/// A notification that waits in the host daemon of this system until another system is back.
 public struct PostedNotification: Sendable, Hashable {
     /// The notification.
     public var notification: RemoteNotification
     /// The id of the system that is to receive it.
     public var systemID: String
-    /// The date at which it was handed over.
+    /// The date at which the program handed the notification to the daemon.
     public var date: Date
-    /// The date at which it is given up.
+    /// The date at which the daemon discards it.
     public var expires: Date
     /// The application that sends it. Not verified.
     package var application: String

@@ -7,7 +7,7 @@ internal import ValueSets
 public struct NotificationResumption: Sendable, Hashable {
     /// The identifiers of the notifications that still wait for the user.
     public var waiting: [String]
-    /// How many responses the system sends now, because the sender had not received them.
+    /// The number of responses that the system sends now, because the sender has not received them.
     public var responseCount: Int
 
     /// Creates the state of a sender on another system.

@@ -170,7 +170,8 @@ public final class RemoteNotificationConnection: Sendable {
     ///
     /// - Parameter identifiers: The identifiers of the requests to ask for. At most 64. Defaults to none: from now on,
     ///   the connection receives all responses of the application that no other connection waits for.
-    /// - Returns: Which of them still wait for the user, and how many responses follow.
+    /// - Returns: The notifications that still wait for the user, and the number of responses that the system now sends
+    ///   over this connection.
     /// - Throws: `RemoteSystemError` if the system did not respond; `CancellationError`.
     @discardableResult
     public func resume(_ identifiers: [String] = []) async throws -> NotificationResumption {

@@ -103,8 +103,8 @@ struct PendingNotifications {
         else {
             throw NotificationError(
                 .tooManyPending,
-                "At most \(Self.maxRegions) notifications of an application, and \(Self.maxRegionsOfAll) in all, wait "
-                    + "for a region. Remove one."
+                "At most \(Self.maxRegions) notifications of an application, and \(Self.maxRegionsOfAll) in all, can "
+                    + "wait for a region. Remove one that waits."
             )
         }
     }
