@@ -27,11 +27,15 @@ public protocol NotificationPresenter: Sendable {
 
 /// A presenter whose notifications remain after the process has ended unexpectedly.
 package protocol PlacedNotificationPresenter: NotificationPresenter {
-    /// Where a notification is shown; `nil` if it is not.
-    func place(of identifier: String) -> String?
+    /// The identifiers of the notifications on the screen, by their places. All of them after each change, with those
+    /// that are being closed. For one reader.
+    var places: AsyncStream<[String: String]> { get }
 
-    /// States where an earlier process has shown notifications, so that none is shown twice. Called before the first
-    /// is shown.
+    /// Those of some notifications, in the order of their arrival, that are shown at the same time.
+    func shownTogether(of notifications: [PresentedNotification]) -> [PresentedNotification]
+
+    /// States what an earlier process has left on the screen, as ``places`` did. A notification that is shown again
+    /// appears at its place, and the others are closed. Called before the first is shown.
     func adopt(_ places: [String: String])
 }
 

@@ -4,6 +4,7 @@
 import FoundationEssentials
 import RemoteSystems
 import RemoteSystemsTesting
+import Synchronization
 import Testing
 import ValueSets
 
@@ -12,15 +13,48 @@ import ValueSets
 /// What a daemon knows, by the kind of the records that keep it.
 private typealias Known = [NotificationRecord.Kind: [String]]
 
-/// A screen that keeps what it shows when the process ends.
+/// A screen that keeps what it shows when the process ends. It has room for two notifications.
 private final class LastingScreen: PlacedNotificationPresenter {
+    private struct State {
+        var places: [String: String] = [:]
+        var last = 0
+    }
+
     let events = AsyncStream<NotificationPresenterEvent> { $0.finish() }
     let capabilities: NotificationPresenterCapabilities = [.actions]
+    let places: AsyncStream<[String: String]>
+    private let feed: AsyncStream<[String: String]>.Continuation
+    private let state = Mutex(State())
 
-    func show(_ notification: PresentedNotification) async throws {}
-    func close(_ identifier: String) async {}
-    func place(of identifier: String) -> String? { "1 server" }
-    func adopt(_ places: [String: String]) {}
+    init() { (self.places, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+
+    /// What is on the screen.
+    var shown: [String: String] { self.state.withLock { $0.places } }
+
+    func show(_ notification: PresentedNotification) async throws { self.move(notification.identifier) }
+    func close(_ identifier: String) async {
+        self.update { state in state.places = state.places.filter { $0.value != identifier } }
+    }
+    func shownTogether(of notifications: [PresentedNotification]) -> [PresentedNotification] {
+        Array(notifications.suffix(2))
+    }
+    func adopt(_ places: [String: String]) { self.state.withLock { $0.places = places } }
+
+    /// Shows a notification at another place, as a new server does.
+    func move(_ identifier: String) {
+        self.update { state in
+            state.last += 1
+            state.places = state.places.filter { $0.value != identifier }
+            state.places["\(state.last) server"] = identifier
+        }
+    }
+
+    private func update(_ change: (inout State) -> Void) {
+        self.state.withLock { state in
+            change(&state)
+            self.feed.yield(state.places)
+        }
+    }
 }
 
 /// Daemons that die between any two changes of their store.
@@ -97,6 +131,9 @@ private final class LastingScreen: PlacedNotificationPresenter {
                 { _ = try await receiver.unpost(["a"]) },
                 { try await receiver.setBadge(0, of: program) },
                 { try await receiver.set(.allowed, for: .init(application: "news")) },
+                { await receiver.set(places: ["1 server": "1"]) },
+                { await receiver.set(places: ["2 server": "1"]) },
+                { await receiver.set(places: [:]) },
             ]
             _ = try await connection.deliver(ReceivingSystem.question("first"))
             let asker = try #require(await receiver.list().first).sender
@@ -167,13 +204,65 @@ private final class LastingScreen: PlacedNotificationPresenter {
             // Nothing, the request, the delivery, the place.
             try await stage.eventually("its place is stored") { store.steps.count == 4 }
             for (number, records) in store.steps.enumerated() {
-                let (store, screen) = (StepStore(records), LastingScreen())
-                let again = NotificationReceiver(stage.configuration, presenter: screen, store: store) { _ in nil }
-                await again.restore(try await store.load())
+                let again = try await Self.restore(records, on: LastingScreen(), stage)
                 await again.showRestored()
                 #expect(await again.possiblyShownTwice == (number == 2 ? 1 : 0), "step \(number)")
             }
         }
+    }
+
+    @Test func `the next daemon knows each place on the screen, also of what is shown again or has ended (N-07)`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let (store, screen) = (StepStore(), LastingScreen())
+            let first = NotificationReceiver(stage.configuration, presenter: screen, store: store) { _ in nil }
+            let running = Task(executorPreference: stage.clock.taskExecutor) { try await first.run() }
+            defer { running.cancel() }
+            _ = try await first.schedule(Daemon.message("tea", after: 1), by: Daemon.sender)
+            try await stage.clock.advance(by: .seconds(2))
+            try await stage.eventually("its place is stored") { store.steps.count == 4 }
+            let key = try #require(await first.list().first?.key)
+            screen.move(key)
+            try await stage.eventually("its new place is stored") { store.steps.count == 5 }
+            try await first.respond(key, "yes", text: nil)
+            // The end, and then that it is closed.
+            try await stage.eventually("it is closed") { store.steps.count == 7 }
+            let places = [nil, nil, nil, "1 server", "2 server", "2 server", nil]
+            for (number, records) in store.steps.enumerated() {
+                let left = LastingScreen()
+                let again = try await Self.restore(records, on: left, stage)
+                let expected = places[number].map { [$0: key] } ?? [:]
+                #expect(left.shown == expected, "step \(number)")
+                #expect(await again.list().isEmpty == (number < 2 || number > 4), "step \(number)")
+            }
+        }
+    }
+
+    @Test func `what an earlier daemon had no room for does not count as possibly shown (N-07)`() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let daemon = try await Daemon(stage, store)
+            for identifier in ["tea", "cake", "soup"] { _ = try await daemon.show(identifier, stage) }
+            daemon.crash()
+            let records = try #require(store.steps.last)
+            let again = try await Self.restore(records, on: LastingScreen(), stage)
+            #expect(await again.list().count == 3)
+            await again.showRestored()
+            #expect(await again.possiblyShownTwice == 2)
+        }
+    }
+
+    /// A receiver of the next process, before it shows anything.
+    private static func restore(
+        _ records: [String: NotificationRecord],
+        on screen: LastingScreen,
+        _ stage: DiscoveryStage
+    ) async throws -> NotificationReceiver {
+        let store = StepStore(records)
+        let receiver = NotificationReceiver(stage.configuration, presenter: screen, store: store) { _ in nil }
+        await receiver.restore(try await store.load())
+        return receiver
     }
 }
 
@@ -217,6 +306,7 @@ extension NotificationReceiver {
             let own = self.mirror?.notifications.deliveries(of: Self.mirroredIdentifier) ?? []
             return (restored + own).map { "\($0)" }
         case .counter: return ["\(self.received.lastNumber)"]
+        case .place: return self.places.map { "\($0.key) \($0.value)" }.sorted()
         }
     }
 

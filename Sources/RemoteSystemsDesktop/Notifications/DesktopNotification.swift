@@ -85,8 +85,9 @@ package struct DesktopNotification: Sendable, Hashable {
     }
 }
 
-/// Where a notification is shown: a server, by its unique name on the bus, and the number that the server gave it.
+/// Where a notification is shown: a server, and the number that the server gave it.
 package struct DesktopNotificationPlace: Sendable, Hashable, Codable {
+    /// The unique name of the server on its bus, and the id of the bus. Another bus gives the same names.
     package var server: String
     package var id: UInt32
 
@@ -103,6 +104,8 @@ package struct DesktopNotificationPlace: Sendable, Hashable, Codable {
 package enum DesktopNotificationEvent: Sendable, Hashable {
     /// The server shows the notification.
     case shown(DesktopNotification, place: DesktopNotificationPlace)
+    /// The server shows nothing at a place any more. Not reported when the server or this process ends.
+    case removed(DesktopNotificationPlace)
     /// The server was asked to show the notification, and did not. It is tried again when something changes.
     case notShown(DesktopNotification, reason: String)
     /// The user has chosen an action of a notification.

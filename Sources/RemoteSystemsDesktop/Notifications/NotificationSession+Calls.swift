@@ -71,7 +71,11 @@ extension NotificationSession {
             self.state.withLock { $0.table.closed(id) }
             // Fails if the server has closed it a moment before.
             unsafe self.call("CloseNotification", [.uint32(id)], connection) { session, result in
-                if case .failure(let failure) = result, failure.isTimeout { session.pause() }
+                if case .failure(let failure) = result, failure.isTimeout {
+                    session.pause()
+                } else {
+                    session.reportRemoved(id)
+                }
             }
         case .step(.notify(let notification, let replaced)):
             let (abilities, wasHeard) = self.state.withLock { state in
@@ -105,13 +109,13 @@ extension NotificationSession {
         let reason: String
         switch result {
         case .success(let id):
-            let (isShown, isHeard, server) = self.state.withLock { state in
+            let (isShown, isHeard, place) = self.state.withLock { state in
                 state.pause = nil
                 let isShown = state.table.notified(notification, as: id)
-                return (isShown, isShown ? state.table.isHeard(notification) : false, state.server ?? "")
+                return (isShown, isShown ? state.table.isHeard(notification) : false, state.place(id))
             }
             guard !isShown else {
-                self.events.yield(.shown(notification, place: DesktopNotificationPlace(server: server, id: id)))
+                self.events.yield(.shown(notification, place: place))
                 if isHeard { self.giveFeedback(for: notification) }
                 return
             }

@@ -12,6 +12,8 @@ final class NotificationSession: Sendable {
         /// The unique bus name of the notification server; its well-known name before the bus has started it; `nil`
         /// after it has ended, until something changes.
         var server: String?
+        /// The id of the bus.
+        var bus = ""
         /// What the server calls itself, and what it is able to do; `nil` before it was asked.
         var software: String?
         var abilities: NotificationServerAbilities?
@@ -37,6 +39,11 @@ final class NotificationSession: Sendable {
         var isStopping = false
         /// Whether the session has ended, and the server has responded to everything and shows nothing.
         var hasClosedAll = false
+
+        /// The place of a number of the server.
+        func place(_ id: UInt32) -> DesktopNotificationPlace {
+            DesktopNotificationPlace(server: "\(self.server ?? "") \(self.bus)", id: id)
+        }
     }
 
     /// A call that waits for its response.
@@ -87,6 +94,8 @@ final class NotificationSession: Sendable {
     func run(begun: () -> Void) throws(MessageBus.Failure) {
         unsafe try self.loop.run { connection throws(MessageBus.Failure) in
             begun()
+            let bus = unsafe g_dbus_connection_get_guid(connection).map { unsafe String(cString: $0) } ?? ""
+            self.state.withLock { $0.bus = bus }
             unsafe try self.subscribe(connection)
             self.setServer(unsafe self.owner(of: Self.name, connection))
         } turn: { connection in
@@ -144,10 +153,12 @@ final class NotificationSession: Sendable {
             else { return }
             self.events.yield(.replied(content, action: action, text: signal.text))
         case (Self.name, "NotificationClosed"):
-            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number,
-                let notification = self.state.withLock({ $0.table.reportedClosed(id) })
-            else { return }
-            self.events.yield(.closed(notification, byUser: signal.numbers.dropFirst().first == Self.dismissed))
+            guard signal.sender == self.state.withLock({ $0.server }), let id = signal.number else { return }
+            let (isOwn, content) = self.state.withLock { ($0.table.holds(id), $0.table.reportedClosed(id)) }
+            if let content {
+                self.events.yield(.closed(content, byUser: signal.numbers.dropFirst().first == Self.dismissed))
+            }
+            if isOwn { self.reportRemoved(id) }
         case ("org.freedesktop.DBus", "NameOwnerChanged"):
             guard signal.texts.count == 3, signal.texts[0] == Self.name else { return }
             self.setServer(signal.texts[2].isEmpty ? nil : signal.texts[2])
@@ -161,6 +172,15 @@ final class NotificationSession: Sendable {
         }
     }
 
+    /// The server shows nothing under a number any more.
+    func reportRemoved(_ id: UInt32) {
+        // What is closed at the end is shown again by the next process, and replaces nothing then.
+        let place = self.state.withLock { state -> DesktopNotificationPlace? in
+            state.isStopping ? nil : state.place(id)
+        }
+        if let place { self.events.yield(.removed(place)) }
+    }
+
     private func setServer(_ server: String?) {
         self.state.withLock { state in
             // A server that was started by a notification shows that one.
@@ -171,7 +191,9 @@ final class NotificationSession: Sendable {
             }
             state.server = server
             (state.software, state.abilities, state.pause) = (nil, nil, nil)
-            for (key, place) in state.places where place.server == server { state.table.adopt(key, id: place.id) }
+            for (key, place) in state.places where place == state.place(place.id) {
+                state.table.adopt(key, id: place.id)
+            }
             if server != nil { state.places = [:] }
             state.table.retry()
         }

@@ -139,6 +139,9 @@ struct NotificationTable {
         self.shown = self.shown.filter { $0.value.id != id }
     }
 
+    /// Whether the server shows one of these notifications under a number.
+    func holds(_ id: UInt32) -> Bool { self.used.contains(id) || self.shown.values.contains { $0.id == id } }
+
     /// The server reports that a notification is gone.
     ///
     /// - Returns: its content, if the user or the time has closed one that is still wanted.

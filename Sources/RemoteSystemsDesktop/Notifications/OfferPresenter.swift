@@ -91,7 +91,7 @@ package actor OfferPresenter: Service {
                 case .shown(let notification, let place):
                     let wanted = self.notifications.notifications.map(\.key)
                     self.places.shown(notification.key, at: place, wanted: Set(wanted))
-                case .replied, .closed, .notShown:
+                case .replied, .closed, .notShown, .removed:
                     break
                 }
             }

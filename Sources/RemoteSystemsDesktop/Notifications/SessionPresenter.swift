@@ -30,8 +30,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         /// The last call of ``show(_:)`` that waits for the server, by the notification's identifier. `nil` in the
         /// stream: the server shows it.
         var waiting: [String: AsyncStream<String?>.Continuation] = [:]
-        /// Where the server shows notifications, by their identifiers.
-        var places: [String: String] = [:]
+        var places = NotificationPlaces()
         /// The media types that no application opens.
         var unopenedTypes: Set<String> = []
         /// The activities that are being continued here.
@@ -75,6 +74,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     /// The user's events, such as a chosen action. Only one task may iterate over them.
     public let events: AsyncStream<NotificationPresenterEvent>
     private let feed: AsyncStream<NotificationPresenterEvent>.Continuation
+    package let places: AsyncStream<[String: String]>
+    private let placeFeed: AsyncStream<[String: String]>.Continuation
     private let desktop: DesktopNotifications
     let logger: Logger
     let stateDirectory: String?
@@ -86,6 +87,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     public init(_ configuration: RemoteSystemsConfiguration) {
         // The events of a user. More can only come from a program that pretends to be the server.
         (self.events, self.feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(64))
+        // Each element is complete.
+        (self.places, self.placeFeed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.desktop = DesktopNotifications(logger: configuration.logger)
         (self.logger, self.stateDirectory) = (configuration.logger, configuration.stateDirectory)
     }
@@ -95,7 +98,10 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
 
     /// Shows notifications until the task is cancelled or a graceful shutdown begins, and then closes them.
     public func run() async throws {
-        defer { self.feed.finish() }
+        defer {
+            self.feed.finish()
+            self.placeFeed.finish()
+        }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.desktop.run() }
             group.addTask { for await event in self.desktop.events { self.received(event) } }
@@ -165,7 +171,6 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     public func close(_ identifier: String) async {
         self.update { state in
             state.shown.removeAll { $0.identifier == identifier }
-            state.places[identifier] = nil
             state.confirmed.remove(identifier)
             state.waiting.removeValue(forKey: identifier)?.yield("It was withdrawn.")
         }
@@ -193,16 +198,21 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
 
     package func setBadge(_ count: Int, of desktopEntry: String) { self.desktop.setBadge(count, of: desktopEntry) }
 
-    package func place(of identifier: String) -> String? { self.state.withLock { $0.places[identifier] } }
+    package func shownTogether(of notifications: [PresentedNotification]) -> [PresentedNotification] {
+        Self.newest(notifications)
+    }
 
     package func adopt(_ places: [String: String]) {
-        self.desktop.adopt(
-            places.compactMapValues { place in
-                let parts = place.split(separator: " ", maxSplits: 1)
-                guard parts.count == 2, let id = UInt32(parts[0]) else { return nil }
-                return DesktopNotificationPlace(server: String(parts[1]), id: id)
-            }
-        )
+        let adopted = NotificationPlaces(texts: places)
+        self.state.withLock { $0.places = adopted }
+        self.desktop.adopt(adopted.places)
+    }
+
+    private func updatePlaces(_ change: (inout NotificationPlaces) -> Void) {
+        self.state.withLock { state in
+            change(&state.places)
+            self.placeFeed.yield(state.places.texts)
+        }
     }
 
     /// Inside the lock, so that the desktop gets changes in their order.
@@ -216,11 +226,11 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     private func received(_ event: DesktopNotificationEvent) {
         switch event {
         case .shown(let notification, let place):
-            self.state.withLock { state in
-                guard state.shown.contains(where: { $0.identifier == notification.key }) else { return }
-                state.places[notification.key] = "\(place.id) \(place.server)"
-            }
+            // Before ``show(_:)`` returns. One that is not wanted any more is there until it is closed.
+            self.updatePlaces { $0.shown(notification.key, at: place) }
             self.ended(notification, nil)
+        case .removed(let place):
+            self.updatePlaces { $0.removed(place) }
         case .notShown(let notification, let reason):
             self.ended(notification, "No notification server shows it: \(reason)")
         case .activated(let notification, let action, let token):
@@ -238,7 +248,6 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
                 guard isCurrent else { return }
                 state.shown.removeAll { $0.identifier == key }
                 state.confirmed.remove(key)
-                state.places[key] = nil
             }
             if isCurrent { self.feed.yield(.closed(identifier: key, reason: byUser ? .dismissed : .expired)) }
         case .locked(let isLocked):

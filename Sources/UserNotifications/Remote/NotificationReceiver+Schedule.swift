@@ -193,6 +193,7 @@ extension NotificationReceiver {
                     self.badges.restore(badge, of: application)
                 case .mirrored: self.restoredMirrored[record.key] = try record.mirrored()
                 case .counter: self.received.restore(lastNumber: try record.lastNumber())
+                case .place: self.places[record.key] = try record.placedKey()
                 case .permission:
                     let (permission, subject) = try record.permission()
                     try self.permissions.set(permission, perHour: try record.perHour(), for: subject)
@@ -206,8 +207,7 @@ extension NotificationReceiver {
             }
         }
         self.collectAttachments()
-        let places = self.received.all.compactMap { entry in entry.place.map { (entry.key, $0) } }
-        (self.presenter as? any PlacedNotificationPresenter)?.adopt(Dictionary(uniqueKeysWithValues: places))
+        (self.presenter as? any PlacedNotificationPresenter)?.adopt(self.places)
     }
 
     /// What cannot be read is denied: the user has restricted the sender in some way.

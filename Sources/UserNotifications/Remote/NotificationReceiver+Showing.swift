@@ -71,10 +71,12 @@ extension NotificationReceiver {
     }
 
     /// Where the screen survives the process, a notification without a place was not shown, or was shown in the moment
-    /// before its place would have been stored.
+    /// before its place would have been stored. One that others keep from the screen now was not shown then either.
     private func countPossiblyShownTwice(_ entries: [ReceivedNotifications.Entry]) {
-        guard self.presenter is any PlacedNotificationPresenter else { return }
-        self.possiblyShownTwice = entries.count { $0.place == nil }
+        guard let presenter = self.presenter as? any PlacedNotificationPresenter else { return }
+        let placed = Set(self.places.values)
+        let shown = presenter.shownTogether(of: entries.map(\.presented))
+        self.possiblyShownTwice = shown.count { !placed.contains($0.identifier) }
         guard self.possiblyShownTwice > 0 else { return }
         self.logger.notice(
             "It is not known whether an earlier process has shown some notifications. They may be on the screen twice",
@@ -109,15 +111,31 @@ extension NotificationReceiver {
 
     func presents(_ entry: ReceivedNotifications.Entry) { self.received.present(entry) }
 
-    func shown(_ key: String) async {
+    func shown(_ key: String) {
         // The user has snoozed it meanwhile. It is closed next.
         guard !self.isSnoozed(key) else { return }
         self.received.set(key, isShown: true)
-        // Without it, another process would show it a second time.
-        guard let presenter = self.presenter as? any PlacedNotificationPresenter,
-            let entry = self.received.set(key, place: presenter.place(of: key))
-        else { return }
-        await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
+    }
+
+    /// Stores where the presenter shows notifications, as long as it does. Otherwise the next process would show them a
+    /// second time, and leave those on the screen that have ended.
+    func storePlaces() async {
+        guard let presenter = self.presenter as? any PlacedNotificationPresenter else { return }
+        for await places in presenter.places { await self.set(places: places) }
+    }
+
+    /// The presenter shows notifications at these places, and at no others.
+    func set(places: [String: String]) async {
+        let gone = self.places.keys.filter { places[$0] == nil }
+        let new = places.filter { self.places[$0.key] != $0.value }
+        self.places = places
+        await self.commitOrLog { () throws(NotificationError) in
+            var changes = gone.map { NotificationStoreChange.remove(.place, key: $0) }
+            for (place, key) in new {
+                changes.append(.put(try NotificationRecord(place: place, of: key, at: self.clock.date)))
+            }
+            return changes
+        }
     }
 
     func close(_ entry: ReceivedNotifications.Entry) async {

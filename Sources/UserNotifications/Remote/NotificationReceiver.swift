@@ -23,6 +23,8 @@ package actor NotificationReceiver: Service {
     var received: ReceivedNotifications
     /// The keys of the notifications that an earlier process had received, until they are shown.
     var restored: Set<String> = []
+    /// The keys of the notifications on the screen, by their places, as they are stored.
+    var places: [String: String] = [:]
     /// The number of notifications that an earlier process may have shown without storing where, so that they may be on
     /// the screen twice.
     var possiblyShownTwice = 0
@@ -184,6 +186,7 @@ package actor NotificationReceiver: Service {
         // The other systems have to be known when a notification arrives.
         let waits = !self.outbox.isEmpty || self.received.all.contains { $0.stateKey != nil }
         if self.idleTime != nil || waits { self.watchStates() }
+        let placing = self.clock.task { await self.storePlaces() }
         self.showRestored()
         _ = self.clock.task { await self.checkRestoredAttachments() }
         await self.showRestoredBadges()
@@ -198,6 +201,8 @@ package actor NotificationReceiver: Service {
         // The presenter may have ended before.
         try? await gracefulShutdown()
         self.isStopping = true
+        // The next process shows again what is closed now. Without a place, it may be on the screen twice.
+        placing.cancel()
         for entry in self.received.all where entry.isShown { await self.presenter?.close(entry.key) }
         self.alarm?.cancel()
         self.locationWatch?.task.cancel()

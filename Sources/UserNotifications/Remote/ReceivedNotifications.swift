@@ -32,8 +32,6 @@ struct ReceivedNotifications {
         var number: UInt64
         /// The number of the notification that was given to the presenter last. What the user does concerns that one.
         var presentedNumber: UInt64?
-        /// Where the presenter shows it.
-        var place: String?
 
         /// The key of its state on all systems; `nil` for one that ends on this system by itself.
         var stateKey: NotificationState.Key? {
@@ -140,8 +138,7 @@ struct ReceivedNotifications {
             readyBy: readyBy.map { min($0, earlier?.readyBy ?? $0) },
             arrived: date,
             number: self.lastNumber,
-            presentedNumber: earlier?.presentedNumber,
-            place: earlier?.place
+            presentedNumber: earlier?.presentedNumber
         )
         // The same one was sent again. That it was read or snoozed may be forgotten elsewhere.
         if let earlier, let key = entry.stateKey, key == earlier.stateKey {
@@ -211,7 +208,6 @@ struct ReceivedNotifications {
     mutating func setOver(_ key: String) -> Entry? {
         self.entries[key]?.isShown = false
         self.entries[key]?.isOver = true
-        self.entries[key]?.place = nil
         return self.entries[key]
     }
 
@@ -226,7 +222,6 @@ struct ReceivedNotifications {
         if let snoozedUntil, snoozedUntil > entry.snoozedUntil ?? .distantPast {
             changed.snoozedUntil = snoozedUntil
             changed.isShown = false
-            changed.place = nil
         }
         guard changed != entry else { return nil }
         self.entries[key] = changed
@@ -259,15 +254,6 @@ struct ReceivedNotifications {
 
     /// The entry is given to the presenter.
     mutating func present(_ entry: Entry) { self.entries[entry.key]?.presentedNumber = entry.number }
-
-    /// The presenter shows a notification at a place.
-    ///
-    /// - Returns: the entry, if its place has changed.
-    mutating func set(_ key: String, place: String?) -> Entry? {
-        guard let entry = self.entries[key], entry.place != place else { return nil }
-        self.entries[key]?.place = place
-        return self.entries[key]
-    }
 
     /// Whether the presenter has the newest content of a notification.
     func isPresented(_ key: String) -> Bool {

@@ -73,7 +73,6 @@ extension NotificationRecord {
         var set = entry.notification.localValueSet
         set["Sender"] = .dictionary(entry.sender.valueSet)
         set.put(entry.systemName, "SystemName")
-        set.put(entry.place, "Place")
         if entry.isOver { set["Over"] = true }
         if entry.isRead { set["Read"] = true }
         if let snoozedUntil = entry.snoozedUntil { set["SnoozedUntil"] = .date(snoozedUntil) }
@@ -93,8 +92,7 @@ extension NotificationRecord {
             notification: try RemoteNotification(local: set),
             systemName: try reader.string("SystemName"),
             arrived: self.date,
-            number: number,
-            place: try reader.string("Place")
+            number: number
         )
         entry.isOver = try reader.bool("Over") ?? false
         entry.isRead = try reader.bool("Read") ?? false
@@ -111,6 +109,17 @@ extension NotificationRecord {
             throw NotificationError(.storeFailed, "The record has no number.")
         }
         return number
+    }
+
+    // MARK: Places
+
+    init(place: String, of key: String, at date: Date) throws(NotificationError) {
+        try self.init(.place, key: place, date: date, ["Notification": .string(key)])
+    }
+
+    /// The key of the notification that is shown there.
+    func placedKey() throws(NotificationError) -> String {
+        try FieldReader(try self.values()).requiredString("Notification")
     }
 
     // MARK: Badges

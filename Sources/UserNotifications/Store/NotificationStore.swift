@@ -44,6 +44,9 @@ package struct NotificationRecord: Sendable, Hashable {
         case mirrored
         /// The last number that was given to a received notification. None is given twice.
         case counter
+        /// Where a notification is on the screen. It stays when the notification ends, until the presenter has closed
+        /// it.
+        case place
     }
 
     package var kind: Kind
