@@ -145,9 +145,10 @@ extension DesktopTests {
             try await Self.with(kind) { desktop in
                 _ = try await desktop.system.command("notifications", "schedule", "--in", "0.2", "--title", "Tea")
                 try await desktop.eventually("it is shown") { try await desktop.titles() == ["Tea"] }
-                desktop.daemon.send(SIGKILL)
-                _ = try await desktop.daemon.exit()
-                let daemon = try await desktop.system.startDaemon()
+                try await desktop.eventually("its place is stored") {
+                    try await desktop.system.storedKeys("place").count == 1
+                }
+                let daemon = try await desktop.system.restart(desktop.daemon)
                 try await desktop.eventually("the user dismisses that of the next daemon") {
                     let calls = desktop.server.lines.count { $0.contains(#""notify": "Tea""#) }
                     if calls > 1, try await desktop.titles() == ["Tea"] {

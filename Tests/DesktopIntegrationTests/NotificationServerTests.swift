@@ -20,9 +20,10 @@ extension DesktopTests {
                 try await desktop.system.shows(1)
                 let asking = try desktop.ask(Self.question + ["--wait"])
                 try await desktop.system.shows(2)
-                desktop.daemon.send(SIGKILL)
-                _ = try await desktop.daemon.exit()
-                let daemon = try await desktop.system.startDaemon()
+                try await desktop.eventually("both places are stored") {
+                    try await desktop.system.storedKeys("place").count == 2
+                }
+                let daemon = try await desktop.system.restart(desktop.daemon)
                 try await desktop.eventually("both are shown again, in place of the first") {
                     let history = try await desktop.system.command("notifications", "list", "--json")
                     return history.components(separatedBy: #""isShown":true"#).count == 3
@@ -35,6 +36,31 @@ extension DesktopTests {
                 #expect(try await asking.exit() == 0)
                 #expect(try await asking.allLines().contains("yes"))
                 await daemon.stop()
+            }
+        }
+
+        @Test func `what a killed daemon has shown on a second server is shown once by the next one (N-07)`()
+            async throws
+        {
+            try await OneDesktop.with { desktop in
+                _ = try await desktop.system.command("notifications", "schedule", "--in", "0.2", "--title", "Tea")
+                let first = try await desktop.eventually("its place is stored") {
+                    try await desktop.system.storedKeys("place").first
+                }
+                await desktop.server.stop()
+                let servers = try await Desktop.startDunst(desktop.system.environment)
+                try await desktop.eventually("its new place is stored, and no other one") {
+                    let places = try await desktop.system.storedKeys("place")
+                    return places.count == 1 && places != [first]
+                }
+                let daemon = try await desktop.system.restart(desktop.daemon)
+                try await desktop.eventually("it is shown again, in place of the first") {
+                    try await desktop.system.command("notifications", "list", "--json").contains(#""isShown":true"#)
+                }
+                #expect(try await desktop.system.control("count", "displayed") == "1")
+                #expect(daemon.possiblyShownTwice == 0)
+                await daemon.stop()
+                for server in servers { await server.stop() }
             }
         }
 

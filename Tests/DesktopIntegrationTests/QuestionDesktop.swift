@@ -71,11 +71,38 @@ struct QuestionDesktop {
         return try await process.allLines().joined(separator: "\n").trimmingCharacters(in: .whitespaces)
     }
 
+    /// The keys of the records of a kind in the daemon's store of notifications.
+    func storedKeys(_ kind: String) async throws -> [String] {
+        let script = """
+            import sqlite3, sys
+            store = sqlite3.connect(sys.argv[1], timeout=30)
+            for (key,) in store.execute("SELECT key FROM record WHERE kind = ?", sys.argv[2:]): print(key)
+            """
+        let path = "\(self.state)/notifications.sqlite"
+        let output = try await IntegrationSupport.run(["/usr/bin/python3", "-c", script, path, kind])
+        return output.split(separator: "\n").map(String.init)
+    }
+
+    /// The number of notifications on the screen, and of those for which it has no room.
+    func shownCount() async throws -> Int {
+        let counts = [try await self.control("count", "displayed"), try await self.control("count", "waiting")]
+        return counts.compactMap { Int($0) }.reduce(0, +)
+    }
+
     /// Waits until the server shows so many notifications.
     func shows(_ count: Int) async throws {
         _ = try await eventually("\(count) notifications", within: .seconds(60), every: .milliseconds(100)) {
             try await self.control("count", "displayed") == "\(count)" ? true : nil
         }
+    }
+}
+
+extension ChildProcess {
+    /// The number of notifications that a daemon says may be on the screen twice.
+    var possiblyShownTwice: Int {
+        self.lines.filter { $0.contains("may be on the screen twice") }
+            .compactMap { line in line.firstMatch(of: /count="?([0-9]+)/).flatMap { Int($0.output.1) } }
+            .reduce(0, +)
     }
 }
 
