@@ -22,6 +22,9 @@ struct DescriptionBudget {
     /// The time that large descriptions of all holders may take at once, and the part of the time in the long run.
     static let totalBurst = Duration.seconds(1)
     static let totalShare = 0.25
+    /// The time that descriptions of all linked accounts may take at once, and the part of the time in the long run.
+    static let linkedBurst = Duration.seconds(1)
+    static let linkedShare = 0.2
     /// The minimum cost of a description. Limits the number of small changes of one holder to 50 a second.
     static let minCost = Duration.milliseconds(1)
 
@@ -30,24 +33,38 @@ struct DescriptionBudget {
         capacity: Self.burst.inMilliseconds,
         rate: Self.share * 1000
     )
+    private var linked: FairShare
     private var total: TokenBucket
 
     init(now: Instant) {
+        self.linked = FairShare(
+            burst: Self.burst,
+            share: Self.share,
+            totalBurst: Self.linkedBurst,
+            totalShare: Self.linkedShare,
+            now: now
+        )
         self.total = TokenBucket(capacity: Self.totalBurst.inMilliseconds, rate: Self.totalShare * 1000, now: now)
     }
 
     /// The time until which a holder's description must wait; `nil` if it may be applied now.
     func delay(_ bytes: Int, of holder: QuotaHolder, now: Instant) -> Instant? {
-        var time = self.holders.nextTime(of: holder, after: now)
+        var time =
+            holder.isLinkedAccount
+            ? self.linked.nextTime(of: holder, after: now) : self.holders.nextTime(of: holder, after: now)
         if bytes > Self.largeBytes { time = max(time, self.total.nextTime(after: now)) }
         return time > now ? time : nil
     }
 
     /// Counts the time that a description took.
     mutating func took(_ duration: Duration, _ bytes: Int, of holder: QuotaHolder, now: Instant) {
-        let cost = max(duration, Self.minCost).inMilliseconds
-        self.holders.take(cost, of: holder, at: now)
-        if bytes > Self.largeBytes { self.total.take(cost, at: now) }
+        let cost = max(duration, Self.minCost)
+        if holder.isLinkedAccount {
+            self.linked.take(cost, of: holder, at: now)
+        } else {
+            self.holders.take(cost.inMilliseconds, of: holder, at: now)
+        }
+        if bytes > Self.largeBytes { self.total.take(cost.inMilliseconds, at: now) }
     }
 }
 
