@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -100,4 +101,67 @@ int bench_keep_awake(int core) {
     if (failure == 0) failure = pthread_create(&thread, &attributes, spin, NULL);
     pthread_attr_destroy(&attributes);
     return failure;
+}
+
+// The child that is limited, and the thread that limits it.
+static struct {
+    bool begun;
+    atomic_bool ends;
+    pthread_t thread;
+    int pid;
+    int64_t begin;
+    int64_t used;
+} limited;
+
+static void pause_for(int64_t nanoseconds) {
+    if (nanoseconds <= 0) return;
+    const struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+    nanosleep(&time, NULL);
+}
+
+static void *limit(void *unused) {
+    (void)unused;
+    const struct sched_param parameters = {.sched_priority = 1};
+    // Only root may do this. Without it, busy cores delay this thread, and the child runs for some milliseconds.
+    sched_setscheduler(0, SCHED_FIFO, &parameters);
+    int64_t seen = limited.used, due = limited.begin;
+    while (!atomic_load(&limited.ends)) {
+        int64_t begin = bench_monotonic_nanoseconds();
+        pause_for(1000000);
+        kill(limited.pid, SIGSTOP);
+        // The kernel adds the time of a running thread of another process when it stops. All stop within this time; if
+        // one is late, its time counts in the next round.
+        pause_for(100000);
+        int64_t used = bench_processor_nanoseconds(limited.pid);
+        if (used < 0) break;
+        if (due < begin) due = begin;
+        due += 4 * (used - seen);
+        seen = used;
+        pause_for(due - bench_monotonic_nanoseconds());
+        kill(limited.pid, SIGCONT);
+    }
+    return NULL;
+}
+
+int bench_begin_limit(int pid) {
+    if (limited.begun) return EBUSY;
+    int64_t used = bench_processor_nanoseconds(pid);
+    if (used < 0) return ESRCH;
+    limited.pid = pid;
+    limited.begin = bench_monotonic_nanoseconds();
+    limited.used = used;
+    atomic_store(&limited.ends, false);
+    int failure = pthread_create(&limited.thread, NULL, limit, NULL);
+    limited.begun = failure == 0;
+    return failure;
+}
+
+double bench_end_limit(void) {
+    if (!limited.begun) return 0;
+    atomic_store(&limited.ends, true);
+    pthread_join(limited.thread, NULL);
+    limited.begun = false;
+    int64_t used = bench_processor_nanoseconds(limited.pid) - limited.used;
+    int64_t elapsed = bench_monotonic_nanoseconds() - limited.begin;
+    return used > 0 && elapsed > 0 ? (double)used / (double)elapsed : 0;
 }

@@ -12,7 +12,11 @@ extension Report {
         /// The times from the start of a system until a watcher adds it; nil where nothing is discovered.
         package var normalAdded: Series?
         package var attackedAdded: Series?
-        /// The processor time of the attackers, in percent of a core; nil if no round was measured.
+        /// The maximum of this percentage above which a row is marked.
+        package static let maxAttackerPercent = 30.0
+
+        /// The processor time of the attackers, in percent of a core, in the round with the most; nil if no round was
+        /// measured.
         package var attackerPercent: Double?
 
         package init(
@@ -33,6 +37,12 @@ extension Report {
             self.attackerPercent = attackerPercent
         }
 
+        /// The attackers' processor time as text, marked if they did not keep to their limit.
+        fileprivate var attackerShare: String {
+            let isMarked = attackerPercent.map { $0 > Self.maxAttackerPercent } ?? false
+            return attackerPercent.formatted + (isMarked ? " !" : "")
+        }
+
         /// The 99th percentile under attack, relative to the normal one.
         package var latencyRatio: Double? { attacked.ratio(to: normal, \.p99) }
 
@@ -45,7 +55,7 @@ extension Report {
 
     var attackTable: Table {
         var table = Table(
-            title: "Under attack, by attackers that use at most a quarter of a core",
+            title: "Under attack, by attackers that use at most a quarter of a core (!: more than 30 %)",
             header: ["", "p99 µs", "attacked", "×", "added ms", "attacked", "×", "attackers %"]
         )
         for entry in attacks {
@@ -55,7 +65,7 @@ extension Report {
                 entry.latencyRatio.formatted,
                 (entry.normalAdded?.median { $0.median / 1e6 }).formatted,
                 (entry.attackedAdded?.median { $0.median / 1e6 }).formatted,
-                entry.addedRatio.formatted, entry.attackerPercent.formatted,
+                entry.addedRatio.formatted, entry.attackerShare,
             ])
         }
         return table

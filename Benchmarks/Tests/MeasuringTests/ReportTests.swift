@@ -101,6 +101,34 @@ struct HandOffReportTests {
     }
 }
 
+struct AttackReportTests {
+    @Test(arguments: [(25.1, "25.1"), (30.0, "30.0"), (30.4, "30.4 !"), (nil, "–")] as [(Double?, String)])
+    func `a row is marked whose attackers used more than their limit`(percent: Double?, text: String) {
+        var report = Report(
+            machine: .init(processor: "p", cores: 2, kernel: "k", loadBefore: 0, loadAfter: 0),
+            rounds: 1,
+            coresSlept: false
+        )
+        report.attacks = AttackName.allCases.map { attack in
+            var series = Series(subject: "normal")
+            series.append(Measurement(nanoseconds: [999_999_999], elapsedNanoseconds: 999_999_999))
+            series.seal()
+            return Report.Attack(
+                attack: attack,
+                contestant: .ours,
+                normal: series,
+                attacked: series,
+                normalAdded: series,
+                attackedAdded: series,
+                attackerPercent: percent
+            )
+        }
+        #expect(report.attackTable.rows.allSatisfy { $0.last == text })
+        #expect(report.attackTable.rows.count == AttackName.allCases.count)
+        #expect(report.text.split(separator: "\n").allSatisfy { $0.count <= Table.widestLine })
+    }
+}
+
 struct TableTests {
     @Test(arguments: [
         (0.0, 2, "0.00"), (1.005, 1, "1.0"), (0.05, 2, "0.05"), (1234.5, 0, "1 235"), (1_234_567.25, 2, "1 234 567.25"),

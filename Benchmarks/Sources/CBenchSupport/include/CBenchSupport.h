@@ -56,4 +56,15 @@ bool bench_has_ended(int pid);
 /// Starts a thread that keeps the core awake and yields to everything else. Returns 0 or an errno.
 int bench_keep_awake(int core);
 
+/// Limits a child to a quarter of one core, with all its threads, until bench_end_limit(). One child at a time.
+///
+/// A thread stops the child after each millisecond, until the time that it used is a quarter of the time that has
+/// passed. Time that it does not use is not saved for later. Returns 0 or an errno.
+int bench_begin_limit(int pid);
+
+/// Ends the limit; the child runs on. It must not have been reaped before.
+///
+/// Returns the processor time of the child since the beginning of the limit, as a part of one core; 0 without a limit.
+double bench_end_limit(void);
+
 #endif

@@ -47,7 +47,7 @@ extension Attacker {
         defer { channel.close(promise: nil) }
         while true {
             for number in 0..<Self.atOnce {
-                try await share.wait()
+                try Task.checkCancellation()
                 let id = "forged-\(UInt64.random(in: 0 ... .max))"
                 var announcement = ForgedAnnouncement(id: id, instance: id, properties: copied.properties)
                 if let key {

@@ -25,7 +25,7 @@ extension Attacker {
         }
         _ = try await daemon.port
         for number in 0... {
-            try await share.wait()
+            try Task.checkCancellation()
             configuration.applicationID = "org.example.program\(number)"
             let program = RemoteSystemHost(
                 configuration,

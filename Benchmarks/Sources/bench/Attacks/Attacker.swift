@@ -7,7 +7,7 @@ import NIOCore
 import RemoteSystems
 import ValueSets
 
-/// Carries out one attack until it is cancelled, with at most a quarter of a core.
+/// Carries out one attack until it is cancelled, as fast as its process may (``Worker/beginLimit()``).
 struct Attacker: Sendable {
     /// The numbers of systems of the account (``PackedSystems``).
     enum Systems {
@@ -27,7 +27,6 @@ struct Attacker: Sendable {
     let attack: AttackName
     let contestant: ContestantName
     let setup: Setup
-    let share = ProcessorShare()
     let client: AttackingClient
 
     init(_ attack: AttackName, on contestant: ContestantName, port: Int, _ setup: Setup) {
@@ -83,7 +82,7 @@ struct Attacker: Sendable {
         var held = CircularBuffer<any Channel>()
         defer { for channel in held { channel.close(promise: nil) } }
         while true {
-            try await share.wait()
+            try Task.checkCancellation()
             held.append(try await client.connect(nil))
             if held.count > Self.heldSilent { try? await held.removeFirst().close().get() }
         }
@@ -95,7 +94,7 @@ struct Attacker: Sendable {
             for _ in 0..<Self.concurrent {
                 group.addTask {
                     while true {
-                        try await share.wait()
+                        try Task.checkCancellation()
                         let channel = try await client.connect(identity, sending: bytes)
                         await client.end(of: channel)
                     }
@@ -111,7 +110,7 @@ struct Attacker: Sendable {
         var held = CircularBuffer<any Channel>()
         defer { for channel in held { channel.close(promise: nil) } }
         while true {
-            try await share.wait()
+            try Task.checkCancellation()
             held.append(try await client.connect(identity, sending: bytes))
             if held.count > Self.heldHalf { try? await held.removeFirst().close().get() }
         }
@@ -123,7 +122,7 @@ struct Attacker: Sendable {
         let caller = try await bench.contestant(contestant).caller(setup)
         let line = try await caller.open()
         while true {
-            try await share.wait()
+            try Task.checkCancellation()
             _ = try await line.exchange(.pipelined, until: Limit(count: 256, seconds: 5))
         }
     }
@@ -147,7 +146,7 @@ struct Attacker: Sendable {
             for _ in 0..<Self.inFlight {
                 group.addTask {
                     while true {
-                        try await share.wait()
+                        try Task.checkCancellation()
                         _ = try await connection.send(message, idempotencyKey: IdempotencyKey())
                     }
                 }
@@ -161,7 +160,7 @@ struct Attacker: Sendable {
         let systems = PackedSystems(directory: setup.directory)
         let host = try await systems.startHost(Systems.member, folder: "\(setup.directory)/\(AttackedSystem.folder)")
         while true {
-            try await share.wait()
+            try Task.checkCancellation()
             let attributes = (0..<200).map {
                 ("\($0)", "\(UInt64.random(in: 0 ... .max))" + String(repeating: "x", count: 480))
             }

@@ -112,11 +112,15 @@ extension Driver {
             let attacker = try attackWorker()
             defer { attacker.stop() }
             let target = try victim?.port(under: attack, host: port) ?? port
-            try attacker.order(.startAttack(attack, contestant, port: target))
-            usleep(plan.attackLead)
-            attacked.append(try pace(caller))
-            if let victim { attackedAdded.append(try add(&next, watchedBy: victim.worker)) }
-            shares.append(Double(try attacker.order(.stopAttack).number ?? 0) / 1000)
+            do {
+                try attacker.beginLimit()
+                defer { shares.append(attacker.endLimit()) }
+                try attacker.order(.startAttack(attack, contestant, port: target))
+                usleep(plan.attackLead)
+                attacked.append(try pace(caller))
+                if let victim { attackedAdded.append(try add(&next, watchedBy: victim.worker)) }
+                try attacker.order(.stopAttack)
+            }
             attacker.stop()
             if victim != nil { removeAdvertisements(butOf: port) }
             // The attacked side closes what is left.
@@ -134,7 +138,7 @@ extension Driver {
             attacked: attacked,
             normalAdded: victim == nil ? nil : normalAdded,
             attackedAdded: victim == nil ? nil : attackedAdded,
-            attackerPercent: shares.median
+            attackerPercent: shares.max()
         )
     }
 

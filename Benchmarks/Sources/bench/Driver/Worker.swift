@@ -73,6 +73,17 @@ struct Worker {
     /// The number of files that the worker has open.
     func descriptors() -> Int { ChildProcess.entries(of: "/proc/\(process.pid)/fd") }
 
+    /// Limits the worker to a quarter of one core from now on, whatever its threads do. One worker at a time.
+    func beginLimit() throws {
+        let failure = bench_begin_limit(process.pid)
+        guard failure == 0 else { throw BenchError("Process \(process.pid) cannot be limited: error \(failure).") }
+    }
+
+    /// Ends the limit. Call this before ``stop()``.
+    ///
+    /// - Returns: the worker's processor time since the beginning of the limit, in percent of a core.
+    func endLimit() -> Double { bench_end_limit() * 100 }
+
     func stop() {
         process.stop()
     }

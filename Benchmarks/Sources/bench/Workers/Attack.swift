@@ -17,7 +17,7 @@ struct Attack: ParsableCommand {
         let setup = try WorkerConversation.setup()
         try WorkerConversation.response(Response())
         var victim: AttackedSystem?
-        var running: (attacker: Attacker, task: Task<Void, Never>, failure: Failure)?
+        var running: (task: Task<Void, Never>, failure: Failure)?
         try WorkerConversation.run { order in
             switch order {
             case .startVictim(let folder):
@@ -43,15 +43,14 @@ struct Attack: ParsableCommand {
                 let task = Task {
                     do { try await attacker.run() } catch is CancellationError {} catch { failure.set("\(error)") }
                 }
-                running = (attacker, task, failure)
+                running = (task, failure)
                 return Response()
             case .stopAttack:
                 guard let attack = running else { throw BenchError("No attack was started.") }
-                let share = attack.attacker.share.current
                 attack.task.cancel()
                 running = nil
                 if let failure = attack.failure.text { throw BenchError("The attack ended early: \(failure)") }
-                return Response(number: Int64(share * 100_000))
+                return Response()
             default:
                 throw BenchError("An attack does not support the order \(order).")
             }

@@ -71,7 +71,7 @@ enum Order: Codable, Sendable {
     case endInviting
     /// Attack the server of a contestant at a port.
     case startAttack(AttackName, ContestantName, port: Int)
-    /// Stop the attack, and report the attackers' processor time, in thousandths of a percent of a core.
+    /// Stop the attack.
     case stopAttack
 }
 
