@@ -161,7 +161,7 @@ extension RemoteSystemsConfiguration {
         /// 048 576.
         ///
         /// The limit is lower where the process may not open that many files (RLIMIT_NOFILE): if it may open 1024
-        /// files, about 850 of them are available for connections. Further connections are refused; the caller may
+        /// files, about 800 of them are available for connections. Further connections are refused; the caller may
         /// retry.
         public var connections = 16_384
         /// The maximum number of connections that one other system, with all its programs, may have to a host. Valid

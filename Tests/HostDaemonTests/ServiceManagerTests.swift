@@ -85,6 +85,7 @@ import Testing
                     #expect(file.text.contains("ExecStart=\"/opt/a b/100%%\" host run"))
                     #expect(file.text.contains("Type=notify\n"))
                     #expect(file.text.contains("NoNewPrivileges=true\n"))
+                    #expect(file.text.contains("LimitNOFILE=4096:524288\n"))
                     let parts = file.text.split(separator: "[Service]")
                     #expect(parts.first?.contains("\nStartLimitIntervalSec=300\nStartLimitBurst=10\n") == true)
                     #expect(parts.last?.contains("\nRestartPreventExitStatus=2 64 78\n") == true)

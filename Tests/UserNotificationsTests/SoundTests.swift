@@ -4,6 +4,7 @@
 import Foundation
 import RemoteSystems
 import RemoteSystemsTesting
+import Synchronization
 import Testing
 import ValueSets
 
@@ -191,6 +192,80 @@ import ValueSets
             }
             #expect(error?.failureCode == NotificationMessage.failureCode(.notAuthorized))
             await connection.close()
+        }
+    }
+
+    /// The times in responses to questions, in the order of the responses.
+    private final class IdleTimes: Sendable {
+        private let times = Mutex<[Int?]>([])
+
+        var all: [Int?] { self.times.withLock { $0 } }
+
+        func append(_ time: Int?) { self.times.withLock { $0.append(time) } }
+    }
+
+    /// Runs `body` with a connection of the first desk's daemon to the second one, which shows the notification with
+    /// this key.
+    private static func withQuestions(
+        _ body: (DiscoveryStage, StagedDesk, AppServiceConnection, NotificationState.Key) async throws -> Void
+    ) async throws {
+        try await Self.with([.seconds(60), .seconds(5)]) { stage, desks in
+            async let delivery = desks[1].receive(Self.notification(), stage)
+            try await stage.eventually("the question waits") {
+                try await !desks[0].daemon.receiver.arrivals.isEmpty
+            }
+            try await stage.clock.advance(by: .milliseconds(100))
+            _ = try await delivery
+            let key = try #require(await desks[1].daemon.receiver.list().first?.stateKey)
+            let connection = AppServiceConnection(to: NotificationMessage.description)
+            let request = RemoteSystemConnectionRequest(
+                host: try desks[1].system.address,
+                port: try await desks[1].system.port(),
+                systemID: try desks[1].system.id,
+                configuration: try desks[0].daemon.configuration
+            )
+            #expect(try await connection.open(request) == .success)
+            try await body(stage, desks[1], connection, key)
+            await connection.close()
+        }
+    }
+
+    @Test func `a system that asks without a pause causes one measurement in half a second`() async throws {
+        try await Self.withQuestions { stage, desk, connection, key in
+            try await stage.clock.advance(by: SharedIdleTime.age)
+            for _ in 1...2 {
+                let before = desk.measurementCount
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<100 {
+                        group.addTask { _ = try await connection.send(NotificationMessage.use(key)).get() }
+                    }
+                    try await group.waitForAll()
+                }
+                #expect(desk.measurementCount == before + 1)
+                try await stage.clock.advance(by: SharedIdleTime.age)
+            }
+        }
+    }
+
+    @Test func `few questions of one system wait for a measurement, and further ones get no time`() async throws {
+        try await Self.withQuestions { stage, desk, connection, key in
+            try await stage.clock.advance(by: SharedIdleTime.age)
+            let (measured, end) = AsyncStream.makeStream(of: Void.self)
+            desk.beforeMeasuring.withLock { $0 = { for await _ in measured {} } }
+            let idleTimes = IdleTimes()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<100 {
+                    group.addTask {
+                        let response = try await connection.send(NotificationMessage.use(key)).get()
+                        idleTimes.append(response["Idle"]?.int)
+                    }
+                }
+                try await stage.eventually("the responses to all others") { idleTimes.all.count == 92 }
+                end.finish()
+                try await group.waitForAll()
+            }
+            let expected = [Int?](repeating: nil, count: 92) + [Int?](repeating: 5000, count: 8)
+            #expect(idleTimes.all == expected)
         }
     }
 

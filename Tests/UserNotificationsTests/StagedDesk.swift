@@ -23,6 +23,9 @@ final class StagedDesk: Sendable {
     private let name: String
     /// The time since the user has used the system; `nil` if it is not known.
     private let idleTime: Mutex<Duration?>
+    /// Runs before each measurement of the idle time.
+    let beforeMeasuring = Mutex<(@Sendable () async -> Void)?>(nil)
+    private let measurements = Mutex(0)
     private let store = StepStore()
     private let last = Mutex<Daemon?>(nil)
     private let staged = Mutex<StagedSystem?>(nil)
@@ -54,7 +57,7 @@ final class StagedDesk: Sendable {
             configuration,
             presenter: screen,
             store: self.store,
-            idleTime: { [weak self] in self?.idleTime.withLock { $0 } }
+            idleTime: { [weak self] in await self?.measure() }
         ) { _ in "Server" }
         let running = Task(executorPreference: stage.clock.taskExecutor) { [store] in
             await receiver.restore(try await store.load())
@@ -65,6 +68,15 @@ final class StagedDesk: Sendable {
         }
         return receiver.feature
     }
+
+    private func measure() async -> Duration? {
+        self.measurements.withLock { $0 += 1 }
+        if let wait = self.beforeMeasuring.withLock({ $0 }) { await wait() }
+        return self.idleTime.withLock { $0 }
+    }
+
+    /// The number of measurements of its idle time.
+    var measurementCount: Int { self.measurements.withLock { $0 } }
 
     var system: StagedSystem { get throws { try #require(self.staged.withLock { $0 }) } }
     var daemon: Daemon { get throws { try #require(self.last.withLock { $0 }) } }

@@ -11,8 +11,9 @@ internal import Synchronization
 enum FileDescriptorBudget {
     /// The file descriptors of the event loops: an epoll, a timer and an event descriptor each.
     private static let eventLoops = 3 * System.coreCount
-    /// The file descriptors reserved for everything else but connections.
-    private static let rest = 32
+    /// The file descriptors reserved for everything else but connections, such as the session bus: a sixteenth of all,
+    /// within these bounds.
+    private static let rest = 32...256
 
     private static let isKnown = Mutex(false)
 
@@ -37,6 +38,7 @@ enum FileDescriptorBudget {
     /// connections in the handshake and for everything else.
     static func connections(wanted: Int, files: Int = FileDescriptorLimit.limit) -> Int {
         let known = files >= 1_024 ? Listener.placesForKnownPeers : 0
-        return max(1, min(wanted, files - Self.rest - Self.eventLoops - min(files / 8, 256) - known))
+        let rest = min(max(files / 16, Self.rest.lowerBound), Self.rest.upperBound)
+        return max(1, min(wanted, files - rest - Self.eventLoops - min(files / 8, 256) - known))
     }
 }

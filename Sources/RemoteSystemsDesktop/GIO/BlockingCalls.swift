@@ -9,12 +9,9 @@ internal import Dispatch
 /// Dispatch is no place for them: it has as many threads as the machine has cores, which it shares with Swift's tasks,
 /// and adds one in each second while all of them wait. Two connections to buses would hold up a whole host.
 enum BlockingCalls {
-    private final class Job: Sendable {
-        let body: @Sendable () -> Void
-
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-
+    /// Among the calls are about a dozen that run as long as the process: a connection to a bus each. A peer can cause
+    /// the others, and each takes a thread and a few files.
+    private static let threads = BlockingThreads(maximum: 64)
     private static let timers = DispatchQueue(label: "remote-systems.desktop.timers")
 
     /// Runs a short function later, on another thread.
@@ -28,31 +25,14 @@ enum BlockingCalls {
     /// Runs a call that reads local files and cannot be cancelled.
     static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in
-            Self.start { continuation.resume(returning: body()) }
+            Self.threads.start { continuation.resume(returning: body()) }
         }
-    }
-
-    /// There is no limit: a host performs only a few launches and starts at once.
-    private static func start(_ body: @escaping @Sendable () -> Void) {
-        let job = unsafe Unmanaged.passRetained(Job(body))
-        let thread = unsafe g_thread_try_new(
-            "blocking",
-            { job in
-                if let job = unsafe job { unsafe Unmanaged<Job>.fromOpaque(job).takeRetainedValue().body() }
-                return nil
-            },
-            job.toOpaque(),
-            nil
-        )
-        if let thread = unsafe thread { return unsafe g_thread_unref(thread) }
-        // The process may have no further thread now.
-        unsafe job.release()
-        DispatchQueue.global().async(execute: body)
     }
 
     /// Runs a call that waits for another process.
     ///
-    /// The call is cancelled when the time is over, and when the task is cancelled.
+    /// The call is cancelled when the time is over, and when the task is cancelled. The time for which it waits for a
+    /// thread counts.
     ///
     /// - Parameter body: The call. It must pass the cancellable to every GIO function that waits.
     static func run<Result: Sendable>(

@@ -59,8 +59,8 @@ package actor NotificationReceiver: Service {
     var routing = ResponseRouting()
     /// What waits for notifications that other systems ask about, by the digests of their deliveries.
     var arrivals = StreamReaders<String>(buffering: .unbounded)
-    /// The questions about sounds that wait, by the systems that ask. One system has few: those about notifications
-    /// that arrive together.
+    /// The questions about sounds that have no response yet, by the systems that ask. One system has few: those about
+    /// notifications that arrive together.
     var soundQuestions = KeyedLimiter<String>(total: 64, perKey: 8)
     /// What waits for applications of this system that are started.
     var applications = StreamReaders<String>(buffering: .unbounded)
@@ -118,14 +118,20 @@ package actor NotificationReceiver: Service {
         idleTime: (@Sendable () async -> Duration?)? = nil,
         name: @escaping @Sendable (SystemID) -> String?
     ) {
+        let clock = FeatureClock(configuration)
         self.presenter = presenter
-        self.idleTime = idleTime
+        if let idleTime {
+            let shared = SharedIdleTime(clock, measure: idleTime)
+            self.idleTime = { await shared.read() }
+        } else {
+            self.idleTime = nil
+        }
         self.name = name
         self.store = store
         self.attachmentDirectory = attachmentDirectory
         self.imageScaler = imageScaler
         self.locationSource = locationSource
-        self.clock = FeatureClock(configuration)
+        self.clock = clock
         self.refusalLog = RefusalLog(configuration)
         self.clockWatch = WallClockWatch(self.clock)
         self.logger = configuration.logger

@@ -73,13 +73,20 @@ extension NotificationReceiver {
     ///
     /// - Parameter delivery: the digest of the key of its delivery.
     func use(_ delivery: String, for system: SystemID) async -> ValueSet {
-        if self.mirrorsWithSound(delivery), let idle = await self.idleTime?() { return Self.response(idle) }
-        guard self.presenter != nil, let idleTime = self.idleTime,
-            await self.hasArrived(delivery, for: "\(system)"),
-            let entry = self.received.entry(ofDelivery: delivery), entry.notification.request.content.sound != nil,
-            self.permissions.permission(of: entry.sender) == .allowed, let idle = await idleTime()
-        else { return [:] }
+        let asking = "\(system)"
+        guard let idleTime = self.idleTime, self.soundQuestions.enter(asking) else { return [:] }
+        defer { self.soundQuestions.leave(asking) }
+        guard await self.makesSound(of: delivery), let idle = await idleTime() else { return [:] }
         return Self.response(idle)
+    }
+
+    /// Whether this system makes a sound for a notification, as far as its user and others leave that to it.
+    private func makesSound(of delivery: String) async -> Bool {
+        if self.mirrorsWithSound(delivery) { return true }
+        guard self.presenter != nil, await self.hasArrived(delivery),
+            let entry = self.received.entry(ofDelivery: delivery), entry.notification.request.content.sound != nil
+        else { return false }
+        return self.permissions.permission(of: entry.sender) == .allowed
     }
 
     private static func response(_ idle: Duration) -> ValueSet {
@@ -87,14 +94,10 @@ extension NotificationReceiver {
     }
 
     /// Waits for a notification that was not received yet.
-    private func hasArrived(_ delivery: String, for system: String) async -> Bool {
+    private func hasArrived(_ delivery: String) async -> Bool {
         if self.received.entry(ofDelivery: delivery) != nil { return true }
-        guard self.soundQuestions.enter(system) else { return false }
         let (arrivals, id) = self.arrivals.add()
-        defer {
-            self.arrivals.finish(id)
-            self.soundQuestions.leave(system)
-        }
+        defer { self.arrivals.finish(id) }
         return await self.clock.first(within: Self.arrivalTime) {
             for await arrived in arrivals where arrived == delivery { return true }
             return false

@@ -111,7 +111,12 @@ import Testing
         }
     }
 
-    @Test(arguments: [(1_024, 600...832), (12_000, 10_000...11_990), (1_048_576, 16_384...16_384), (20, 1...20)])
+    @Test(
+        arguments: [
+            (1_024, 600...800), (4_096, 3_000...3_600), (12_000, 10_000...11_800), (1_048_576, 16_384...16_384),
+            (20, 1...20),
+        ]
+    )
     func `the limit reserves file descriptors for other uses, and allows ten thousand connections`(
         files: Int,
         bound: ClosedRange<Int>
