@@ -76,7 +76,8 @@ actor HostCore {
         )
         self.memoryBudget = MemoryBudget(
             messageBytes: context.limits.messageBytes,
-            windowBytes: context.limits.windowBytes
+            windowBytes: context.limits.windowBytes,
+            window: context.limits.window
         )
         self.streamTickets = StreamTickets(network: context.account.network, memoryBudget: self.memoryBudget)
         self.responses = IdempotencyCache(

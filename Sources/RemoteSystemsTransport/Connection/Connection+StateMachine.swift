@@ -107,6 +107,11 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
         return true
     }
 
+    /// Sets the number of requests that the host permits to run at once.
+    mutating func permit(_ count: Int) {
+        self.incoming.permitted = count
+    }
+
     mutating func writabilityChanged(_ isWritable: Bool) {
         self.incoming.isWritable = isWritable
     }

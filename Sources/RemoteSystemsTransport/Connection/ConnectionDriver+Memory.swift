@@ -4,7 +4,7 @@
 internal import NIOCore
 
 /// What frames use of the host's memory: those that have arrived in part (performs the actions of ``UnfinishedFrame``),
-/// requests in flight, and responses that are not sent (``HeldMemory`` each).
+/// requests in flight, and responses that are not sent (``HeldMemory`` each). Also how many requests are handled.
 extension ConnectionDriver {
     // MARK: Requests
 
@@ -26,6 +26,41 @@ extension ConnectionDriver {
         guard self.requestMemory.reserved > 0 else { return }
         let surplus = self.requestMemory.release(for: self.machine.incoming.heldBytes)
         self.memoryBudget?.requests.release(surplus, for: self.holder)
+    }
+
+    // MARK: Handlers
+
+    /// Lets one more request run, if it needs a place of the host and gets it. Otherwise it waits, at most until its
+    /// deadline.
+    func reservePlace() {
+        guard self.machine.incoming.isHeldBack, !self.hasEnded, let budget = self.memoryBudget else { return }
+        let missing = self.places.missing(for: self.machine.incoming.runningCount + 1)
+        guard budget.reservePlaces(missing, for: self.holder) else { return self.retryPlaceLater() }
+        self.places.reserve(missing)
+        self.permitPlaces()
+    }
+
+    /// Returns the places of handlers that have finished. Those of running handlers stay reserved, also if the
+    /// connection has ended meanwhile.
+    func releasePlaces() {
+        guard self.places.reserved > 0 else { return }
+        let surplus = self.places.release(for: self.machine.incoming.runningCount)
+        guard surplus > 0 else { return }
+        self.memoryBudget?.releasePlaces(surplus, for: self.holder)
+        self.permitPlaces()
+    }
+
+    private func permitPlaces() { self.machine.permit(self.places.allowance + self.places.reserved) }
+
+    /// Tries again a moment later, because handlers of other connections may have finished. When one of this connection
+    /// finishes, the next request starts at once.
+    private func retryPlaceLater() {
+        guard !self.isPlaceRetryDue else { return }
+        self.isPlaceRetryDue = true
+        self.channel.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(100)) {
+            self.isPlaceRetryDue = false
+            if !self.hasEnded { self.doNextSteps() }
+        }
     }
 
     // MARK: Responses

@@ -106,6 +106,7 @@ extension ConnectionDriver {
     }
 
     private func take(_ request: IncomingRequest, bytes: Int) throws(TransportError) {
+        self.reservePlace()
         switch self.machine.receivedRequest(
             id: request.id,
             bytes: bytes,
@@ -222,6 +223,7 @@ extension ConnectionDriver {
     private func finish(id: UInt64, _ response: Response) {
         let isDue = self.machine.handlerFinished(id: id)
         self.releaseRequests()
+        self.releasePlaces()
         if isDue { self.respond(id: id, response) }
         self.leaveIfResponded()
         if !self.isBatching { self.doNextSteps() }

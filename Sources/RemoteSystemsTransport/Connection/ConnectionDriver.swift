@@ -33,6 +33,9 @@ final class ConnectionDriver {
     var requestMemory: HeldMemory
     /// What the responses that are not sent use of ``memoryBudget``.
     var responseMemory: HeldMemory
+    /// The places in ``memoryBudget`` for requests whose handlers run.
+    var places: HeldMemory
+    var isPlaceRetryDue = false
 
     var machine: ConnectionStateMachine<OutgoingCall, IncomingRequest>
     var decoder: FrameDecoder
@@ -108,6 +111,10 @@ final class ConnectionDriver {
         self.responseMemory = HeldMemory(
             allowance: isFurther ? MemoryBudget.responseAllowanceOfFurther : MemoryBudget.responseAllowance
         )
+        self.places = HeldMemory(
+            allowance: isFurther ? MemoryBudget.handledOfFurther : MemoryBudget.handledOfConnection,
+            step: MemoryBudget.handledStep
+        )
         self.observer = observer
         self.channel = channel
         self.loop = channel.eventLoop.assumeIsolated()
@@ -130,6 +137,7 @@ final class ConnectionDriver {
         self.machine = ConnectionStateMachine(limits: limits, peer: remote, now: now, trustEnd: now + trusted)
         // The channel may have become unwritable during the handshake, and the first request may have arrived with it.
         self.machine.writabilityChanged(channel.isWritable)
+        if memoryBudget != nil { self.machine.permit(self.places.allowance) }
     }
 
     // MARK: Calls
@@ -232,6 +240,7 @@ final class ConnectionDriver {
         self.isStepping = true
         defer { self.isStepping = false }
         while true {
+            if self.machine.incoming.hasQueued { self.reservePlace() }
             switch self.machine.nextStep() {
             case .nothing:
                 self.armTimer()

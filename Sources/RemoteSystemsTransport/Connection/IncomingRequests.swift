@@ -52,6 +52,8 @@ struct IncomingRequests<Request> {
     /// The bytes of the messages that are held, of running and of waiting requests.
     private(set) var heldBytes = 0
     var isWritable = true
+    /// The number of requests that the host permits to run at once. Others of the peer's connections count, too.
+    var permitted = Int.max
     /// A time that is never later than the earliest deadline. It may be earlier, because finished requests do not
     /// change it.
     private(set) var earliestDeadline = NIODeadline.distantFuture
@@ -63,7 +65,12 @@ struct IncomingRequests<Request> {
     }
 
     var isEmpty: Bool { self.running.isEmpty && self.queued.isEmpty }
-    private var mayStart: Bool { self.isWritable && self.running.count < self.concurrency }
+    var hasQueued: Bool { !self.queued.isEmpty }
+    /// The number of requests whose handlers run.
+    var runningCount: Int { self.running.count }
+    /// Whether a further request has to wait only because the host does not permit more.
+    var isHeldBack: Bool { self.running.count >= self.permitted && self.running.count < self.concurrency }
+    private var mayStart: Bool { self.isWritable && self.running.count < min(self.concurrency, self.permitted) }
 
     /// Records a request.
     ///

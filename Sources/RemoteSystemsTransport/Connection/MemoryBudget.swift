@@ -17,6 +17,10 @@ internal import Synchronization
 /// one for its responses. The budget is therefore not used for messages that are small and for which nothing waits. A
 /// peer that has very many connections has smaller allowances on most of them. In the same way, a peer to which very
 /// many streams were offered has smaller buffers for most of them.
+///
+/// The budget also counts the requests whose handlers run, because the handlers of many connections may wait for each
+/// other, such as in front of one actor. The first ones of each connection are not counted, so that each goes on. A
+/// further request waits for a place.
 package final class MemoryBudget: Sendable {
     /// The allowance of a connection, in bytes.
     package static var allowance: Int { 16 << 10 }
@@ -44,11 +48,23 @@ package final class MemoryBudget: Sendable {
     /// of the network that is added to it.
     package static var streamBytesOfFurther: Int { 16 << 10 }
 
+    /// The number of requests that are handled at the same time by default, and that of one peer.
+    package static var handled: Int { 4096 }
+    package static var handledEach: Int { 256 }
+    /// The number of requests of a connection that are handled and not counted, and that of a connection beyond the
+    /// first ones.
+    package static var handledOfConnection: Int { 4 }
+    package static var handledOfFurther: Int { 1 }
+    /// The unit in which places for requests are reserved.
+    package static var handledStep: Int { 8 }
+
     private struct Use {
         /// The connections that have the full allowance.
         var connections: KeyedLimiter<QuotaHolder>
         /// The streams that have the full buffer.
         var streams: KeyedLimiter<QuotaHolder>
+        /// The places of requests that are handled.
+        var places: KeyedLimiter<QuotaHolder>
     }
 
     private let use: Mutex<Use>
@@ -67,6 +83,8 @@ package final class MemoryBudget: Sendable {
     ///   - messageBytes: the maximum length of a message. The budget has space for at least eight unfinished ones.
     ///   - windowBytes: the maximum of the requests in flight on one connection. The budget has space for those of at
     ///     least four. Defaults to one message.
+    ///   - window: the maximum number of requests in flight on one connection. The budget has places for those of at
+    ///     least two connections of one peer. Defaults to 128.
     ///   - frameBytes: the maximum of the reserved frames together, if that is more. A peer may use a quarter of it,
     ///     and never more than half of what is free.
     ///   - requestBytes: the same of the requests.
@@ -77,6 +95,7 @@ package final class MemoryBudget: Sendable {
     package init(
         messageBytes: Int,
         windowBytes: Int? = nil,
+        window: Int = 128,
         frameBytes: Int = frameBytes,
         requestBytes: Int = requestBytes,
         responseBytes: Int = responseBytes,
@@ -92,10 +111,13 @@ package final class MemoryBudget: Sendable {
             bytes: max(requestBytes, 4 * HeldMemory.step + 4 * max(windowBytes ?? 0, messageBytes))
         )
         self.responses = ReservedMemory(bytes: responseBytes)
+        let handledEach = max(Self.handledEach, 2 * window)
+        let handled = max(Self.handled, 4 * handledEach)
         self.use = Mutex(
             Use(
                 connections: KeyedLimiter(total: Self.connections, perKey: connectionsEach, sharesOfFree: 2),
-                streams: KeyedLimiter(total: streams, perKey: streamsEach, sharesOfFree: 2)
+                streams: KeyedLimiter(total: streams, perKey: streamsEach, sharesOfFree: 2),
+                places: KeyedLimiter(total: handled, perKey: handledEach, sharesOfFree: 2)
             )
         )
     }
@@ -105,6 +127,21 @@ package final class MemoryBudget: Sendable {
 
     /// The number of streams that have the full buffer.
     package var streams: Int { self.use.withLock { $0.streams.count } }
+
+    /// The reserved places of requests that are handled.
+    package var places: Int { self.use.withLock { $0.places.count } }
+
+    // MARK: Handlers
+
+    /// Reserves places for requests that are handled, if there are so many.
+    func reservePlaces(_ count: Int, for holder: QuotaHolder) -> Bool {
+        self.use.withLock { $0.places.enter(holder, adding: count) }
+    }
+
+    /// Returns places.
+    func releasePlaces(_ count: Int, for holder: QuotaHolder) {
+        self.use.withLock { $0.places.add(-count, for: holder) }
+    }
 
     // MARK: Streams
 

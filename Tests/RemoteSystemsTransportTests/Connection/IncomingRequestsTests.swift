@@ -34,6 +34,23 @@ import Testing
         #expect(self.requests.nextRequest() == nil)
     }
 
+    @Test mutating func `requests beyond the number that the host permits wait until it permits more`() {
+        self.requests = IncomingRequests(window: 4, windowBytes: 1_000, concurrency: 3)
+        self.requests.permitted = 1
+        #expect(!self.requests.isHeldBack)
+        #expect(self.received(1) == "start request")
+        #expect(self.requests.isHeldBack)
+        #expect(self.received(2, "second") == "queued")
+        #expect(self.requests.nextRequest() == nil)
+        self.requests.permitted = 8
+        #expect(!self.requests.isHeldBack)
+        #expect(self.requests.nextRequest()?.1 == "second")
+        #expect(self.received(3) == "start request")
+        // The agreed concurrency stays.
+        #expect(self.received(4) == "queued")
+        #expect(!self.requests.isHeldBack)
+    }
+
     @Test(arguments: [[1, 1], [2, 1], [0]] as [[UInt64]])
     func `a request number that does not increase is a violation`(ids: [UInt64]) {
         var test = self

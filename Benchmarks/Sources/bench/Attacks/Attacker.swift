@@ -23,6 +23,7 @@ struct Attacker: Sendable {
     private static let heldHalf = 16
     private static let concurrent = 8
     private static let inFlight = 64
+    private static let lines = 32
 
     let attack: AttackName
     let contestant: ContestantName
@@ -120,10 +121,17 @@ struct Attacker: Sendable {
         var setup = setup
         if contestant == .ours { setup.directory += "/system-\(Systems.member)" }
         let caller = try await bench.contestant(contestant).caller(setup)
-        let line = try await caller.open()
-        while true {
-            try Task.checkCancellation()
-            _ = try await line.exchange(.pipelined, until: Limit(count: 256, seconds: 5))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<Self.lines {
+                let line = try await caller.open()
+                group.addTask {
+                    while true {
+                        try Task.checkCancellation()
+                        _ = try await line.exchange(.pipelined, until: Limit(count: 256, seconds: 5))
+                    }
+                }
+            }
+            try await group.waitForAll()
         }
     }
 
