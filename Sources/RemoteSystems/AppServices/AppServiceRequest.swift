@@ -70,6 +70,12 @@ public struct AppServiceCaller: Sendable, Hashable {
     public let claimedApplicationID: String
     /// The holder of the quota that the peer uses.
     package var quotaHolder: QuotaHolder { self.standing.quotaHolder(of: self.systemID) }
+    /// The origin of the incidents that the peer causes; `nil` for an anonymous system, of which a machine can be any
+    /// number.
+    package var incidentHolder: QuotaHolder? {
+        if case .anonymous = self.standing { return nil }
+        return self.quotaHolder
+    }
 
     package init(
         systemID: SystemID,

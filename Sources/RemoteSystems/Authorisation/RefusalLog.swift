@@ -40,8 +40,10 @@ package struct RefusalLog: Sendable {
     }
 
     /// Records an activity that was refused because of the publishers of the applications.
-    package func report(by system: SystemID, _ metadata: [String: String]) {
-        self.incidents.report(.activityRefused, by: system, metadata.mapValues { .string($0) })
+    ///
+    /// - Parameter holder: the holder of the peer's quota; `nil` for an anonymous system.
+    package func report(by holder: QuotaHolder?, _ metadata: [String: String]) {
+        self.incidents.report(.activityRefused, by: holder, metadata.mapValues { .string($0) })
     }
 }
 

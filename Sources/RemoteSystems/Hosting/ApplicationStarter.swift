@@ -100,7 +100,7 @@ actor ApplicationStarter {
         if let subject {
             self.incidents.report(
                 .startLimit,
-                by: subject.system,
+                by: subject.quotaHolder,
                 ["application": "\(id)", "system": "\(subject.system)"]
             )
         }

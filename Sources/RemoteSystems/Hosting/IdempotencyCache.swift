@@ -72,9 +72,9 @@ final class IdempotencyCache: Sendable {
             guard let failure = outcome.response.failure else { return outcome }
             switch failure.code {
             case FailureCode.keyQuotaExceeded.rawValue:
-                self.incidents.report(.keyLimit, by: request.caller.systemID, reason: failure.text)
+                self.incidents.report(.keyLimit, by: name.system, of: holder, reason: failure.text)
             case FailureCode.requestBytesExceeded.rawValue:
-                self.incidents.report(.requestLimit, by: request.caller.systemID, reason: failure.text)
+                self.incidents.report(.requestLimit, by: name.system, of: holder, reason: failure.text)
             default: break
             }
             return outcome

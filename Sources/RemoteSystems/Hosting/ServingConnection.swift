@@ -94,7 +94,7 @@ final class ServingConnection: Sendable {
                 request,
                 checking: self.rules.request,
                 responses: self.rules.response,
-                onUnknownError: { self.handling.logUnknown($0, of: request.caller.systemID) },
+                onUnknownError: { self.handling.logUnknown($0, of: request.caller) },
                 handler
             )
         }
@@ -119,7 +119,7 @@ final class ServingConnection: Sendable {
                 request,
                 checking: self.rules.request,
                 responses: self.rules.response,
-                onUnknownError: { self.handling.logUnknown($0, of: request.caller.systemID) },
+                onUnknownError: { self.handling.logUnknown($0, of: request.caller) },
                 self.service.response
             )
         }

@@ -37,7 +37,7 @@ final class RequestHandling: Sendable {
         guard let interceptors else {
             let outcome = await handler(request)
             if let error = outcome.error, outcome.isUnexplained, !outcome.isRepeated {
-                self.logUnknown(error, of: request.caller.systemID)
+                self.logUnknown(error, of: request.caller)
             }
             return (outcome.response, outcome)
         }
@@ -52,18 +52,18 @@ final class RequestHandling: Sendable {
             }
             return (Response(response.message, rule), outcome.withLock { $0 })
         } catch {
-            let response = Response(error) { self.logUnknown($0, of: request.caller.systemID) }
+            let response = Response(error) { self.logUnknown($0, of: request.caller) }
             return (response, outcome.withLock { $0 })
         }
     }
 
     /// Logs an error whose description the caller does not receive. A caller may cause many errors, so their number is
     /// limited.
-    func logUnknown(_ error: any Error, of caller: SystemID) {
+    func logUnknown(_ error: any Error, of caller: AppServiceCaller) {
         self.incidents.report(
             .handlerFailed,
-            by: caller,
-            ["service": "\(self.service)", "error": "\(LoggedError(error))", "system": "\(caller)"]
+            by: caller.incidentHolder,
+            ["service": "\(self.service)", "error": "\(LoggedError(error))", "system": "\(caller.systemID)"]
         )
     }
 }

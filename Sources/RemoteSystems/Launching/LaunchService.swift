@@ -62,7 +62,12 @@ final class LaunchService: Sendable {
                 try limits.begin(caller, deadline: deadline, now: now)
             }
         } catch {
-            self.context.incidents.report(.launchLimit, by: caller.systemID, reason: "too many, or too often")
+            self.context.incidents.report(
+                .launchLimit,
+                by: caller.systemID,
+                of: caller.incidentHolder,
+                reason: "too many, or too often"
+            )
             return LaunchResponse(.appUnavailable, error.text(for: caller), canRetry: true)
         }
         defer { self.limits.withLock { $0.end(caller) } }
@@ -163,11 +168,10 @@ final class LaunchService: Sendable {
             return LaunchResponse(.unknown, text, canRetry: true)
         } catch {
             // The launcher learns only that an error occurred. The error itself goes to the host's log.
-            let caller = request.caller.systemID
             self.context.incidents.report(
                 .launchFailed,
-                by: caller,
-                ["error": "\(LoggedError(error))", "system": "\(caller)"]
+                by: request.caller.incidentHolder,
+                ["error": "\(LoggedError(error))", "system": "\(request.caller.systemID)"]
             )
             return LaunchResponse(
                 .unknown,

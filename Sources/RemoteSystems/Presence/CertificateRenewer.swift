@@ -79,7 +79,13 @@ final class CertificateRenewer: Sendable {
                 try await Self.renew(account, over: connection)
                 logger.info("The system's certificate was renewed")
             } catch {
-                account.incidents.report(.renewalFailed, by: connection.peer.systemID, reason: "\(error)")
+                let peer = connection.peer
+                account.incidents.report(
+                    .renewalFailed,
+                    by: peer.systemID,
+                    of: peer.quotaHolder,
+                    reason: "\(error)"
+                )
                 // That of a command, perhaps, which ended before the response.
                 if connection.hasEnded { self.state.withLock { $0.putBack(others) } }
             }

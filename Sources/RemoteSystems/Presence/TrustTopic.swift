@@ -191,7 +191,12 @@ extension AccountContext {
             } catch {
                 let error = RemoteSystemError(error)
                 guard error.canRetry else {
-                    return self.incidents.report(.trustRejected, by: peer.systemID, reason: "\(error)")
+                    return self.incidents.report(
+                        .trustRejected,
+                        by: peer.systemID,
+                        of: peer.quotaHolder,
+                        reason: "\(error)"
+                    )
                 }
             }
             // The account's files are locked.

@@ -11,18 +11,28 @@ internal import Synchronization
 /// number of the others, so that a flood is visible and cannot fill the log.
 ///
 /// The metadata keys are stable: `event` (``Incident``), `peer` (the address, without a port), `system` or
-/// `application`, `reason`, and in a summary `count` and `seconds` (`Docs/security-model.md`). Some incidents have keys
-/// of their own.
+/// `application`, `reason`, and in a summary `count`, `seconds` and `most` with the origin of the most events
+/// (`Docs/security-model.md`). Some incidents have keys of their own.
 package final class IncidentLog: Sendable {
     /// The number of events in a summary from which it is a warning, whatever the level of one event.
     private static var flood: Int { 100 }
 
     private enum Origin: Hashable {
         case peer(PeerKey)
-        case system(SystemID)
         case application(String)
         /// `nil`: all anonymous systems.
         case holder(QuotaHolder?)
+
+        /// The metadata that names the origin in a summary.
+        var metadata: Logger.Metadata {
+            switch self {
+            case .peer(let key): key.text.map { ["most.peer": "\($0)"] } ?? [:]
+            case .application(let id): ["most.application": "\(id)"]
+            case .holder(.system(let system)?): ["most.system": "\(system)"]
+            case .holder(.account(let account)?): ["most.account": "\(account)"]
+            case .holder(nil): ["most.standing": "anonymous"]
+            }
+        }
     }
 
     private let logger: Logger
@@ -44,13 +54,17 @@ package final class IncidentLog: Sendable {
         self.report(incident, of: .peer(peer.key), ["peer": "\(peer.address)", "reason": "\(reason())"])
     }
 
-    package func report(_ incident: Incident, by system: SystemID, reason: @autoclosure () -> String) {
-        self.report(incident, of: .system(system), ["system": "\(system)", "reason": "\(reason())"])
-    }
-
-    /// Reports an incident with its own metadata.
-    package func report(_ incident: Incident, by system: SystemID, _ metadata: @autoclosure () -> Logger.Metadata) {
-        self.report(incident, of: .system(system), metadata())
+    /// Reports an incident of a system.
+    ///
+    /// - Parameter holder: the holder of the system's quota; `nil` for an anonymous system. The systems of a linked
+    ///   account, which can be any number, are one origin, and so are all anonymous ones.
+    package func report(
+        _ incident: Incident,
+        by system: SystemID,
+        of holder: QuotaHolder?,
+        reason: @autoclosure () -> String
+    ) {
+        self.report(incident, of: .holder(holder), ["system": "\(system)", "reason": "\(reason())"])
     }
 
     /// Reports an incident with its own metadata.
@@ -94,14 +108,19 @@ package final class IncidentLog: Sendable {
     }
 
     private func summarize(_ incident: Incident) {
-        let count = self.limiters.withLock { $0[incident]?.summarize() ?? 0 }
+        let (most, count) = self.limiters.withLock { limiters in
+            (limiters[incident]?.most, limiters[incident]?.summarize() ?? 0)
+        }
         guard count > 0 else { return }
         let level = count >= Self.flood ? max(incident.level, .warning) : incident.level
         let seconds = self.period.nanoseconds / 1_000_000_000
+        let metadata: Logger.Metadata = [
+            "event": "\(incident.rawValue)", "count": "\(count)", "seconds": "\(seconds)",
+        ]
         self.logger.log(
             level: level,
             "\(incident.message) (further events of this kind)",
-            metadata: ["event": "\(incident.rawValue)", "count": "\(count)", "seconds": "\(seconds)"]
+            metadata: metadata.merging(most?.metadata ?? [:]) { $1 }
         )
     }
 }

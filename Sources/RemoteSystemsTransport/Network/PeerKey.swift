@@ -16,6 +16,18 @@ package struct PeerKey: Sendable, Hashable {
     /// Whether the key was made from the address of a socket.
     var isAddress: Bool { self.transport == .ip }
 
+    /// The IPv4 address, or the /64 of the IPv6 addresses; `nil` for another key.
+    var text: String? {
+        guard self.transport == .ip else { return nil }
+        switch self.bytes.count {
+        case 4: return self.bytes.map { "\($0)" }.joined(separator: ".")
+        case 8:
+            let groups = stride(from: 0, to: 8, by: 2).map { Int(self.bytes[$0]) << 8 | Int(self.bytes[$0 + 1]) }
+            return groups.map { String($0, radix: 16) }.joined(separator: ":") + "::/64"
+        default: return nil
+        }
+    }
+
     /// Creates a key for a transport other than sockets.
     ///
     /// - Parameter bytes: identify a peer of the transport; the peer must not be able to choose them freely. An example

@@ -164,6 +164,7 @@ struct IncomingContinuation: Sendable {
                 with: response[ContinuationResponse.voucher]?.data.map { Array($0) },
                 of: PublisherProofs.Peer(
                     system: offer.system,
+                    holder: peer.incidentHolder,
                     application: offer.application,
                     isSameAccount: isSameAccount
                 ),

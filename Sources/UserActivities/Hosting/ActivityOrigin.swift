@@ -206,6 +206,7 @@ final class ActivityOrigin: Sendable {
                 own = await self.proofs.own(for: caller.systemID, about: id)
                 let peer = PublisherProofs.Peer(
                     system: caller.systemID,
+                    holder: caller.incidentHolder,
                     application: caller.claimedApplicationID,
                     isSameAccount: caller.authorizationKind == .sameUser
                 )
@@ -244,11 +245,19 @@ final class ActivityOrigin: Sendable {
             }
         } catch {
             let failure = ContinuationError(error)
-            if error == .tooMany {
-                self.incidents.report(.continuationLimit, by: caller.systemID, reason: failure.message)
-            }
+            if error == .tooMany { self.reportTooMany(failure, by: caller) }
             throw failure
         }
+    }
+
+    /// Logs that a peer has begun too many continuations or streams.
+    private func reportTooMany(_ failure: ContinuationError, by caller: AppServiceCaller) {
+        self.incidents.report(
+            .continuationLimit,
+            by: caller.systemID,
+            of: caller.incidentHolder,
+            reason: failure.message
+        )
     }
 
     /// Lets the application save an activity, and returns its content.
@@ -352,7 +361,7 @@ final class ActivityOrigin: Sendable {
                 side: .remote,
                 canRetry: true
             )
-            self.incidents.report(.continuationLimit, by: caller.systemID, reason: failure.message)
+            self.reportTooMany(failure, by: caller)
             throw failure
         }
         let closed: @Sendable () -> Void = { [weak self] in self?.state.withLock { $0.streams.leave(holder) } }

@@ -15,6 +15,8 @@ final class PublisherProofs: Sendable {
     /// The application at the other end.
     struct Peer: Sendable {
         var system: SystemID
+        /// The holder of the system's quota; `nil` for an anonymous system.
+        var holder: QuotaHolder?
         var application: String
         var isSameAccount: Bool
     }
@@ -74,7 +76,7 @@ final class PublisherProofs: Sendable {
         )
         guard let refusal = comparison.refusal else { return }
         self.refusals.report(
-            by: peer.system,
+            by: peer.holder,
             [
                 "peer.system": "\(peer.system)",
                 "peer.application": "\(peer.application.withoutControlCharacters)",

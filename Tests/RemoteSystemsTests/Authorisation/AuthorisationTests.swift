@@ -278,4 +278,67 @@ import Testing
         }
         #expect(logged().dropFirst(15) == ["sameAccount", "sameAccount", "sameAccount", "linked"])
     }
+
+    /// The callers of twenty systems of a linked account.
+    private static func linkedCallers() throws -> [AppServiceCaller] {
+        let account = try #require(Self.account)
+        return try (10..<30 as Range<UInt8>).map { number in
+            AppServiceCaller(
+                systemID: try #require(SystemID(bytes: [UInt8](repeating: number, count: 32))),
+                standing: .linked(account, Grants()),
+                isLocal: false,
+                claimedApplicationID: "test.caller"
+            )
+        }
+    }
+
+    @Test func `the systems of a linked account are one origin in the log of incidents`() throws {
+        let events = Recorder.Events()
+        let incidents = IncidentLog(Logger(label: "test") { _ in Recorder(events: events) }, period: .hours(1))
+        let own = AppServiceCaller(
+            systemID: try #require(Self.system),
+            standing: .sameAccount(try #require(Self.account)),
+            isLocal: false,
+            claimedApplicationID: "test.caller"
+        )
+        for caller in try Self.linkedCallers() + [own] {
+            for incident in [Incident.launchLimit, .continuationLimit, .keyLimit, .requestLimit, .trustRejected] {
+                incidents.report(incident, by: caller.systemID, of: caller.incidentHolder, reason: "\(incident)")
+            }
+        }
+        let logged = events.all.withLock { events in
+            events.map { event in
+                let isOwn = event["system"].map { "\($0)" } == "\(own.systemID)"
+                return "\(event["reason"].map { "\($0)" } ?? "") \(isOwn)"
+            }
+        }
+        for incident in [Incident.launchLimit, .continuationLimit, .keyLimit, .requestLimit, .trustRejected] {
+            #expect(logged.count { $0 == "\(incident) false" } == 3)
+            #expect(logged.count { $0 == "\(incident) true" } == 1)
+        }
+    }
+
+    @Test func `a summary of incidents names the account that has caused the most`() async throws {
+        let events = Recorder.Events()
+        let incidents = IncidentLog(Logger(label: "test") { _ in Recorder(events: events) }, period: .milliseconds(50))
+        let callers = try Self.linkedCallers()
+        try await until {
+            for caller in callers {
+                incidents.report(.launchLimit, by: caller.systemID, of: caller.incidentHolder, reason: "too many")
+            }
+            return events.all.withLock { $0.contains { $0["count"] != nil } }
+        }
+        let summary = try #require(events.all.withLock { $0.first { $0["count"] != nil } })
+        #expect(summary["most.account"].map { "\($0)" } == Self.account.map { "\($0)" })
+    }
+
+    @Test func `activities that were refused to the systems of a linked account count as those of one`() throws {
+        let events = Recorder.Events()
+        let refusals = RefusalLog(Logger(label: "test") { _ in Recorder(events: events) })
+        let account = try #require(Self.account)
+        for _ in 0..<20 { refusals.report(by: .account(account), ["peer.system": "one"]) }
+        refusals.report(by: .system(try #require(Self.system)), ["peer.system": "other"])
+        let systems = events.all.withLock { $0.compactMap { $0["peer.system"].map { "\($0)" } } }
+        #expect(systems == [String](repeating: "one", count: 10) + ["other"])
+    }
 }

@@ -34,6 +34,20 @@ import Testing
         #expect(counts == [6, 1, 1, 1, 1, 0])
     }
 
+    @Test mutating func `the key with the most counted events is known, also among very many others`() {
+        #expect(self.limiter.most == nil)
+        for _ in 0..<3 { _ = self.limiter.occurred(for: 1, now: .at(0)) }
+        #expect(self.limiter.most == nil)
+        for round in 0..<1_000 {
+            for key in [1_000 + 3 * round, 1, 1_001 + 3 * round, 1_002 + 3 * round] {
+                _ = self.limiter.occurred(for: key, now: .at(1_000))
+            }
+        }
+        #expect(self.limiter.most == 1)
+        _ = self.limiter.summarize()
+        #expect(self.limiter.most == nil)
+    }
+
     @Test mutating func `after a quiet period events are logged again without a summary`() {
         for _ in 0..<3 { #expect(self.limiter.occurred(for: 1, now: .at(0)) == .log) }
         #expect(self.limiter.occurred(for: 1, now: .at(60_000)) == .log)
