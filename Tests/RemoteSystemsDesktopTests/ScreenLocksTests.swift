@@ -128,6 +128,31 @@ import Testing
         #expect(ScreenLocks.State(ofLoginManager: MessageBus.Failure(name: error)) == state)
     }
 
+    @Test(arguments: [ScreenLocks.State.locked, .unlocked])
+    func `a session of which the login manager has stated something stays locked while the bus is away`(
+        stated: ScreenLocks.State
+    ) {
+        var login = LoginLockState()
+        #expect(login.responded(stated) == stated)
+        #expect(login.responded(stated) == nil)
+        #expect(login.ended() == .unknown)
+        // The system bus accepts no connection, or has no login manager yet, any number of times.
+        for _ in 0..<3 { #expect(login.absent() == nil) }
+        #expect(login.responded(.unlocked) == .unlocked)
+        // Also if the end of the connection was not noticed before.
+        #expect(login.absent() == .unknown)
+    }
+
+    @Test func `a system without a bus or a login manager locks no session`() {
+        var login = LoginLockState()
+        #expect(login.absent() == ScreenLocks.State.none)
+        #expect(login.absent() == nil)
+        #expect(login.responded(.unknown) == .unknown)
+        #expect(login.responded(.none) == ScreenLocks.State.none)
+        #expect(login.ended() == .unknown)
+        #expect(login.absent() == ScreenLocks.State.none)
+    }
+
     @Test func `a lock that did not respond is asked again, once`() {
         var locks = ScreenLocks()
         let round = locks.ask()

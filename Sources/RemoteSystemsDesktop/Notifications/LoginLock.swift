@@ -8,7 +8,7 @@ internal import Synchronization
 /// Follows whether the login manager (systemd-logind, org.freedesktop.login1(5)) counts this user's session as locked:
 /// the property `LockedHint`, which some desktops set that have no screen lock on the session bus.
 final class LoginLock: Sendable {
-    private let state = Mutex<ScreenLocks.State?>(nil)
+    private let state = Mutex(LoginLockState())
     private let logger: Logger
     private let changed: @Sendable (ScreenLocks.State) -> Void
 
@@ -24,7 +24,12 @@ final class LoginLock: Sendable {
     }
 
     private func serve() async -> Result<Void, MessageBus.Failure> {
-        let connection = LoginLockConnection { [weak self] in self?.report($0) }
+        let connection = LoginLockConnection { [weak self] state in
+            self?.update { login in
+                guard let state else { return login.absent() }
+                return login.responded(state)
+            }
+        }
         let result = await withTaskCancellationHandler {
             await BlockingCalls.run { Result { () throws(MessageBus.Failure) in try connection.run() } }
         } onCancel: {
@@ -32,23 +37,49 @@ final class LoginLock: Sendable {
         }
         // Nothing changes any more.
         guard !Task.isCancelled else { return result }
+        // It is asked again in a second.
         switch result {
-        // It may come back locked. It is asked again in a second.
-        case .success: self.report(.unknown)
-        case .failure: self.report(.none)
+        case .success: self.update { $0.ended() }
+        case .failure: self.update { $0.absent() }
         }
         return result
     }
 
-    private func report(_ state: ScreenLocks.State) {
+    private func update(_ event: (inout LoginLockState) -> ScreenLocks.State?) {
         // In the lock, so that the states arrive in their order.
-        self.state.withLock { last in
-            guard last != state else { return }
-            last = state
-            self.changed(state)
-            guard state == .unknown else { return }
+        self.state.withLock { state in
+            guard let new = event(&state) else { return }
+            self.changed(new)
+            guard new == .unknown else { return }
             self.logger.info("The login manager does not respond. The session counts as locked.")
         }
+    }
+}
+
+/// What the login manager states about the session, as far as it is known. A value type without I/O. Each method
+/// returns the new state, or `nil` if it is the last one.
+struct LoginLockState {
+    private var last: ScreenLocks.State?
+    /// Whether the login manager has ever stated something about this session. It stays there then, also while it
+    /// cannot be asked.
+    private var hasStated = false
+
+    /// The login manager has responded, or has not in its time.
+    mutating func responded(_ state: ScreenLocks.State) -> ScreenLocks.State? {
+        if state == .locked || state == .unlocked { self.hasStated = true }
+        return self.change(to: state)
+    }
+
+    /// The connection to the system bus has ended. The session may be locked meanwhile.
+    mutating func ended() -> ScreenLocks.State? { self.change(to: .unknown) }
+
+    /// There is no system bus, or no login manager on it. Either may be restarted now.
+    mutating func absent() -> ScreenLocks.State? { self.change(to: self.hasStated ? .unknown : .none) }
+
+    private mutating func change(to state: ScreenLocks.State) -> ScreenLocks.State? {
+        guard self.last != state else { return nil }
+        self.last = state
+        return state
     }
 }
 
@@ -63,6 +94,8 @@ private final class LoginLockConnection: Sendable {
     private static let service = "org.freedesktop.login1"
     private static let interface = "org.freedesktop.login1.Session"
     private static let properties = "org.freedesktop.DBus.Properties"
+    /// The errors of a bus without a login manager.
+    private static let absent = Set(["ServiceUnknown", "NameHasNoOwner"].map { "org.freedesktop.DBus.Error.\($0)" })
     /// This process's session, or the session with the user's screen if the process belongs to none, as a service of
     /// the user does.
     private static let path = "/org/freedesktop/login1/session/auto"
@@ -71,9 +104,10 @@ private final class LoginLockConnection: Sendable {
 
     private let loop = BusLoop(.system)
     private let reading = Mutex(Reading())
-    private let report: @Sendable (ScreenLocks.State) -> Void
+    private let report: @Sendable (ScreenLocks.State?) -> Void
 
-    init(_ report: @escaping @Sendable (ScreenLocks.State) -> Void) { self.report = report }
+    /// - Parameter report: receives each response; `nil` if there is no login manager on the bus.
+    init(_ report: @escaping @Sendable (ScreenLocks.State?) -> Void) { self.report = report }
 
     func stop() { self.loop.stop() }
 
@@ -127,13 +161,15 @@ private final class LoginLockConnection: Sendable {
         unsafe self.loop.send(call, over: connection, flags: flags, timeout: Self.time) { [weak self] result in
             switch result {
             case .success(let response):
-                self?.responded(.init(isActive: unsafe BusSignal.variantBool(of: response.pointer)))
-            case .failure(let failure): self?.responded(.init(ofLoginManager: failure))
+                self?.responded(ScreenLocks.State(isActive: unsafe BusSignal.variantBool(of: response.pointer)))
+            case .failure(let failure):
+                let isAbsent = failure.name.map { Self.absent.contains($0) } ?? false
+                self?.responded(isAbsent ? nil : ScreenLocks.State(ofLoginManager: failure))
             }
         }
     }
 
-    private func responded(_ state: ScreenLocks.State) {
+    private func responded(_ state: ScreenLocks.State?) {
         self.reading.withLock { reading in
             (reading.isWaiting, reading.hasReported) = (false, true)
             self.report(state)
