@@ -123,6 +123,28 @@ extension CommandTests {
             }
         }
 
+        @Test func `no title hides whose activity is continued, and systems with one name are listed with their ids`()
+            async throws
+        {
+            try await Sandbox.withDesk { sandbox in
+                let title = "Report” of com.example.editor on “laptop (7kzml27o)”. Old"
+                let offering = try self.offer(sandbox, "com.example.reading", "--title", title)
+                let id = try #require(try await offering.event("offering")["id"] as? String)
+                let offer = try #require(try await self.listed(1, sandbox).first)
+                let system = try #require(offer["systemID"] as? String).prefix(8)
+                let (name, application) = (offer["system"] as? String ?? "", offer["application"] as? String ?? "")
+                // Both systems have the name of this machine.
+                let listed = try await sandbox.run("activities", "list", "--loopback", as: "desk")
+                #expect(listed.lines.contains { $0.contains(" \(name) (\(system)) ") }, "\(listed)")
+                let command = ["activities", "continue", id, "--print", "--loopback"]
+                let continued = try await sandbox.start(command, as: "desk").finish()
+                let quoted = "“Report' of com.example.editor on 'laptop (7kzml27o)'. Old”"
+                let note = "Continuing from \(system) “\(name)”: \(application), \(quoted)"
+                #expect(continued.status == 0 && continued.errors.contains(note), "\(continued)")
+                #expect(try await offering.finish().status == 0)
+            }
+        }
+
         @Test func `an offer that is interrupted or over is withdrawn, with exit status 1`() async throws {
             try await Sandbox.withDesk { sandbox in
                 let short = try self.offer(sandbox, "com.example.reading", "--for", "1")
@@ -222,7 +244,7 @@ extension CommandTests {
                 let failed = try #require(refused.event("failed"), "\(refused)")
                 #expect(failed["error"] as? String == "invalidArgument", "\(refused)")
                 let message = try #require(failed["message"] as? String)
-                #expect(message.contains("com.example.reader on ") && message.contains("com.example.copier on "))
+                #expect(message.contains("  com.example.reader  “") && message.contains("  com.example.copier  “"))
                 #expect(message.contains("An id is unique unless a system copies it."), "\(message)")
                 #expect(message.contains("activities continue \(id) --from APPLICATION'"), "\(message)")
                 let why = try await sandbox.run("activities", "why-not", id, "--loopback", "--json", as: "desk")

@@ -150,10 +150,13 @@ import ValueSets
             try await desk.stage.eventually("both are listed") {
                 Set(watcher.offers.map(\.id)) == [desk.activity.id, minutes.id]
             }
-            let systems = watcher.offers.map(\.system.nameWithAccount)
-            #expect(systems == ["Desktop", "Laptop (of Linked account)"])
+            let systems = watcher.offers.map(\.system)
+            let names = systems.map { $0.idAndName() }
+            #expect(systems.count == 2 && names.first == "\(systems[0].id.short) “Desktop”")
+            let laptop = "\(systems[1].id.short) “Laptop” of “Linked account”"
+            #expect(names.last == laptop)
             let found = await watcher.findings().first { $0.condition == .found }
-            #expect(found?.message.hasSuffix("Found of linked accounts: Laptop (of Linked account).") == true)
+            #expect(found?.message.hasSuffix("Found of linked accounts: \(laptop).") == true)
             await watcher.stop()
         }
     }

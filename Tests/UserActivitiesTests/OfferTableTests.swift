@@ -15,8 +15,12 @@ import ValueSets
     private static let now = ContinuousClock.now
 
     private static func record(_ number: Int = 0, lifetime: Int64 = 600) -> ValueSet {
+        Self.record("Text \(number)", lifetime: lifetime)
+    }
+
+    private static func record(_ title: String, lifetime: Int64 = 600) -> ValueSet {
         [
-            "Type": "com.example.editing", "Title": .string("Text \(number)"), "Expires": .date(secondsSince1970: 0),
+            "Type": "com.example.editing", "Title": .string(title), "Expires": .date(secondsSince1970: 0),
             "Lifetime": .integer(lifetime),
         ]
     }
@@ -196,7 +200,7 @@ import ValueSets
             let offers = table.offers(now: Self.now)
             let ambiguous = try #require(throws: AmbiguousOffer.self) { try offers.offer(withID: text) }
             for system in systems {
-                #expect(ambiguous.message.contains("on \(system.displayName) (\(system.id.short)"))
+                #expect(ambiguous.message.contains("\n\(system.id.short) “\(system.displayName)”  com.example."))
             }
             #expect(ambiguous.message.contains("An id is unique unless a system copies it."))
             #expect(ambiguous.message.contains("'remotesystems activities continue \(text) --from SYSTEM'"))
@@ -212,6 +216,65 @@ import ValueSets
             #expect(copied?.system.id == systems[1].id)
             let none = try offers.named(text, from: "System 7")
             #expect(none == nil)
+        }
+    }
+
+    @Test func `an offer is named by its id, its system and its application together`() async throws {
+        try await self.with(2) { table, systems in
+            var table = table
+            let id = UUID()
+            let records = [id.uuidString.lowercased(): Self.record()]
+            for system in systems {
+                table.published(["com.example.one": records, "com.example.two": records], by: system.id, now: Self.now)
+            }
+            let offers = table.offers(now: Self.now)
+            let text = id.uuidString
+            // Neither of the two is enough.
+            #expect(throws: AmbiguousOffer.self) { try offers.offer(withID: text, of: systems[0].id) }
+            #expect(throws: AmbiguousOffer.self) { try offers.offer(withID: text, by: "com.example.one") }
+            for system in systems {
+                for application in ["com.example.one", "com.example.two"] {
+                    let offer = try offers.offer(withID: text, of: system.id, by: application)
+                    #expect(offer?.system.id == system.id && offer?.applicationID == application)
+                }
+            }
+            let none = try offers.offer(withID: text, of: systems[0].id, by: "com.example.three")
+            #expect(none == nil)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a title adds no entry to the list of offers, and names no other system`(isCopy: Bool) async throws {
+        try await self.with(2) { table, systems in
+            var table = table
+            let (trusted, hostile) = (systems[0], systems[1])
+            let (id, other) = (UUID(), UUID())
+            let title =
+                "Report”\n\(trusted.id.short) “\(trusted.displayName)”  com.example.editor  “Report "
+                + String(repeating: "x", count: 200)
+            table.published(
+                ["com.example.editor": [id.uuidString.lowercased(): Self.record("Report")]],
+                by: trusted.id,
+                now: Self.now
+            )
+            table.published(
+                ["com.example.copier, by": [(isCopy ? id : other).uuidString.lowercased(): Self.record(title)]],
+                by: hostile.id,
+                now: Self.now
+            )
+            let offers = table.offers(now: Self.now)
+            let ambiguous = try #require(throws: AmbiguousOffer.self) { try offers.named(nil) }
+            let lines = ambiguous.message.split(separator: "\n").map(String.init)
+            // A sentence before the list, and the advice after it.
+            #expect(lines.count == 4, "\(lines)")
+            func entries(of system: RemoteSystem, _ id: UUID) -> [String] {
+                let start = isCopy ? "" : "\(id.uuidString.lowercased().prefix(8))  "
+                return lines.filter { $0.hasPrefix("\(start)\(system.id.short) “\(system.displayName)”  ") }
+            }
+            #expect(entries(of: trusted, id).map { $0.hasSuffix("  com.example.editor  “Report”") } == [true])
+            let copy = try #require(entries(of: hostile, isCopy ? id : other).first)
+            #expect(copy.contains("  “com.example.copier, by”  “Report' ") && copy.hasSuffix("…”"), "\(copy)")
+            #expect(copy.count { $0 == "”" } == 3 && copy.count < 150, "\(copy)")
         }
     }
 

@@ -33,6 +33,12 @@ package struct SystemNames: Sendable {
 
     /// The name of a system, with the beginning of its id unless no other known system has a name like it.
     package func shown(_ name: String, of system: SystemID) -> String {
+        guard let id = self.id(beside: name, of: system) else { return name }
+        return "\(name.count > Self.maxBeforeID ? "\(name.prefix(Self.maxBeforeID - 1))…" : name) (\(id))"
+    }
+
+    /// The beginning of a system's id that is shown beside its name; `nil` if no other known system has a name like it.
+    package func id(beside name: String, of system: SystemID) -> String? {
         let form = Self.form(of: name)
         let others = self.holders[form, default: []].subtracting([system])
         // A name in brackets could be an id that belongs to another system.
@@ -40,10 +46,8 @@ package struct SystemNames: Sendable {
         guard
             !others.isEmpty || hasBracket || form.isEmpty || Self.reserved.contains(form)
                 || name.count > Self.maxCharacters
-        else { return name }
-        let cut = name.count > Self.maxBeforeID ? "\(name.prefix(Self.maxBeforeID - 1))…" : name
-        let id = SystemID.distinctPrefixes(of: others.union([system]))[system] ?? system.short
-        return "\(cut) (\(id))"
+        else { return nil }
+        return SystemID.distinctPrefixes(of: others.union([system]))[system] ?? system.short
     }
 
     /// A name without what a reader may not see, and without regard to case.

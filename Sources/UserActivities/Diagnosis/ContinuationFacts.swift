@@ -3,6 +3,7 @@
 
 internal import RemoteSystems
 internal import RemoteSystemsIdentity
+internal import ValueSets
 
 /// What a system knows about the continuation of an activity, as input for ``findings``. A value type without I/O.
 struct ContinuationFacts {
@@ -120,8 +121,9 @@ struct ContinuationFacts {
                     )
                 ]
             }
-            let receiver = "the application \(handler.application)" + (handler.system.map { " on \($0)" } ?? "")
-            let origin = "the offering application \(offer.application)"
+            let receiver =
+                "the application \(handler.application.quotedUnlessPlain)" + (handler.system.map { " on \($0)" } ?? "")
+            let origin = "the offering application \(offer.application.quotedUnlessPlain)"
             let (message, advice) = comparison.explanation(
                 refusal,
                 own: isOwnOffer ? origin : receiver,
@@ -182,7 +184,7 @@ struct ContinuationFacts {
 
     private func copied(_ offer: Offer, among offers: [Offer]) -> ContinuationFinding {
         let systems = Set(offers.map(\.system)).sorted()
-        let origins = systems.count > 1 ? systems : offers.map { "\($0.application) on \($0.system)" }
+        let origins = systems.count > 1 ? systems : offers.map { "\($0.application.quotedUnlessPlain) on \($0.system)" }
         return ContinuationFinding(
             .offered,
             isMet: false,
@@ -220,7 +222,7 @@ struct ContinuationFacts {
 
     private func handledElsewhere(_ offer: Offer) -> ContinuationFinding {
         let able = self.handlers.filter { $0.types.contains(offer.type) }.compactMap { handler in
-            handler.system.map { "\(handler.application) on \($0)" }
+            handler.system.map { "\(handler.application.quotedUnlessPlain) on \($0)" }
         }
         guard able.isEmpty else {
             return ContinuationFinding(

@@ -3,7 +3,8 @@
 
 internal import FoundationEssentials
 internal import RemoteSystems
-internal import RemoteSystemsIdentity
+package import RemoteSystemsIdentity
+internal import ValueSets
 
 /// Several offers are those that a caller has named.
 package struct AmbiguousOffer: Error {
@@ -13,37 +14,48 @@ package struct AmbiguousOffer: Error {
     /// The maximum number of offers that the message names.
     private static let maxNamed = 16
 
-    /// A sentence for people: which offers there are, and how to name one of them.
-    package let message: String
+    /// Sentences for people: which offers there are, and how to name one of them to the command.
+    package var message: String { "\(self.offers)\n\(self.advice)" }
+
+    /// Which offers there are, each in a line of its own.
+    package let offers: String
+
+    private let advice: String
 
     /// - Parameter offers: the offers, at least two.
     fileprivate init(_ offers: [UserActivityOffer]) {
         let ids = Set(offers.map(\.shownID))
+        // Systems can have the same name.
+        let systems = SystemID.distinctPrefixes(of: offers.map(\.system.id))
         guard ids.count == 1, let id = ids.first else {
-            let list = Self.list(offers) {
-                "\($0.shownID.prefix(8)) (\($0.title ?? $0.activityType) on \($0.system.nameWithAccount))"
-            }
-            self.message = "Several activities are offered: \(list). State the id of one."
+            self.offers = "Several activities are offered:" + Self.list(offers, systems) { "\($0.shownID.prefix(8))  " }
+            self.advice = "State the id of one."
             return
         }
-        // Systems can have the same name, so each one is named by its id, too. Each one is named once, so that one with
-        // many copies does not fill the list.
-        let systems = SystemID.distinctPrefixes(of: offers.map(\.system.id))
+        // Each system is named once, so that one with many copies does not fill the list.
         var named: Set<SystemID> = []
-        let list = Self.list(systems.count > 1 ? offers.filter { named.insert($0.system.id).inserted } : offers) {
-            "\($0.title ?? $0.activityType) of \($0.applicationID) on \($0.system.nameWithAccount) "
-                + "(\(systems[$0.system.id] ?? $0.system.id.short))"
-        }
+        let listed = systems.count > 1 ? offers.filter { named.insert($0.system.id).inserted } : offers
         let origin = systems.count > 1 ? "the name or the beginning of the id of its system" : "its application's id"
         let place = systems.count > 1 ? "SYSTEM" : "APPLICATION"
-        self.message =
-            "Several activities with the id \(id) are offered: \(list). \(Self.reason) State the origin of the one "
-            + "that you mean: 'remotesystems activities continue \(id) --from \(place)', with \(origin)."
+        self.offers = "Several activities with the id \(id) are offered:" + Self.list(listed, systems)
+        self.advice =
+            "\(Self.reason) State the origin of the one that you mean: 'remotesystems activities continue \(id) --from "
+            + "\(place)', with \(origin)."
     }
 
-    private static func list(_ offers: [UserActivityOffer], _ name: (UserActivityOffer) -> String) -> String {
-        let rest = offers.count > Self.maxNamed ? " and \(offers.count - Self.maxNamed) more" : ""
-        return offers.prefix(Self.maxNamed).map(name).joined(separator: ", ") + rest
+    /// Lists offers, each after a line break. What a system chooses comes after its id and is quoted, so that it cannot
+    /// be read as the offer of another one.
+    private static func list(
+        _ offers: [UserActivityOffer],
+        _ systems: [SystemID: String],
+        _ start: (UserActivityOffer) -> String = { _ in "" }
+    ) -> String {
+        let lines = offers.prefix(Self.maxNamed).map { offer in
+            "\n\(start(offer))\(offer.system.idAndName(systems))  \(offer.applicationID.quotedUnlessPlain)  "
+                + (offer.title ?? offer.activityType).quoted
+        }
+        let rest = offers.count > Self.maxNamed ? "\nand \(offers.count - Self.maxNamed) more" : ""
+        return lines.joined() + rest
     }
 }
 
@@ -67,11 +79,18 @@ extension [UserActivityOffer] {
     ///
     /// - Parameters:
     ///   - id: the whole id.
-    ///   - origin: the system or the application that offers it (``UserActivityOffer/isFrom(_:)``). Defaults to `nil`:
-    ///     any.
-    package func offer(withID id: String, from origin: String? = nil) throws(AmbiguousOffer) -> UserActivityOffer? {
+    ///   - system: the system that offers it. Defaults to `nil`: any.
+    ///   - application: the id of the application that offers it. Defaults to `nil`: any.
+    package func offer(
+        withID id: String,
+        of system: SystemID? = nil,
+        by application: String? = nil
+    ) throws(AmbiguousOffer) -> UserActivityOffer? {
         let id = id.lowercased()
-        return try self.filter { $0.shownID == id }.only(from: origin)
+        return try self.filter { offer in
+            offer.shownID == id && offer.system.id == system ?? offer.system.id
+                && offer.applicationID == application ?? offer.applicationID
+        }.only(from: nil)
     }
 
     private func only(from origin: String?) throws(AmbiguousOffer) -> UserActivityOffer? {

@@ -273,7 +273,7 @@ public final class UserActivityWatcher: Sendable {
                 ContinuationFacts.Offer(
                     id: $0.id.uuidString.lowercased(),
                     type: $0.activityType,
-                    system: $0.system.nameWithAccount,
+                    system: $0.system.idAndName(),
                     hasWebpage: $0.hasWebpage,
                     application: $0.applicationID,
                     publisher: $0.publisher,
@@ -284,7 +284,7 @@ public final class UserActivityWatcher: Sendable {
         func found(_ systems: [RemoteSystem]) -> [ContinuationFacts.System] {
             systems.filter { !$0.isLocal }.map {
                 ContinuationFacts.System(
-                    name: $0.nameWithAccount,
+                    name: $0.idAndName(),
                     isNear: $0.isAvailableByProximity,
                     isSameAccount: $0.authorizationKind == .sameUser
                 )
@@ -310,7 +310,7 @@ public final class UserActivityWatcher: Sendable {
             handlers: self.state.withLock { $0.table.handlers }.map { handler in
                 ContinuationFacts.Handler(
                     application: handler.application,
-                    system: handler.system.isLocal ? nil : handler.system.nameWithAccount,
+                    system: handler.system.isLocal ? nil : handler.system.idAndName(),
                     types: handler.types,
                     publisher: handler.system.application(handler.application)?.publisher ?? .unproven(nil),
                     isSameAccount: handler.system.authorizationKind == .sameUser
@@ -387,8 +387,12 @@ extension [RemoteSystemFilter] {
 }
 
 extension RemoteSystem {
-    /// The name of the system, with the name of its account if that is a linked one.
-    package var nameWithAccount: String {
-        self.displayName + (self.accountName.map { " (of \($0))" } ?? "")
+    /// The system in a sentence that a user decides by: the beginning of its id, then the names that it and, if it is
+    /// of a linked account, that account have.
+    ///
+    /// - Parameter ids: the beginnings of the ids of several systems, which are then distinct. Defaults to none.
+    package func idAndName(_ ids: [SystemID: String] = [:]) -> String {
+        "\(ids[self.id] ?? self.id.short) \(self.displayName.quoted)"
+            + (self.accountName.map { " of \($0.quoted)" } ?? "")
     }
 }

@@ -79,7 +79,7 @@ struct ActivitiesContinueCommand: Subcommand {
             let offers = watcher.offers
             guard let offer = try self.choose(offers) else {
                 let what = self.activity.map { "the activity '\($0)'" } ?? "an activity"
-                let offered = offers.map { (type: $0.activityType, system: $0.system.nameWithAccount) }
+                let offered = offers.map { (type: $0.activityType, system: $0.system.idAndName()) }
                 let hint = OfferedActivities.hint(for: self.activity, offers: offered)
                 let missing = self.origin.map { "'\($0)' does not offer" } ?? "No other system offers"
                 output.note("\(missing) \(what).\(hint)".printable)
@@ -87,10 +87,9 @@ struct ActivitiesContinueCommand: Subcommand {
             }
             // The user sees whose activity it is: a copy of its id may have been found first.
             try output.json(OfferOutput(event: "continuing", offer))
-            let title = offer.title ?? offer.activityType
-            output.note(
-                "Continuing \(title) of \(offer.applicationDisplayName) on \(offer.system.nameWithAccount).".printable
-            )
+            let system = offer.system.idAndName(SystemID.distinctPrefixes(of: offers.map(\.system.id)))
+            let title = (offer.title ?? offer.activityType).quoted
+            output.note("Continuing from \(system): \(offer.applicationID.quotedUnlessPlain), \(title)".printable)
             try await ContinuationNotes.during(offer, output) { notes in
                 if self.print {
                     try await Self.show(offer, configuration, notes, output)

@@ -23,13 +23,14 @@ struct ActivitiesListCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let (offers, omitted) = try await self.search.offers(for: "activities", self.common) {
-            ($0.offers, $0.omittedOfferCount)
+        let configuration = self.search.configuration(for: "activities", self.common)
+        let (offers, omitted, systems) = try await self.search.offers(for: "activities", self.common) {
+            ($0.offers, $0.omittedOfferCount, $0.systems)
         }
+        let names = SystemNames(configuration).adding(systems)
         if omitted > 0 { output.note("\(omitted) more activities are offered than one list holds.") }
-        let isListed = try offers.report(output, none: "No activity is offered by another system.")
-        DeveloperModeState(try HandOffSettings.read(self.search.configuration(for: "activities", self.common)))
-            .remind(output)
+        let isListed = try offers.report(names, output, none: "No activity is offered by another system.")
+        DeveloperModeState(try HandOffSettings.read(configuration)).remind(output)
         return isListed
     }
 }
@@ -47,9 +48,13 @@ struct ActivitiesCurrentCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let offers = try await self.search.offers(for: "activities", self.common) { $0.ownOffers }
-        let settings = try HandOffSettings.read(self.search.configuration(for: "activities", self.common))
-        let isReported = try offers.report(output, none: "No application of this system offers an activity.")
+        let configuration = self.search.configuration(for: "activities", self.common)
+        let (offers, systems) = try await self.search.offers(for: "activities", self.common) {
+            ($0.ownOffers, $0.systems)
+        }
+        let names = SystemNames(configuration).adding(systems)
+        let settings = try HandOffSettings.read(configuration)
+        let isReported = try offers.report(names, output, none: "No application of this system offers an activity.")
         if !settings.everything.sending {
             output.note(
                 "Sending is off, so current activities are not offered to other systems. "
@@ -68,14 +73,14 @@ struct ActivitiesCurrentCommand: Subcommand {
 }
 
 extension [UserActivityOffer] {
-    fileprivate func report(_ output: Output, none: String) throws -> Bool {
+    fileprivate func report(_ names: SystemNames, _ output: Output, none: String) throws -> Bool {
         for offer in self { try output.json(OfferOutput(event: "activity", offer)) }
         guard !self.isEmpty else {
             output.note(none)
             return false
         }
         try output.line(output.style(.grey, UserActivityOffer.heading))
-        for offer in self { try output.line(offer.line(width: output.width)) }
+        for offer in self { try output.line(offer.line(names, width: output.width)) }
         return true
     }
 }

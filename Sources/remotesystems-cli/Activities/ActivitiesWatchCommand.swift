@@ -18,24 +18,24 @@ struct ActivitiesWatchCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let watcher = UserActivityWatcher(
-            self.search.configuration(for: "activities", self.common),
-            filters: .withLinkedAccounts
-        )
+        let configuration = self.search.configuration(for: "activities", self.common)
+        let watcher = UserActivityWatcher(configuration, filters: .withLinkedAccounts)
         try await watcher.start()
         let changes = watcher.changes
+        let known = SystemNames(configuration)
         _ = try await untilInterrupted {
             var shown: [UserActivityOffer] = []
             for await offers in changes {
+                let names = known.adding(watcher.systems)
                 for offer in shown where !offers.contains(where: { $0.isSame(as: offer) }) {
-                    try Self.report("withdrawn", output.style(.red, "-"), offer, output)
+                    try Self.report("withdrawn", output.style(.red, "-"), offer, names, output)
                 }
                 for offer in offers {
                     let before = shown.first { $0.isSame(as: offer) }
                     if before == nil {
-                        try Self.report("offered", output.style(.green, "+"), offer, output)
+                        try Self.report("offered", output.style(.green, "+"), offer, names, output)
                     } else if before?.title != offer.title {
-                        try Self.report("changed", output.style(.yellow, "~"), offer, output)
+                        try Self.report("changed", output.style(.yellow, "~"), offer, names, output)
                     }
                 }
                 shown = offers
@@ -45,8 +45,14 @@ struct ActivitiesWatchCommand: Subcommand {
         return true
     }
 
-    private static func report(_ event: String, _ sign: String, _ offer: UserActivityOffer, _ output: Output) throws {
+    private static func report(
+        _ event: String,
+        _ sign: String,
+        _ offer: UserActivityOffer,
+        _ names: SystemNames,
+        _ output: Output
+    ) throws {
         try output.json(OfferOutput(event: event, offer))
-        try output.line("\(LocalTime.now) \(sign) \(offer.line(width: output.width.map { $0 - 11 }))")
+        try output.line("\(LocalTime.now) \(sign) \(offer.line(names, width: output.width.map { $0 - 11 }))")
     }
 }

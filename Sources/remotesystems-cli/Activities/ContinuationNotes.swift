@@ -30,7 +30,8 @@ final class ContinuationNotes: Sendable {
                 let seconds = Int((ContinuousClock.now - began) / .seconds(1))
                 let step = notes.step.withLock { $0 }
                 try output.json(ProgressOutput(id: offer.shownID, step: step, seconds: seconds))
-                output.note("Continuing \((offer.title ?? offer.activityType).printable): \(step), \(seconds) s")
+                let title = (offer.title ?? offer.activityType).quoted
+                output.note("Continuing \(title): \(step), \(seconds) s".printable)
                 try await Task.sleep(for: Self.interval)
             }
         }

@@ -57,10 +57,12 @@ extension UserActivityOffer {
 
     /// The offer in one line, under ``heading``.
     ///
-    /// - Parameter width: The maximum width, in columns. `nil` for no limit, for files and pipes.
-    func line(width: Int?) -> String {
-        let system = self.system.column(isCut: width != nil)
-            .padded(to: RemoteSystem.columnWidth, isCut: width != nil)
+    /// - Parameters:
+    ///   - names: The names of the known systems.
+    ///   - width: The maximum width, in columns. `nil` for no limit, for files and pipes.
+    func line(_ names: SystemNames, width: Int?) -> String {
+        let system = self.system.column(names, isCut: width != nil)
+            .padded(to: RemoteSystem.columnWidth, isCut: false)
         let type = self.activityType.printable.padded(to: 24, isCut: width != nil)
         let start = "\(self.shownID.prefix(8)) \(system) \(type) \(self.publisher.column.padded(to: 9)) "
         let title = (self.title ?? self.applicationDisplayName).printable
@@ -71,13 +73,28 @@ extension UserActivityOffer {
 extension RemoteSystem {
     fileprivate static let columnWidth = 20
 
-    /// The name in a column. A long one must not hide that the system belongs to a linked account.
-    fileprivate func column(isCut: Bool) -> String {
+    /// The name in a column. A long one must not hide the beginning of the id, which is shown if another system has a
+    /// name like it, or that the system belongs to a linked account. With both, the column is wider.
+    fileprivate func column(_ names: SystemNames, isCut: Bool) -> String {
         let name = self.displayName.printable
-        guard let accountName = self.accountName?.printable else { return name }
-        guard isCut else { return "\(name) (of \(accountName))" }
-        let account = " (of \(accountName.cut(to: 6)))"
-        return name.cut(to: Self.columnWidth - account.columns) + account
+        let id = names.id(beside: self.displayName, of: self.id).map { " (\($0))" } ?? ""
+        let account = self.accountName.map { " (of \(isCut ? $0.printable.cut(to: 6) : $0.printable))" } ?? ""
+        let width = max(Self.columnWidth - id.columns - account.columns, 6)
+        return (isCut ? name.cut(to: width) : name) + id + account
+    }
+}
+
+extension SystemNames {
+    /// The names of the account's systems that this machine knows.
+    init(_ configuration: RemoteSystemsConfiguration) {
+        self = (try? RemoteSystemsAccount(configuration).systemNames()) ?? SystemNames()
+    }
+
+    /// The names with those of listed systems.
+    func adding(_ systems: [RemoteSystem]) -> SystemNames {
+        var names = self
+        for system in systems { names.add(system.displayName, of: system.id) }
+        return names
     }
 }
 
