@@ -34,7 +34,10 @@ extension DesktopTests {
             }
         }
 
-        @Test func `an offer whose id was copied is continued after the copy is gone`() async throws {
+        @Test(arguments: [true, false])
+        func `an offer whose id was copied is continued with its origin, or after the copy is gone`(
+            statesOrigin: Bool
+        ) async throws {
             try await TwoBuses.with { first, second in
                 let offering = try first.note("note.py", "offer", "Shopping", "milk")
                 try await offering.prints("offered: Shopping")
@@ -66,12 +69,19 @@ extension DesktopTests {
                 let refused = try second.note("note.py", "continue", id)
                 #expect(try await refused.exit(within: .seconds(60)) == 1, "\(refused.lines)")
                 let message = refused.lines.joined(separator: " ")
-                #expect(message.contains("org.example.notes on ") && message.contains("org.example.copier on "))
+                #expect(message.contains("  org.example.notes  ") && message.contains("  org.example.copier  "))
                 #expect(message.contains("An id is unique unless a system copies it."), "\(message)")
-                topic.remove(id)
-                _ = try await eventually("the end of the copy", within: .seconds(60)) { () async throws -> Bool? in
-                    let continuing = try second.note("note.py", "continue", id)
-                    return try await continuing.exit(within: .seconds(60)) == 0 ? true : nil
+                #expect(message.contains("'ContinueOffer'") && !message.contains("--from"), "\(message)")
+                if statesOrigin {
+                    let continuing = try second.start(["/usr/bin/python3", "-c", Self.exact, id])
+                    #expect(try await continuing.exit(within: .seconds(60)) == 0, "\(continuing.lines)")
+                    #expect(continuing.lines == ["org.example.notes"])
+                } else {
+                    topic.remove(id)
+                    _ = try await eventually("the end of the copy", within: .seconds(60)) { () async throws -> Bool? in
+                        let continuing = try second.note("note.py", "continue", id)
+                        return try await continuing.exit(within: .seconds(60)) == 0 ? true : nil
+                    }
                 }
                 try await receiving.prints("continued: Shopping: milk")
                 await receiving.stop()
@@ -204,7 +214,7 @@ extension DesktopTests {
                     caller.lines == [
                         "NotRegistered", "InvalidArgument", "Misuse", "registered", "Misuse", "PayloadTooLarge",
                         "InvalidArgument", "InvalidArgument", "InvalidArgument", "ActivityUnknown", "ActivityUnknown",
-                        "InvalidArgument", "1",
+                        "InvalidArgument", "InvalidArgument", "ActivityUnknown", "1",
                     ]
                 )
             }
@@ -275,6 +285,19 @@ extension DesktopTests {
             loop.run()
             """
 
+        /// Continues the activity with an id that one of several applications offers.
+        private static let exact = """
+            import sys
+            from gi.repository import Gio
+            NAME, PATH = "org.remotesystems.Activities1", "/org/remotesystems/Activities1"
+            bus = Gio.bus_get_sync(Gio.BusType.SESSION)
+            activities = Gio.DBusProxy.new_sync(bus, Gio.DBusProxyFlags.NONE, None, NAME, PATH, NAME)
+            offers = [offer for offer in activities.List() if offer["id"] == sys.argv[1]]
+            offer = next(offer for offer in offers if offer["application"] == "org.example.notes")
+            origin = offer["id"], offer["system"], offer["application"]
+            print(activities.ContinueOffer("(ssss)", *origin, ""))
+            """
+
         /// Prints the titles of the offers, and again after each signal.
         private static let shell = """
             from gi.repository import Gio, GLib
@@ -317,6 +340,8 @@ extension DesktopTests {
             attempt("Withdraw", "(s)", "x")
             attempt("Continue", "(ss)", "x", "")
             attempt("ContinueFrom", "(sss)", "x", "no id", "")
+            attempt("ContinueOffer", "(ssss)", "x", "no id", "org.example.notes", "")
+            attempt("ContinueOffer", "(ssss)", "x", "a" * 52, "org.example.notes", "")
             print(a.get_cached_property("Version").unpack())
             """
     }

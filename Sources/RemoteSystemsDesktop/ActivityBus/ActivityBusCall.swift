@@ -10,8 +10,11 @@ enum ActivityBusCall: Sendable, Equatable {
     case update(id: String, title: String, content: ValueSet)
     case withdraw(id: String)
     case list
-    /// - Parameter system: the id of the system that offers the activity; `nil` if the id alone names it.
-    case `continue`(id: String, system: String?, application: String)
+    /// - Parameters:
+    ///   - system: the id of the system that offers the activity; `nil` for any.
+    ///   - origin: the id of the application that offers it; `nil` for any.
+    ///   - application: the application that is to continue it; empty for the only one.
+    case `continue`(id: String, system: String? = nil, origin: String? = nil, application: String)
 }
 
 extension ActivityBusCall: BusCall {
@@ -29,8 +32,10 @@ extension ActivityBusCall: BusCall {
         case "Update": self = .update(id: texts[0], title: texts[1], content: try arguments.dictionary(at: 2))
         case "Withdraw": self = .withdraw(id: texts[0])
         case "List": self = .list
-        case "Continue": self = .continue(id: texts[0], system: nil, application: texts[1])
+        case "Continue": self = .continue(id: texts[0], application: texts[1])
         case "ContinueFrom": self = .continue(id: texts[0], system: texts[1], application: texts[2])
+        case "ContinueOffer":
+            self = .continue(id: texts[0], system: texts[1], origin: texts[2], application: texts[3])
         default: throw .unknownMethod(method)
         }
     }

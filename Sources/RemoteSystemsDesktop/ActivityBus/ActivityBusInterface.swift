@@ -27,6 +27,10 @@ enum ActivityBusInterface {
             <method name="ContinueFrom"><arg name="id" type="s" direction="in"/>\
             <arg name="system" type="s" direction="in"/><arg name="application" type="s" direction="in"/>\
             <arg name="continued_in" type="s" direction="out"/></method>
+            <method name="ContinueOffer"><arg name="id" type="s" direction="in"/>\
+            <arg name="system" type="s" direction="in"/><arg name="offered_by" type="s" direction="in"/>\
+            <arg name="application" type="s" direction="in"/>\
+            <arg name="continued_in" type="s" direction="out"/></method>
             <signal name="OffersChanged"/>
             <signal name="Continued"><arg name="id" type="s"/><arg name="system" type="s"/>\
             <arg name="application" type="s"/></signal>

@@ -71,9 +71,9 @@ actor ActivityBusPrograms: BusPrograms {
             return []
         case .list:
             return [.dictionaries(try await self.watcher(for: sender).offers.map(Self.description))]
-        case .continue(let id, let system, let application):
+        case .continue(let id, let system, let origin, let application):
             let watcher = try await self.watcher(for: sender)
-            guard let offer = try Self.find(id, of: system, in: watcher.offers) else {
+            guard let offer = try Self.find(id, of: system, by: origin, in: watcher.offers) else {
                 throw ContinuationError(.activityUnknown, "No other system offers this activity.", side: .local)
             }
             let number = self.presenter?.beginContinuation(offer.title ?? offer.activityType)
@@ -325,19 +325,20 @@ actor ActivityBusPrograms: BusPrograms {
     static func find(
         _ id: String,
         of system: String?,
+        by application: String?,
         in offers: [UserActivityOffer]
     ) throws(BusCallError) -> UserActivityOffer? {
-        var offers = offers
-        if let system {
-            guard let origin = SystemID(system) else {
-                throw .invalid("The system is not named by its id, as 'List' states it.")
-            }
-            offers.removeAll { $0.system.id != origin }
+        let systemID = system.flatMap { SystemID($0) }
+        guard (systemID == nil) == (system == nil) else {
+            throw .invalid("The system is not named by its id, as 'List' states it.")
         }
         do throws(AmbiguousOffer) {
-            return try offers.offer(withID: id)
+            return try offers.offer(withID: id, of: systemID, by: application)
         } catch {
-            throw .invalid("\(error.message) A program names the system with 'ContinueFrom'.")
+            throw .invalid(
+                "\(error.offers)\n\(AmbiguousOffer.reason) Name the system and the application of the one that you "
+                    + "mean with 'ContinueOffer'."
+            )
         }
     }
 
