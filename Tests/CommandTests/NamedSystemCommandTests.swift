@@ -230,7 +230,7 @@ extension CommandTests {
                     let renamed = try await self.ping(sandbox, "Atlas", "--wait", "2")
                     #expect(renamed.status == 2 && renamed.errors.isEmpty)
                     let message = try #require(renamed.event("failed")?["message"] as? String)
-                    #expect(message.contains("is now called Boreas"), "\(message)")
+                    #expect(message.contains("is now called “Boreas”"), "\(message)")
                     #expect(try await self.ping(sandbox, "Boreas").status == 0)
                     let path = sandbox.state() + "/account/named-systems.json"
                     try Data("{".utf8).write(to: URL(filePath: path))

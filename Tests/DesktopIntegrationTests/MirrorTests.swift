@@ -46,7 +46,7 @@ extension DesktopTests {
             try await QuestionDesktops.with(settings: Self.settings) { desktops in
                 try await Self.begin(desktops)
                 try await desktops.second.shows(1)
-                #expect(try await desktops.second.command("notifications", "list").contains("(Mail on "))
+                #expect(try await desktops.second.command("notifications", "list").contains("“Mail” on “"))
 
                 // Dismissed there, gone here.
                 try await desktops.second.control("close-all")

@@ -81,6 +81,21 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `no text and no sender of a notification looks like another sender`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let (status, lines) = try await daemon.finish(
+                        ["notify", "--all", "--loopback", "--title", "Pay?  (Bank on laptop)  [read]"]
+                            + ["--sender", "Bank” on “laptop"]
+                    )
+                    #expect(status == 0, "\(lines)")
+                    let (_, list) = try await Self.run(daemon, "list")
+                    let line = "  “Bank' on 'laptop” on this system: Pay?  (Bank on laptop)  [read]"
+                    #expect(list.contains(line), "\(list)")
+                }
+            }
+        }
+
         @Test func `a text may begin with a hyphen`() async throws {
             try await Daemon.with { daemon in
                 try await daemon.whileRunning { _, _ in
@@ -90,8 +105,8 @@ extension HostDaemonTests {
                     )
                     #expect(status == 0, "\(lines)")
                     let (_, list) = try await Self.run(daemon, "list")
-                    #expect(list.contains("--- x --- – -5 – --wait=5 is long  (-me- on this system)"), "\(list)")
-                    let key = String(try #require(list.firstMatch(of: /([0-9]+)  --- x/)).output.1)
+                    #expect(list.contains("“-me-” on this system: --- x --- – -5 – --wait=5 is long"), "\(list)")
+                    let key = String(try #require(list.firstMatch(of: /([0-9]+)  “-me-/)).output.1)
                     let (answered, text) = try await Self.run(daemon, "answer", key, "why", "--text", "-5")
                     #expect(answered == 0 && text.hasSuffix(": -5"), "\(text)")
                     let texts = ["--title", "-1", "--subtitle", "-2", "--body", "- item", "--sender", "-me-"]
@@ -262,7 +277,8 @@ extension HostDaemonTests {
                     #expect(try await Self.run(daemon, "answer", kept, "yes").0 == 0)
                     _ = try await json.event("answered")
                     _ = try await eventually("its end is listed", within: .seconds(60)) {
-                        text.lines.contains { $0.contains(" - answered \(kept)  Deploy?") } ? true : nil
+                        text.lines.contains { $0.contains(" - answered \(kept)  from this system: Deploy?") }
+                            ? true : nil
                     }
                 }
                 // It was listed once, although the second daemon has it too.

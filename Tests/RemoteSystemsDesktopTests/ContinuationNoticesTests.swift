@@ -9,12 +9,12 @@ import Testing
 @Suite struct ContinuationNoticesTests {
     @Test func `a continuation is shown quietly when it takes long, and until it ends (H-95)`() throws {
         var notices = ContinuationNotices()
-        let number = notices.begin("Minutes\n1")
+        let number = notices.begin("Minutes”\n1")
         #expect(notices.notifications(isLocked: false).isEmpty)
         let isLong = notices.takesLong(number)
         #expect(isLong)
         let shown = try #require(notices.notifications(isLocked: false).first)
-        #expect(shown.summary == "Continuing “Minutes 1” …")
+        #expect(shown.summary == "Continuing “Minutes' 1” …")
         #expect(shown.urgency == .low && shown.isSilent && shown.actions.isEmpty)
         // Everyone who passes by can read it.
         #expect(notices.notifications(isLocked: true).isEmpty)

@@ -35,7 +35,7 @@ import Testing
         var notifications = Self.unlocked
         notifications.set([Self.offer()])
         let shown = try #require(notifications.notifications.first)
-        #expect(shown.summary == "Continue on this machine: Minutes 1" && shown.body == "Editor on kitchen")
+        #expect(shown.summary == "Continue on this machine: Minutes 1" && shown.body == "“Editor” on “kitchen”")
         #expect(shown.urgency == .low && shown.isSilent && shown.isResident)
         #expect(shown.actions.map(\.label) == ["Continue", "Continue"])
         for action in shown.actions {
@@ -94,9 +94,12 @@ import Testing
         var notifications = Self.unlocked
         var hostile = Self.offer()
         hostile.title = "\u{1B}[31m\u{202E}<b>\n" + String(repeating: "x", count: 5000)
+        hostile.application = "Editor” on “kitchen"
+        hostile.system = "attic"
         notifications.set([hostile] + (2..<100).map { Self.offer($0) })
         #expect(notifications.notifications.count == OfferNotifications.max)
         let summary = try #require(notifications.notifications.first?.summary)
         #expect(summary.hasPrefix("Continue on this machine:  [31m <b> xxx") && summary.count < 160)
+        #expect(notifications.notifications.first?.body == "“Editor' on 'kitchen” on “attic”")
     }
 }

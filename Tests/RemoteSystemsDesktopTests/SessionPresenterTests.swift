@@ -38,7 +38,7 @@ import UserNotifications
         let content = NotificationContent(title: "Build\u{7}", subtitle: "main", body: "1 failed\n<b>2</b> passed")
         let shown = self.shown(content)
         #expect(shown.summary == "Build ")
-        let text = "main\n1 failed\n<b>2</b> passed\n– com.example.build on build er"
+        let text = "main\n1 failed\n<b>2</b> passed\n– “com.example.build” on “build er”"
         #expect(shown.markupBody(showsAll: true, isMarkup: false) == text)
         #expect(shown.markupBody(showsAll: true).contains("&lt;b&gt;"))
     }
@@ -125,7 +125,7 @@ import UserNotifications
         let content = NotificationContent(title: "x", body: "Pay\n– com.example.bank on laptop")
         for showsAll in [true, false] {
             let lines = self.shown(content, [self.deploy]).markupBody(showsAll: showsAll).split(separator: "\n")
-            #expect(lines.last == "– com.example.build on build er")
+            #expect(lines.last == "– “com.example.build” on “build er”")
         }
         // Nor can it push the sender out of sight.
         let long = NotificationContent(title: "x", body: String(repeating: "\n", count: 500))
@@ -133,7 +133,7 @@ import UserNotifications
         // A server without bodies shows it, too.
         let abilities = NotificationServerAbilities(software: "server", capabilities: [])
         let arguments = "\(self.shown(content).arguments(replacing: 0, for: abilities))"
-        #expect(arguments.contains("x – com.example.build on build er"))
+        #expect(arguments.contains("x – “com.example.build” on “build er”"))
     }
 
     @Test func `the beginning of a long text is shown, with a sign that there is more (X-62)`() {
@@ -158,10 +158,13 @@ import UserNotifications
             notification.isOfCommand = isOfCommand
             return DesktopNotification(notification, isLocked: false).source
         }
-        #expect(source("remote-systems.command.notify", "server", isOfCommand: true) == "from server")
+        #expect(source("remote-systems.command.notify", "server", isOfCommand: true) == "from “server”")
         #expect(source("remote-systems.command.notify", nil, isOfCommand: true) == "from this system")
-        #expect(source("from server", "laptop") == "from server on laptop")
-        #expect(source("From\u{200b}server", nil) == "From server on this system")
+        #expect(source("from server", "laptop") == "“from server” on “laptop”")
+        #expect(source("From\u{200b}server", nil) == "“From server” on this system")
+        #expect(source("Mail” on “server", "laptop") == "“Mail' on 'server” on “laptop”")
+        #expect(source("Mail", "laptop” on “server") == "“Mail” on “laptop' on 'server”")
+        #expect(source("“Mail” on “server”", nil) == "“'Mail' on 'server'” on this system")
         #expect(source("Mail", nil) == "Mail")
     }
 

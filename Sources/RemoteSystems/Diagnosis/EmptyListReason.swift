@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystemsDiscovery
+internal import ValueSets
 
 /// The most likely reason why a list is empty, or has this system alone, derived from what the watcher has seen.
 struct EmptyListReason: Sendable {
@@ -62,7 +63,7 @@ struct EmptyListReason: Sendable {
         let excluded = self.unlisted.excluded
         guard !excluded.isEmpty else { return nil }
         let names =
-            excluded.prefix(5).map { "\($0.displayName) (\($0.kind), \($0.id.short))" }
+            excluded.prefix(5).map { "\($0.id.short) \($0.displayName.quoted) (\("\($0.kind)".quotedUnlessPlain))" }
             + (excluded.count > 5 ? ["…"] : [])
         return DiagnosisFinding(
             .filters,

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import ValueSets
+
 /// The activities that are being continued here, and are shown because that takes long.
 struct ContinuationNotices {
     private struct Continuation {
@@ -45,7 +47,7 @@ struct ContinuationNotices {
         return self.continuations.filter { $0.value.isLong }.sorted { $0.key < $1.key }.prefix(Self.max).map {
             DesktopNotification(
                 key: "continuing \($0.key)",
-                summary: "Continuing “\($0.value.title)” …",
+                summary: "Continuing \($0.value.title.quoted) …",
                 isResident: false
             )
         }

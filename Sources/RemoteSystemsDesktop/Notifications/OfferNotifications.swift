@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import ValueSets
+
 /// The notifications of the activities that can be continued on this system.
 struct OfferNotifications {
     /// An activity that another system offers, as far as its notification shows it.
@@ -45,11 +47,11 @@ struct OfferNotifications {
                 return DesktopNotification(key: offer.key, summary: "Continue on this machine", body: offer.application)
             }
             switch self.progress[offer.key] {
-            case .continuing: return DesktopNotification(key: offer.key, summary: "Continuing “\(offer.title)” …")
+            case .continuing: return DesktopNotification(key: offer.key, summary: "Continuing \(offer.title.quoted) …")
             case .failed(let reason):
                 return DesktopNotification(
                     key: offer.key,
-                    summary: "“\(offer.title)” could not be continued",
+                    summary: "\(offer.title.quoted) could not be continued",
                     body: reason,
                     actions: Self.actions(of: offer)
                 )
@@ -57,7 +59,7 @@ struct OfferNotifications {
                 return DesktopNotification(
                     key: offer.key,
                     summary: "Continue on this machine: \(offer.title)",
-                    body: "\(offer.application) on \(offer.system)",
+                    body: "\(offer.application.quoted) on \(offer.system.quoted)",
                     actions: Self.actions(of: offer)
                 )
             }

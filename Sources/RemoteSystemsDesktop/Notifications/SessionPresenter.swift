@@ -6,6 +6,7 @@ public import RemoteSystems
 public import ServiceLifecycle
 internal import Synchronization
 public import UserNotifications
+internal import ValueSets
 
 /// Shows notifications with the notification server of the session bus (Desktop Notifications Specification 1.3).
 ///
@@ -324,11 +325,13 @@ extension DesktopNotification {
         // Always the last line, so that no text can pretend to be from another system.
         let application = Self.line(notification.applicationName, max: 60)
         if notification.isOfCommand {
-            self.source = "from \(system ?? "this system")"
+            self.source = "from \(system?.quoted ?? "this system")"
+        } else if let system {
+            self.source = "\(application.quoted) on \(system.quoted)"
         } else {
-            // A program of this system cannot get that form with its name.
-            let place = system ?? (application.lowercased().contains("from") ? "this system" : nil)
-            self.source = [application, place].compactMap(\.self).joined(separator: " on ")
+            // A program of this system cannot get one of these forms with its name.
+            let isPlain = !application.lowercased().contains("from") && !application.hasQuotationMarks
+            self.source = isPlain ? application : "\(application.quoted) on this system"
         }
         for action in actions {
             // A server has one text field.

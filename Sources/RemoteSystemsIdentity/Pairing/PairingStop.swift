@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import ValueSets
+
 /// The end of a pairing that did not succeed.
 package struct PairingStop: Error, Hashable, Sendable {
     package enum Reason: Hashable, Sendable {
@@ -152,9 +154,9 @@ package struct PairingStop: Error, Hashable, Sendable {
             IdentityError(
                 .pairingRefused,
                 """
-                The other machine\(peerName.map { ", which calls itself '\($0)'," } ?? "") reports that the pairing \
-                was stopped there before the digits were confirmed on both. Nothing was changed. If both machines \
-                showed the same digits, start it again there.
+                The other machine\(peerName.map { ", which calls itself \($0.quoted)," } ?? "") reports that the \
+                pairing was stopped there before the digits were confirmed on both. Nothing was changed. If both \
+                machines showed the same digits, start it again there.
                 """
             )
         case .timedOut: PairingStop.unansweredThere.error

@@ -245,14 +245,15 @@ extension NotificationReceiver {
         for attachment in content.attachments where attachment.type.kind == .image {
             images[attachment.identifier] = attachment.url?.path(percentEncoded: false)
         }
-        let system = presented.systemName.map { " · \($0)" } ?? ""
+        let (application, system) = (presented.applicationName, presented.systemName?.quoted)
         return CardWindowContent(
             title: content.title,
             subtitle: content.subtitle,
             body: content.body,
             hidesTexts: card.hidesDefaultContent,
             sender: presented.isOfCommand
-                ? "from \(presented.systemName ?? "this system")" : presented.applicationName + system,
+                ? "from \(system ?? "this system")"
+                : system.map { "\(application.quoted) · \($0)" } ?? application,
             initialRatio: card.initialRatio,
             actions: (entry.notification.category?.actions ?? []).map(CardWindowAction.init),
             images: images

@@ -31,7 +31,7 @@ struct AccountUnlinkCommand: Subcommand {
         try account.unlink(link.account)
         guard let changed = try account.links().first(where: { $0.account == link.account }) else { return true }
         try output.json(LinkOutput(event: "unlinked", changed))
-        try output.line("The link with \(link.name.printable) (\(link.account.short)) was withdrawn.")
+        try output.line("The link with \(link.name.quoted.printable) (\(link.account.short)) was withdrawn.")
         guard link.state == .active else { return true }
         let advice =
             "The other account's machines learn of it only when one of their programs connects to a system of this "

@@ -34,7 +34,7 @@ extension RemoteSystemsAccount {
             if let withdrawn = named.first {
                 throw Failure(
                     "misuse",
-                    "The link with \(withdrawn.name.printable) (\(withdrawn.account.short)) was withdrawn already. "
+                    "The link with \(withdrawn.name.quoted) (\(withdrawn.account.short)) was withdrawn already. "
                         + "Nothing was changed. 'remotesystems pair --link' links the accounts again."
                 )
             }

@@ -85,12 +85,16 @@ extension ListedNotification {
             .joined(separator: " – ")
     }
 
-    /// The key, the texts and the sender.
-    var line: String {
-        let system = self.systemName ?? "this system"
-        let sender = self.notification.applicationName ?? self.application
+    /// The key, the sender and the texts.
+    var line: String { self.line(marks: []) }
+
+    /// The key, the sender, the state and the texts, which are last: they cannot look like another sender.
+    private func line(marks: [String]) -> String {
+        let system = self.systemName?.quoted ?? "this system"
+        let sender = (self.notification.applicationName ?? self.application).quoted
         let source = self.notification.isOfCommand(self.application) ? "from \(system)" : "\(sender) on \(system)"
-        return "\(self.key)  \(self.texts)  (\(source))"
+        let state = marks.isEmpty ? "" : "  [\(marks.joined(separator: ", "))]"
+        return "\(self.key)  \(source)\(state): \(self.texts)"
     }
 
     func report(_ event: String, _ prefix: String, _ output: Output) throws {
@@ -100,16 +104,16 @@ extension ListedNotification {
         for line in lines.dropFirst() { try output.line(line.printable) }
     }
 
-    /// The key, the texts, the sender and the state; the actions and the attachments, a line each.
+    /// The key, the sender, the state and the texts; the actions and the attachments, a line each.
     var lines: [String] {
         let actions = self.actions.map { action in
             "    \(action.identifier): \(action.title)\(action.textInput == nil ? "" : " (takes --text)")"
         }
         let attachments = self.notification.request.content.attachmentLines
         let until = self.snoozedUntil.map { "snoozed until \(LocalTime.text($0))" }
-        let thread = self.notification.request.content.threadIdentifier.map { "thread \($0)" }
-        let marks = [self.isRead ? "read" : nil, until, thread].compactMap(\.self).joined(separator: ", ")
-        return [marks.isEmpty ? self.line : "\(self.line)  [\(marks)]"] + actions + attachments
+        let thread = self.notification.request.content.threadIdentifier.map { "thread \($0.quotedUnlessPlain)" }
+        let marks = [self.isRead ? "read" : nil, until, thread].compactMap(\.self)
+        return [self.line(marks: marks)] + actions + attachments
     }
 }
 

@@ -80,7 +80,7 @@ struct NotificationsHistoryCommand: Subcommand {
         }
         for ended in list {
             try output.json(ListedNotificationOutput("history", ended.notification, ended))
-            let end = [ended.event, ended.action?.rawValue].compactMap(\.self).joined(separator: " ")
+            let end = [ended.event, ended.action?.rawValue.quotedUnlessPlain].compactMap(\.self).joined(separator: " ")
             try output.line("\(LocalTime.text(ended.date)) \(end)  \(ended.notification.line)".printable)
         }
         return true

@@ -52,7 +52,8 @@ struct PairDialogue: Sendable {
             case .joinsOther: "this machine joins the account of the other one"
             case .links: "the accounts of the two machines are linked"
             }
-        self.output.note("\nConnected to a machine that calls itself \(prompt.name.printable). This machine shows:\n")
+        let name = prompt.name.quoted.printable
+        self.output.note("\nConnected to a machine that calls itself \(name). This machine shows:\n")
         try self.output.line("    \(prompt.groupedDigits)\n")
         self.output.note("If you confirm on both machines, \(effect).")
         if prompt.effect == .links {
@@ -61,8 +62,8 @@ struct PairDialogue: Sendable {
         if !endingLinks.isEmpty {
             self.output.note(
                 ("This machine then leaves its present account, and with it the links with other people's accounts: "
-                    + "\(endingLinks.map(\.printable).joined(separator: ", ")). Their systems and this machine can no "
-                    + "longer use each other.").wrapped()
+                    + "\(endingLinks.map(\.quoted.printable).joined(separator: ", ")). Their systems and this machine "
+                    + "can no longer use each other.").wrapped()
             )
         }
         if self.wantsDigits {

@@ -49,7 +49,7 @@ extension SystemFinder {
             return Failure(
                 "unreachable",
                 "No system\(name) was found in \(self.waited). The system \(prefix), which had this name, is now "
-                    + "called \(present). Use its new name, or its id."
+                    + "called \(present.quoted). Use its new name, or its id."
             )
         }
         let others = search?.names ?? []
@@ -73,7 +73,7 @@ extension SystemFinder {
                 "unreachable",
                 "No system\(name) \(account) was found in \(self.waited)."
                     + SimilarNames.question(for: text, among: others)
-                    + " Found instead: \(NameList.text(others)). 'remotesystems list' shows all systems."
+                    + " Found instead: \(NameList.text(others.map(\.quoted))). 'remotesystems list' shows all systems."
                     + self.linkedAdvice,
                 canRetry: true
             )
@@ -126,7 +126,7 @@ extension Failure {
             if isRevoked {
                 ", which was revoked"
             } else if let name = search.name(of: id) {
-                name == search.text ? "" : ", which is now called '\(name)'"
+                name == search.text ? "" : ", which is now called \(name.quoted)"
             } else {
                 ", which was not found"
             }

@@ -207,12 +207,12 @@ import Testing
         let stopped = try #require(Self.stop { try first.receive(.refused(.cancelled)) })
         #expect(stopped.error.code == .pairingRefused && !stopped.isFailedComparison && stopped.refusal == nil)
         // The other side has not been authenticated.
-        let report = "The other machine, which calls itself 'second', reports that the pairing was stopped there"
+        let report = "The other machine, which calls itself “second”, reports that the pairing was stopped there"
         #expect(stopped.error.message.hasPrefix(report))
         #expect(stopped.error.message.contains("If both machines showed the same digits, start it again there."))
         try second.answer(true)
         let there = try #require(Self.stop { try second.receive(.refused(.cancelled)) })
-        #expect(there.error.message.contains("which calls itself 'first'") && !there.isFailedComparison)
+        #expect(there.error.message.contains("which calls itself “first”") && !there.isFailedComparison)
         // A side that stops before it has sent a name.
         var early = try Side(.waiting, key: 2, peer: 1)
         try early.start()

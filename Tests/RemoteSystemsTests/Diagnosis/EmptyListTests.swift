@@ -162,8 +162,9 @@ import Testing
                 #expect(unlisted.excluded.count == 1)
                 let reason = try #require(await RemoteSystemsDiagnosis.likelyReason(whyEmpty: watcher))
                 #expect(reason.code == .filters)
-                let name = try #require(unlisted.excluded.first?.displayName)
-                #expect(reason.what.contains("the only system that is there") && reason.what.contains(name))
+                let system = try #require(unlisted.excluded.first)
+                let list = ": \(system.id.short) “\(system.displayName)” (\(system.kind))."
+                #expect(reason.what.contains("the only system that is there") && reason.what.hasSuffix(list))
                 await watcher.stop()
                 #expect(await watcher.unlisted == RemoteSystemWatcher.Unlisted())
             }

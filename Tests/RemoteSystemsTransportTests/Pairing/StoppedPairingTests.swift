@@ -18,7 +18,7 @@ import Testing
             #expect(throws: CancellationError.self) { try ended.get() }
             try await eventually("the report") { machine.failed == 1 }
             #expect(machine.failureCodes == [.pairingRefused])
-            #expect(machine.failureMessages.first?.contains("which calls itself 'machine'") == true)
+            #expect(machine.failureMessages.first?.contains("which calls itself “machine”") == true)
             machine.person.answer(true)
             var plan: PairingPlan?
             while plan == nil {
@@ -39,7 +39,7 @@ import Testing
             let ended = await connecting.result
             let stop = #expect(throws: PairingStop.self) { try ended.get() }
             #expect(stop?.reason == .refused(.cancelled) && stop?.isFailedComparison == false)
-            #expect(stop?.error.message.contains("which calls itself 'machine'") == true)
+            #expect(stop?.error.message.contains("which calls itself “machine”") == true)
         }
     }
 

@@ -37,7 +37,7 @@ private func check(_ offer: ActivityDescriptor) {
     ])
     for shown in notifications.notifications {
         require(!shown.summary.hasControlCharacters && shown.summary.count <= 160, "an offer's title is shown as it is")
-        require(shown.body == "Editor on laptop", "an offer's title takes another place")
+        require(shown.body == "“Editor” on “laptop”", "an offer's title takes another place")
     }
 }
 
@@ -112,7 +112,7 @@ private func check(_ content: NotificationContent, _ notification: RemoteNotific
         require(!body.unicodeScalars.contains { $0 == "<" || $0 == ">" }, "a body has markup")
         require(!body.split(separator: "\n").contains { $0.contains(where: isControl) }, "a body is unsafe")
         // The last line is the sender, whatever the texts are.
-        require(isLocked || body.hasSuffix(" on laptop"), "a text takes the place of the sender")
+        require(isLocked || body.hasSuffix("” on “laptop”"), "a text takes the place of the sender")
     }
 }
 
