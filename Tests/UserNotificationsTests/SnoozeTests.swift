@@ -201,6 +201,36 @@ import ValueSets
         }
     }
 
+    @Test func `a system that publishes a thousand snoozes of one notification has one place for them`() async throws {
+        try await Self.with { stage, desks in
+            let receiver = try desks[0].daemon.receiver
+            // What the user has ended here.
+            for number in 0..<8 { try await desks[0].receive(Self.notification("\(number)"), stage) }
+            for number in 1...8 {
+                try desks[0].dismiss()
+                try await stage.eventually("one more has ended") { await receiver.states.all.count == number }
+            }
+            let ends = await receiver.states.all
+            // One of many that has arrived here proves any number of records.
+            try await desks[0].receive(Self.notification(), stage)
+            let delivery = try #require(await receiver.list().last?.stateKey)
+            let date = Date(timeIntervalSince1970: stage.clock.date.timeIntervalSince1970.rounded())
+            for round in 0..<2 {
+                let records = (0..<1024).map { second in
+                    let until = date + Double(600 + 1024 * round + second)
+                    let state = NotificationState(status: .waiting, date: date, snoozedUntil: until)
+                    return (delivery.record(state).text, state.valueSet)
+                }
+                await receiver.merge(Dictionary(uniqueKeysWithValues: records), from: try desks[1].system.id)
+            }
+            let known = await receiver.states.all
+            #expect(ends.allSatisfy { known[$0.key] == $0.value })
+            #expect(known.count == 9)
+            let until = try #require(await receiver.list().last?.snoozedUntil)
+            #expect(until == date + Double(600 + 2047))
+        }
+    }
+
     @Test("What is read on one system is marked on all, stays on the screens, and is still read after a restart (X-40)")
     func read() async throws {
         try await Self.with { stage, desks in

@@ -184,8 +184,8 @@ extension NotificationReceiver {
                     self.relocateAttachments(of: &entry.notification)
                     self.outbox.restore(entry)
                 case .state:
-                    let (state, key, sources) = try record.state()
-                    self.states.restore(state, for: key, from: sources)
+                    let (state, key, sources, sender) = try record.state()
+                    self.states.restore(state, for: key, from: sources, sender: sender)
                 // It is read from the store when it is wanted.
                 case .history: break
                 case .badge:

@@ -19,10 +19,18 @@ extension NotificationReceiver {
         let date = self.clock.date
         // A linked account could fill the table with what it withdraws.
         let entries = entries.filter { status != .withdrawn || $0.sender.may(.withdrawnState) }
-        let ended = entries.compactMap(\.stateKey).map { key in
-            (NotificationState.RecordKey.end(key), NotificationState(status: status, date: date))
+        let senders = Self.senders(ofEnded: entries)
+        return try self.take(senders.mapValues { _ in NotificationState(status: status, date: date) }, senders: senders)
+    }
+
+    /// The holders of the senders' quotas, by the keys of the ends.
+    private static func senders(
+        ofEnded entries: [ReceivedNotifications.Entry]
+    ) -> [NotificationState.RecordKey: String] {
+        let senders = entries.compactMap { entry in
+            entry.stateKey.map { (NotificationState.RecordKey.end($0), entry.sender.quotaHolder) }
         }
-        return try self.take(Dictionary(ended) { first, _ in first })
+        return Dictionary(senders) { first, _ in first }
     }
 
     /// Takes over what another system knows: removes what has ended there, and hides what is snoozed.
@@ -42,17 +50,21 @@ extension NotificationReceiver {
         await self.commitOrLog { () throws(NotificationError) in
             ended = self.received.removeAll { $0.stateKey.map { incoming[.end($0)] != nil } ?? false }
             // What concerns this system is not forgotten for what another one publishes besides.
-            var own = Set(ended.compactMap(\.stateKey).map(NotificationState.RecordKey.end))
+            var own = Self.senders(ofEnded: ended)
+            var weaker: Set<NotificationState.RecordKey> = []
             for entry in waiting.isEmpty ? [] : self.received.all {
-                guard let delivery = entry.stateKey else { continue }
+                guard let delivery = entry.stateKey, let states = waiting[delivery.digest] else { continue }
                 // A system that has not received it can repeat what others have published, and state nothing else.
-                let records = (waiting[delivery.digest] ?? []).filter { delivery.record($0.value) == $0.key }
-                own.formUnion(records.map(\.key))
-                let changes = records.compactMap { self.apply($0.value, to: entry.key) }
+                let records = states.filter { delivery.record($0.value) == $0.key }.map { ($0.key, $0.value) }
+                let proved = Dictionary(uniqueKeysWithValues: records)
+                let strongest = NotificationStates.strongest(proved)
+                weaker.formUnion(proved.keys.filter { strongest[$0] == nil })
+                for key in strongest.keys { own[key] = entry.sender.quotaHolder }
+                let changes = strongest.values.compactMap { self.apply($0, to: entry.key) }
                 if let entry = changes.last { changed.append(entry) }
             }
-            var all = try self.take(incoming.filter { own.contains($0.key) })
-            let others = incoming.filter { !own.contains($0.key) }
+            var all = try self.take(incoming.filter { own[$0.key] != nil }, senders: own)
+            let others = incoming.filter { own[$0.key] == nil && !weaker.contains($0.key) }
             all += try self.take(others.filter { !relayed.contains($0.key) }, from: "\(system)")
             all += try self.take(others.filter { relayed.contains($0.key) }, from: NotificationStates.relays)
             for entry in ended {
@@ -82,18 +94,22 @@ extension NotificationReceiver {
     /// Publishes what an earlier process has stored.
     func publishRestoredStates() { self.publish(self.states.all, removing: []) }
 
-    /// - Parameter source: the system that has published it about its own notifications, or
-    ///   ``NotificationStates/relays``; `nil` for what concerns this system.
+    /// - Parameters:
+    ///   - source: the system that has published it about its own notifications, or ``NotificationStates/relays``;
+    ///     `nil` for what concerns this system.
+    ///   - senders: the holders of the quotas of the notifications' senders, for what concerns this system.
     /// - Returns: what is to be stored.
     func take(
         _ incoming: [NotificationState.RecordKey: NotificationState],
-        from source: String? = nil
+        from source: String? = nil,
+        senders: [NotificationState.RecordKey: String] = [:]
     ) throws(NotificationError) -> [NotificationStoreChange] {
-        let change = self.states.merge(incoming, from: source, at: self.clock.date)
+        let change = self.states.merge(incoming, from: source, senders: senders, at: self.clock.date)
         self.publish(change.put, removing: change.dropped)
         var changes = change.dropped.map { NotificationStoreChange.remove(.state, key: $0.text) }
         for (key, state) in change.put {
-            changes.append(.put(try NotificationRecord(state, of: key, from: self.states.sources(of: key))))
+            let (sources, sender) = (self.states.sources(of: key), self.states.sender(of: key))
+            changes.append(.put(try NotificationRecord(state, of: key, from: sources, sender: sender)))
         }
         return changes
     }

@@ -77,8 +77,11 @@ extension NotificationReceiver {
         guard !changed.isEmpty else { return }
         self.setAlarm()
         await self.commitOrLog { () throws(NotificationError) in
-            let states = changed.compactMap(\.stateKey).map { ($0.record(state), state) }
-            var changes = try self.take(Dictionary(states) { first, _ in first })
+            let records = changed.compactMap { entry in
+                entry.stateKey.map { ($0.record(state), entry.sender.quotaHolder) }
+            }
+            let senders = Dictionary(records) { first, _ in first }
+            var changes = try self.take(senders.mapValues { _ in state }, senders: senders)
             for entry in changed { changes.append(.put(try self.record(entry))) }
             return changes
         }

@@ -15,6 +15,7 @@ struct NotificationStates {
     static let max = 1024
     /// The maximum number of states that are known from one source only and concern no notification of this system.
     /// So a system that publishes what never was neither displaces what others know, nor spreads it without a limit.
+    /// So many that concern notifications of one sender displace others.
     static let maxPerSource = 192
     /// The source of all states that their publishers only pass on. Otherwise a system that publishes what never was
     /// would also have the places of each system that believes it.
@@ -25,6 +26,8 @@ struct NotificationStates {
     private var states: [Key: NotificationState] = [:]
     /// The sources of the states that concern no notification of this system: ids of systems, and ``relays``.
     private var sources: [Key: Set<String>] = [:]
+    /// The holders of the quotas of those that have sent the notifications of the other states.
+    private var senders: [Key: String] = [:]
 
     subscript(key: Key) -> NotificationState? { self.states[key] }
 
@@ -47,23 +50,52 @@ struct NotificationStates {
     /// The sources of a state that concerns no notification of this system; `nil` for the others.
     func sources(of key: Key) -> Set<String>? { self.sources[key] }
 
+    /// The holder of the quota of the notification's sender; `nil` for a state that concerns no notification of this
+    /// system.
+    func sender(of key: Key) -> String? { self.senders[key] }
+
+    /// The states of one waiting notification that count: the one with the latest snooze, and one that is read if that
+    /// one is not. A system that has received the notification can publish a snooze for each second of a month.
+    static func strongest(_ states: [Key: NotificationState]) -> [Key: NotificationState] {
+        func date(_ state: NotificationState) -> Date { state.snoozedUntil ?? .distantPast }
+        let sorted = states.map { (key: $0, state: $1, text: $0.text) }.sorted { first, second in
+            if date(first.state) != date(second.state) { return date(first.state) > date(second.state) }
+            return first.state.isRead == second.state.isRead ? first.text < second.text : first.state.isRead
+        }
+        guard let latest = sorted.first else { return [:] }
+        var strongest = [latest.key: latest.state]
+        if !latest.state.isRead, let read = sorted.first(where: { $0.state.isRead }) {
+            strongest[read.key] = read.state
+        }
+        return strongest
+    }
+
     /// Takes over what this or another system knows.
     ///
-    /// - Parameter source: the system that has published it about its own notifications, or ``relays``; `nil` for what
-    ///   concerns notifications of this system.
-    mutating func merge(_ incoming: [Key: NotificationState], from source: String? = nil, at now: Date) -> Change {
+    /// - Parameters:
+    ///   - source: the system that has published it about its own notifications, or ``relays``; `nil` for what concerns
+    ///     notifications of this system.
+    ///   - senders: the holders of the quotas of the senders of these notifications. Defaults to none: an end counts
+    ///     for the system in its key.
+    mutating func merge(
+        _ incoming: [Key: NotificationState],
+        from source: String? = nil,
+        senders: [Key: String] = [:],
+        at now: Date
+    ) -> Change {
         var change = Change()
         var added: Set<Key> = []
         for (key, state) in self.places(for: incoming, from: source, at: now) {
             let known = self.states[key]
             let merged = known?.merged(with: state) ?? state
-            let concernsThis = self.add(source, of: key, isKnown: known != nil)
+            let concernsThis = self.add(source, senders[key], of: key, isKnown: known != nil)
             guard merged != known || concernsThis else { continue }
             self.states[key] = merged
             if known == nil { added.insert(key) }
             change.put[key] = merged
         }
         self.forget(self.endedWaiting, added, &change)
+        if source == nil { self.forget(self.weaker(than: incoming.keys), added, &change) }
         let excess = self.excess(at: now)
         self.forget(excess, added, &change)
         return change
@@ -85,8 +117,11 @@ struct NotificationStates {
     }
 
     /// - Returns: whether the state was known, and concerns a notification of this system only now.
-    private mutating func add(_ source: String?, of key: Key, isKnown: Bool) -> Bool {
-        guard let source else { return self.sources.removeValue(forKey: key) != nil }
+    private mutating func add(_ source: String?, _ sender: String?, of key: Key, isKnown: Bool) -> Bool {
+        guard let source else {
+            if self.senders[key] == nil { self.senders[key] = sender ?? key.ended?.systemID ?? "" }
+            return self.sources.removeValue(forKey: key) != nil
+        }
         if !isKnown || self.sources[key] != nil { self.sources[key, default: []].insert(source) }
         return false
     }
@@ -95,6 +130,7 @@ struct NotificationStates {
         for key in keys {
             self.states[key] = nil
             self.sources[key] = nil
+            self.senders[key] = nil
             change.put[key] = nil
             // What came and went at once was never known.
             if !added.contains(key) { change.dropped.insert(key) }
@@ -102,9 +138,15 @@ struct NotificationStates {
     }
 
     /// Adds a state that was stored.
-    mutating func restore(_ state: NotificationState, for key: Key, from sources: Set<String>? = nil) {
+    mutating func restore(
+        _ state: NotificationState,
+        for key: Key,
+        from sources: Set<String>? = nil,
+        sender: String? = nil
+    ) {
         self.states[key] = state
         self.sources[key] = sources
+        if sources == nil { self.senders[key] = sender ?? key.ended?.systemID ?? "" }
     }
 
     /// The states of notifications that do not wait any more.
@@ -113,6 +155,21 @@ struct NotificationStates {
         guard !waiting.isEmpty else { return [] }
         let ended = Set(self.states.keys.compactMap { $0.ended?.digest })
         return waiting.filter { key in key.digest.map { ended.contains($0) } ?? false }
+    }
+
+    /// The states of notifications of this system that do not count any more, because of new ones of the same
+    /// notifications.
+    private func weaker(than keys: some Sequence<Key>) -> [Key] {
+        let digests = Set(keys.compactMap(\.digest))
+        guard !digests.isEmpty else { return [] }
+        let waiting = self.states.filter { key, _ in
+            self.senders[key] != nil && (key.digest.map { digests.contains($0) } ?? false)
+        }
+        return Dictionary(grouping: waiting) { $0.key.digest ?? "" }.values.flatMap { states -> [Key] in
+            let all = Dictionary(uniqueKeysWithValues: states.map { ($0.key, $0.value) })
+            let strongest = Self.strongest(all)
+            return all.keys.filter { strongest[$0] == nil }
+        }
     }
 
     private typealias Entry = (key: Key, value: NotificationState)
@@ -129,9 +186,11 @@ struct NotificationStates {
         known.removeAll { unplaced.contains($0.key) }
         var tooMany = known.count - Self.max
         guard tooMany > 0 else { return excess }
-        // What is only passed on goes first, and what concerns this system last.
-        let ranks = Dictionary(grouping: known) { self.rank(of: $0.key) }
-        for rank in 0...2 {
+        // What is only passed on goes early, and what concerns this system last. What one sender has beyond its number
+        // goes first: it can end its own notifications as if the user did.
+        let beyond = self.beyondSenders(known)
+        let ranks = Dictionary(grouping: known) { beyond.contains($0.key) ? 0 : self.rank(of: $0.key) }
+        for rank in 0...3 {
             let first = Self.first(tooMany, of: ranks[rank] ?? [])
             excess += first
             tooMany -= first.count
@@ -140,8 +199,14 @@ struct NotificationStates {
     }
 
     private func rank(of key: Key) -> Int {
-        guard let sources = self.sources[key] else { return 2 }
-        return sources == [Self.relays] ? 0 : 1
+        guard let sources = self.sources[key] else { return 3 }
+        return sources == [Self.relays] ? 1 : 2
+    }
+
+    /// The states of notifications of this system that their senders have beyond ``maxPerSource``.
+    private func beyondSenders(_ known: [Entry]) -> Set<Key> {
+        let own = Dictionary(grouping: known.filter { self.senders[$0.key] != nil }) { self.senders[$0.key] ?? "" }
+        return Set(own.values.flatMap { Self.first($0.count - Self.maxPerSource, of: $0) })
     }
 
     /// Counts no state for a source that has too many.

@@ -172,16 +172,18 @@ extension NotificationRecord {
     init(
         _ state: NotificationState,
         of key: NotificationState.RecordKey,
-        from sources: Set<String>?
+        from sources: Set<String>?,
+        sender: String?
     ) throws(NotificationError) {
         var set = state.valueSet
         // No source has a space.
         set.put(sources?.sorted().joined(separator: " "), "From")
+        set.put(sender, "Sender")
         try self.init(.state, key: key.text, date: state.date, set)
     }
 
     func state() throws(NotificationError) -> (
-        NotificationState, key: NotificationState.RecordKey, sources: Set<String>?
+        NotificationState, key: NotificationState.RecordKey, sources: Set<String>?, sender: String?
     ) {
         let values = try self.values()
         guard let state = NotificationState(values),
@@ -189,7 +191,8 @@ extension NotificationRecord {
         else {
             throw NotificationError(.storeFailed, "The record is not a state.")
         }
-        return (state, key, values["From"]?.string.map { Set($0.split(separator: " ").map(String.init)) })
+        let sources = values["From"]?.string.map { Set($0.split(separator: " ").map(String.init)) }
+        return (state, key, sources, values["Sender"]?.string)
     }
 
     // MARK: Mirrored
