@@ -37,6 +37,7 @@ final class StagedDesk: Sendable {
 
     static func appearing(
         _ name: String,
+        account: StagedAccount = .own,
         idleFor idleTime: Duration? = nil,
         on stage: DiscoveryStage
     ) async throws -> StagedDesk {
@@ -45,7 +46,7 @@ final class StagedDesk: Sendable {
         application.features = { [weak desk] in
             (desk?.start($0, stage)).map { [$0] } ?? []
         }
-        let system = try stage.system(name, applications: [application])
+        let system = try stage.system(name, account: account, applications: [application])
         desk.staged.withLock { $0 = system }
         try await stage.appears(system)
         return desk

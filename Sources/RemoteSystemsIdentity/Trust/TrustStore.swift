@@ -145,6 +145,16 @@ package struct TrustStore: Sendable {
         return self.isRevoked(peer) ? .revoked : nil
     }
 
+    /// Whether nothing was learned against a system that was authenticated earlier: it was not revoked, and the link
+    /// with its account was not withdrawn.
+    ///
+    /// - Parameter account: the linked account that certified it; `nil` for this system's own account.
+    package func isTrusted(_ system: SystemID, ofLinked account: AccountID?) -> Bool {
+        guard !self.own.hasRevoked(system) else { return false }
+        guard let account else { return true }
+        return self.linked[account].map { !$0.account.hasRevoked(system) } ?? false
+    }
+
     /// Returns the time at which the root key that certified an authenticated peer is retired; `nil` if no retirement
     /// is known.
     package func retirement(of peer: PeerIdentity) -> Date? {

@@ -132,6 +132,9 @@ public final class DiscoveryStage: Sendable {
         self.linkedAccounts.link(granting: granted, receiving: received)
     }
 
+    /// Withdraws the link, for what reads the account from now on.
+    package func unlink() { self.linkedAccounts.unlink() }
+
     // MARK: The code under test
 
     /// The configuration for the code under test, with the application id `test.application`.

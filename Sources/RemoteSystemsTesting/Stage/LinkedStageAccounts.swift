@@ -18,6 +18,9 @@ final class LinkedStageAccounts: Sendable {
         self.grants.withLock { $0 = (granted, received) }
     }
 
+    /// Withdraws the link.
+    func unlink() { self.grants.withLock { $0 = nil } }
+
     /// The links of a staged account.
     ///
     /// - Throws: The error of creating the accounts' keys.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import RemoteSystems
+internal import RemoteSystemsIdentity
 internal import ValueSets
 
 /// What the user permits senders to show.
@@ -63,16 +64,41 @@ extension NotificationReceiver {
         self.hourly.forget(subject)
         guard permission == .denied else { return }
         // What the denied senders have shown goes too, and they learn nothing more.
-        let isDenied = { [permissions = self.permissions] in permissions.permission(of: $0) == .denied }
-        let responses = self.routing.removeAll(to: isDenied)
-        let entries = self.received.removeAll { isDenied($0.sender) }
-        let badges = self.removeBadges(by: isDenied)
+        let permissions = self.permissions
+        await self.removeAll { permissions.permission(of: $0) == .denied }
+    }
+
+    /// Removes what systems have here that the account does not trust any more: they were revoked, or the link with
+    /// their account was withdrawn.
+    func removeUntrusted() async {
+        let trust = self.trust()
+        let isTrusted = { (system: String, linkedAccount: String?) -> Bool in
+            guard let id = SystemID(system) else { return true }
+            guard let linkedAccount else { return trust(id, nil) }
+            return AccountID(linkedAccount).map { trust(id, $0) } ?? true
+        }
+        let states = self.forgetStates { !isTrusted($0, $1) }
+        await self.removeAll(and: states) { !$0.isLocal && !isTrusted($0.systemID, $0.linkedAccountID) }
+    }
+
+    /// Removes everything that senders have here: their notifications, the responses that wait for them, and their
+    /// badges.
+    ///
+    /// - Parameter changes: what is to be stored with that. Defaults to nothing.
+    private func removeAll(
+        and changes: [NotificationStoreChange] = [],
+        of isUnwanted: (NotificationSender) -> Bool
+    ) async {
+        let responses = self.routing.removeAll(to: isUnwanted)
+        let entries = self.received.removeAll { isUnwanted($0.sender) }
+        let badges = self.removeBadges(by: isUnwanted)
         self.setAlarm()
         for entry in entries { self.report(.withdrawn, entry) }
-        // Neither in the history, nor gone from other systems: there the user may permit them.
-        await self.commitOrLog {
-            responses.map { .remove(.response, key: $0) } + entries.map { .remove(.received, key: $0.key) } + badges
-        }
+        // Neither in the history, nor gone from other systems: each decides for itself.
+        var changes = changes + badges
+        changes += responses.map { NotificationStoreChange.remove(.response, key: $0) }
+        changes += entries.map { NotificationStoreChange.remove(.received, key: $0.key) }
+        await self.commitOrLog { changes }
         self.reportEnd(entries)
         for entry in entries { await self.close(entry) }
     }

@@ -48,6 +48,8 @@ package actor NotificationReceiver: Service {
     nonisolated let stateTopic = ApplicationTopic(NotificationState.topic)
     private let stateWatch: NotificationStateWatch
     private let refusalLog: RefusalLog
+    /// Returns what decides now whether a system is still trusted: one of a linked account, or of the own one.
+    private(set) var trust: @Sendable () -> TrustDecision
     /// The number of notifications that have ended since the start.
     var endedCount = 0
     var clockWatch: WallClockWatch
@@ -137,7 +139,16 @@ package actor NotificationReceiver: Service {
         self.logger = configuration.logger
         self.received = ReceivedNotifications(self.clock.now)
         self.stateWatch = NotificationStateWatch(configuration)
+        self.trust = {
+            let trust = FeatureTrust(configuration)
+            return { trust.isTrusted($0, ofLinked: $1) }
+        }
     }
+
+    typealias TrustDecision = @Sendable (_ system: SystemID, _ linkedAccount: AccountID?) -> Bool
+
+    /// Sets what decides whether a system is still trusted. Defaults to the trust of the account.
+    func setTrust(_ isTrusted: @escaping TrustDecision) { self.trust = { isTrusted } }
 
     /// Sets what starts an application of this system that has a response or an update and does not run.
     ///
@@ -163,7 +174,9 @@ package actor NotificationReceiver: Service {
 
     /// What the host of this system offers and publishes.
     package nonisolated var feature: HostFeature {
-        HostFeature(services: [self.service], topics: [self.stateTopic])
+        HostFeature(services: [self.service], topics: [self.stateTopic]) {
+            _ = self.clock.task { await self.removeUntrusted() }
+        }
     }
 
     /// The service with which other systems send notifications.
@@ -188,6 +201,8 @@ package actor NotificationReceiver: Service {
     /// ``restore(_:)`` comes before it.
     package func run() async throws {
         self.publishRestoredStates()
+        // The account may have changed while no process ran. Closing takes as long as the server does.
+        _ = self.clock.task { await self.removeUntrusted() }
         await self.endRestoredMirrored()
         // The other systems have to be known when a notification arrives.
         let waits = !self.outbox.isEmpty || self.received.all.contains { $0.stateKey != nil }

@@ -91,6 +91,18 @@ extension NotificationReceiver {
         return NotificationDelivery(.withheld, reason: "It has ended on one of the user's systems.")
     }
 
+    /// Forgets what systems have published that are not trusted any more, and what concerns their notifications.
+    ///
+    /// - Returns: what is to be stored.
+    func forgetStates(
+        of isUntrusted: (_ system: String, _ linkedAccount: String?) -> Bool
+    ) -> [NotificationStoreChange] {
+        let dropped = self.states.removeAll(of: isUntrusted)
+        guard !dropped.isEmpty else { return [] }
+        self.publish([:], removing: dropped)
+        return dropped.map { .remove(.state, key: $0.text) }
+    }
+
     /// Publishes what an earlier process has stored.
     func publishRestoredStates() { self.publish(self.states.all, removing: []) }
 

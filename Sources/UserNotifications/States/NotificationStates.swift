@@ -149,6 +149,26 @@ struct NotificationStates {
         if sources == nil { self.senders[key] = sender ?? key.ended?.systemID ?? "" }
     }
 
+    /// Forgets what systems have published that are not trusted any more, and what concerns their notifications.
+    ///
+    /// - Returns: the states that are forgotten.
+    mutating func removeAll(of isUntrusted: (_ system: String, _ linkedAccount: String?) -> Bool) -> Set<Key> {
+        var lost: [Key] = []
+        for (key, sources) in self.sources {
+            let left = sources.filter { !isUntrusted($0, nil) }
+            self.sources[key] = left
+            if left.isEmpty { lost.append(key) }
+        }
+        for (key, holder) in self.senders {
+            // The holder of a system's quota is the system itself, or its linked account.
+            let system = key.ended?.systemID ?? holder
+            if isUntrusted(system, system == holder ? nil : holder) { lost.append(key) }
+        }
+        var change = Change()
+        self.forget(lost, [], &change)
+        return change.dropped
+    }
+
     /// The states of notifications that do not wait any more.
     private var endedWaiting: [Key] {
         let waiting = self.states.keys.filter { $0.digest != nil }

@@ -116,7 +116,22 @@ import Testing
                 continue
             }
             #expect(error.code == .revoked)
+            #expect(!store.isTrusted(system, ofLinked: self.other.accountID))
         }
+    }
+
+    @Test func `what a system has sent is trusted until it is revoked or its link is withdrawn`() throws {
+        let system = SystemID(of: self.key)
+        #expect(self.store.isTrusted(system, ofLinked: self.other.accountID))
+        #expect(self.store.isTrusted(system, ofLinked: nil))
+        var withdrawn = self.store
+        withdrawn.unlink(self.other.accountID)
+        #expect(!withdrawn.isTrusted(system, ofLinked: self.other.accountID))
+        #expect(withdrawn.isTrusted(system, ofLinked: nil))
+        let list = try self.own.revocationList(of: [system], after: nil, now: noon)
+        var revoked = self.store
+        revoked.update(own: TrustedAccount(roots: self.own.roots, revocations: list))
+        #expect(!revoked.isTrusted(system, ofLinked: nil))
     }
 
     @Test func `a connection is not trusted any more when its link is withdrawn, changed or expired`() throws {
