@@ -108,7 +108,7 @@ extension NotificationReceiver {
         }
         if let damage = file.damage { throw NotificationError(.attachmentInvalid, damage.reason) }
         let thumbnail = "\(path).thumbnail"
-        let hasThumbnail = try await self.makeThumbnail(of: file, path, thumbnail, directory)
+        let hasThumbnail = try await self.makeThumbnail(of: file, path, thumbnail, directory, for: upload.holder)
         try await self.attachmentCalls.begin(self.clock) { () -> Result<Void, NotificationError> in
             do throws(NotificationError) {
                 try await directory.take(path, thumbnail: hasThumbnail ? thumbnail : nil, file.digest, file.type)
@@ -199,18 +199,18 @@ extension NotificationReceiver {
         of file: AttachmentFile,
         _ path: String,
         _ thumbnail: String,
-        _ directory: AttachmentDirectory
+        _ directory: AttachmentDirectory,
+        for holder: AttachmentTable.Holder
     ) async throws(NotificationError) -> Bool {
         guard let imageScaler else { return false }
         guard file.type.kind == .image else {
             let mediaType = file.type.mediaType
-            let poster = self.posters.begin(self.clock) {
+            let result = await self.makeImage(.poster, for: holder) {
                 await imageScaler.poster(of: path, mediaType, to: thumbnail)
             }
-            let result = await poster.value
             // A thumbnailer does not know every format that the user's player plays.
             guard result == .scaled else {
-                if result != .unavailable {
+                if let result, result != .unavailable {
                     let reason = result == .failed ? "it failed, or took too long" : "it cannot read the file"
                     self.logger.info(
                         "A thumbnailer made no poster",
@@ -222,13 +222,13 @@ extension NotificationReceiver {
             }
             return await Self.keepsThumbnail(thumbnail, directory)
         }
-        switch await self.scalings.begin(self.clock, { await imageScaler.scale(path, to: thumbnail) }).value {
-        case .scaled: return await Self.keepsThumbnail(thumbnail, directory)
-        case .damaged: throw NotificationError(.attachmentInvalid, "The image cannot be decoded.")
-        case .failed:
+        switch await self.makeImage(.image, for: holder, { await imageScaler.scale(path, to: thumbnail) }) {
+        case .scaled?: return await Self.keepsThumbnail(thumbnail, directory)
+        case .damaged?: throw NotificationError(.attachmentInvalid, "The image cannot be decoded.")
+        case .failed?, nil:
             await directory.remove([thumbnail])
             return false
-        case .unavailable:
+        case .unavailable?:
             guard file.type == .png, let pixels = file.pixels, pixels <= Self.maxUnscaledPixels else { return false }
             return await directory.link(path, as: thumbnail)
         }

@@ -36,10 +36,7 @@ package actor NotificationReceiver: Service {
     var attachments = AttachmentTable()
     /// A file that comes again while it is removed stays.
     var attachmentCalls = SerialCalls()
-    /// One image is scaled at a time, because that takes much memory.
-    var scalings = SerialCalls()
-    /// One poster is made at a time, too. A thumbnailer that hangs keeps no image waiting.
-    var posters = SerialCalls()
+    var imageTurns = ImageTurns()
     var permissions = NotificationPermissions()
     var hourly = HourlyNotifications()
     var refusals = NotificationRefusals()
