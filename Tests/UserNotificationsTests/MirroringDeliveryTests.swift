@@ -127,6 +127,40 @@ import ValueSets
         }
     }
 
+    @Test func `invented ends do not displace those of mirrored notifications, which their system knows itself`()
+        async throws
+    {
+        try await Self.with { stage, origin, other, _ in
+            let content = Self.content("1 message")
+            let key = NotificationState.Key(
+                systemID: "\(try origin.system.id)",
+                deliveryID: try #require(content.deliveryID)
+            )
+            try await origin.daemon.receiver.mirror(content, of: "mail")
+            try await stage.eventually("it is shown") { try other.titles == ["1 message"] }
+            try await origin.daemon.receiver.endMirrored("desktop-1", isDismissed: true)
+            let record = try #require(try origin.daemon.receiver.stateTopic.records[key.text])
+            let reader = NotificationReceiver(stage.configuration, presenter: nil) { _ in nil }
+            await reader.merge([key.text: record], from: try origin.system.id)
+            stage.clock.date += 1
+            let invented = (0..<NotificationStates.maxPerSource).map { _ in
+                var state = NotificationState(status: .activated, date: stage.clock.date).valueSet
+                state[NotificationState.relayedField] = true
+                return ("liar.\(UUID().uuidString.lowercased())", state)
+            }
+            await reader.merge(Dictionary(uniqueKeysWithValues: invented), from: try other.system.id)
+            #expect(await reader.states[.end(key)] != nil)
+            // The other system knows it, too, and the next process does.
+            try await stage.eventually("it is gone there") { try other.titles.isEmpty }
+            try await origin.leaves(stage)
+            try await origin.returns(stage)
+            try await stage.eventually("it is published again") {
+                try origin.daemon.receiver.stateTopic.records[key.text] != nil
+            }
+            #expect(try origin.daemon.receiver.stateTopic.records[key.text]?[NotificationState.relayedField] == nil)
+        }
+    }
+
     @Test func `what left because there were too many comes back with its next text (X-40)`() async throws {
         try await Self.with { stage, origin, other, _ in
             let receiver = try origin.daemon.receiver

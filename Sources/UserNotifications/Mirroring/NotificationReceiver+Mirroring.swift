@@ -10,8 +10,6 @@ internal import ValueSets
 /// Notifications that programs of this system show on its desktop by themselves, and that the user's other systems
 /// show, too.
 extension NotificationReceiver {
-    /// Where the ends of mirrored notifications are counted among those of other systems. No system has this id.
-    private static let stateSource = "mirror"
     /// The pauses after which a system is tried again that has not accepted something: the first, and the longest.
     private static let (firstPause, longestPause) = (Duration.seconds(30), Duration.seconds(600))
 
@@ -83,7 +81,7 @@ extension NotificationReceiver {
         let state = NotificationState(status: status, date: self.clock.date)
         let ends = keys.map { (NotificationState.RecordKey.end($0), state) }
         await self.commitOrLog { () throws(NotificationError) in
-            let changes = try self.take(Dictionary(ends) { first, _ in first }, from: Self.stateSource)
+            let changes = try self.take(Dictionary(ends) { first, _ in first }, from: NotificationStates.mirror)
             return changes + identifiers.map { NotificationStoreChange.remove(.mirrored, key: $0) }
         }
     }

@@ -132,7 +132,7 @@ extension NotificationReceiver {
     ) {
         let records = states.map { key, state in
             var record = state.valueSet
-            if self.states.sources(of: key) != nil { record[NotificationState.relayedField] = true }
+            if self.states.isPassedOn(key) { record[NotificationState.relayedField] = true }
             return (key.text, record)
         }
         do throws(RemoteSystemError) {

@@ -20,11 +20,14 @@ struct NotificationStates {
     /// The source of all states that their publishers only pass on. Otherwise a system that publishes what never was
     /// would also have the places of each system that believes it.
     static let relays = "relays"
+    /// The source of the ends of what this system has mirrored: its programs can end any number.
+    static let mirror = "mirror"
     /// A state is known for longer than a notification waits, so that none comes back.
     static let life: TimeInterval = 31 * 86_400
 
     private var states: [Key: NotificationState] = [:]
-    /// The sources of the states that concern no notification of this system: ids of systems, and ``relays``.
+    /// The sources of the states that concern no notification of this system: ids of systems, ``relays`` and
+    /// ``mirror``.
     private var sources: [Key: Set<String>] = [:]
     /// The holders of the quotas of those that have sent the notifications of the other states.
     private var senders: [Key: String] = [:]
@@ -49,6 +52,9 @@ struct NotificationStates {
 
     /// The sources of a state that concerns no notification of this system; `nil` for the others.
     func sources(of key: Key) -> Set<String>? { self.sources[key] }
+
+    /// Whether this system only passes on what others have published. What it has mirrored is its own.
+    func isPassedOn(_ key: Key) -> Bool { self.sources[key].map { !$0.contains(Self.mirror) } ?? false }
 
     /// The holder of the quota of the notification's sender; `nil` for a state that concerns no notification of this
     /// system.
