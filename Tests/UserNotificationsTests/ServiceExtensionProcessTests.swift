@@ -172,7 +172,7 @@ extension ServiceExtensionTests {
     }
 
     @Test func `extensions of four senders run at a time, and one of each sender, in the order of arrival`() {
-        var turns = ServiceExtensionTurns()
+        var turns = Turns()
         let names = ["a", "a", "b", "c", "d", "e", "a"]
         let all = names.map { turns.enter($0) }
         func running() -> [Int] { all.indices.filter { turns.isRunning(all[$0]) } }

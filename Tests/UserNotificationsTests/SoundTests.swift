@@ -174,6 +174,69 @@ import ValueSets
         }
     }
 
+    @Test func `no system is asked about the notification of a linked account, which is heard`() async throws {
+        try await DiscoveryStage.with { stage in
+            stage.link(granting: Grants(), receiving: Grants(services: [RemoteNotificationConnection.service]))
+            // The account of the code under test is the linked one of these.
+            var desks: [StagedDesk] = []
+            for (name, idleTime) in [("Kitchen", Duration.seconds(60)), ("Attic", Duration.seconds(5))] {
+                desks.append(try await .appearing(name, account: .linked, idleFor: idleTime, on: stage))
+            }
+            let kitchen = try desks[0].daemon
+            try await stage.eventually("the kitchen knows the attic") {
+                await kitchen.receiver.otherSystems.count == 1
+            }
+            let watcher = stage.watcher(filters: [.authorizationKind(.linked)])
+            try await watcher.start()
+            let id = try desks[0].system.id
+            try await stage.eventually("the kitchen is listed") {
+                watcher.systems.first { $0.id == id }?.applications.isEmpty == false
+            }
+            let application = try #require(watcher.systems.first { $0.id == id }?.applications.first)
+            let connection = RemoteNotificationConnection(RemoteSystemConnectionRequest(application: application))
+            try await connection.open()
+            let delivery = Task { try await connection.deliver(Self.notification()) }
+            // A question would wait for the notification.
+            try await stage.eventually("it is shown") { kitchen.screen.shown.count == 1 }
+            #expect(try await delivery.value.status == .shown)
+            #expect(kitchen.screen.shown.first?.isSilenced == false)
+            #expect(try await desks[1].daemon.receiver.arrivals.isEmpty)
+            await connection.close()
+            await watcher.stop()
+            for desk in desks { try desk.daemon.running.cancel() }
+        }
+    }
+
+    @Test func `of many notifications at once others are asked about four at a time, and none is delayed by more`()
+        async throws
+    {
+        try await Self.with([.seconds(60), .seconds(5)]) { stage, desks in
+            // The other one does not receive them, so each question waits there.
+            let (asking, asked) = (try desks[0].daemon, try desks[1].daemon)
+            let deliveries = (0..<6).map { number in
+                Task {
+                    let notification = Self.notification { $0.request.identifier = "\(number)" }
+                    return try await desks[0].receive(notification, stage)
+                }
+            }
+            try await stage.eventually("all have arrived, and four questions wait") {
+                let (arrived, waiting) = (await asking.receiver.list().count, await asked.receiver.arrivals.count)
+                return arrived == deliveries.count && waiting >= Turns.maxRunning
+            }
+            try await stage.settle()
+            #expect(await asked.receiver.arrivals.count == Turns.maxRunning)
+            try await stage.clock.advance(by: .milliseconds(100))
+            try await stage.eventually("the others are asked about") { await asked.receiver.arrivals.count == 2 }
+            try await stage.clock.advance(by: .milliseconds(50))
+            try await stage.eventually("all are shown") { asking.screen.shown.count == deliveries.count }
+            for delivery in deliveries {
+                let status = try await delivery.value.status
+                #expect(status == .shown)
+            }
+            #expect(asking.screen.shown.allSatisfy { !$0.isSilenced })
+        }
+    }
+
     @Test func `only the daemons of the user's systems learn since when a system was not used`() async throws {
         try await Self.with([.seconds(60)]) { stage, desks in
             let notification = Self.notification()

@@ -16,6 +16,8 @@ enum NotificationUse: CaseIterable {
     case card
     /// The number at an application's icon.
     case badge
+    /// Questions to the user's other systems which of them makes the sound: each opens a connection to all of them.
+    case soundQuestions
     /// The published state of a notification that its sender withdraws, which every system of the account keeps.
     case withdrawnState
 }

@@ -106,7 +106,7 @@ extension NotificationReceiver {
     private func run(
         _ programs: any ServiceExtensionPrograms,
         _ entry: ReceivedNotifications.Entry,
-        _ turn: ServiceExtensionTurns.Turn,
+        _ turn: Turns.Turn,
         until deadline: ContinuousClock.Instant,
         report: @escaping @Sendable (ExtensionOutcome) -> Void
     ) async {

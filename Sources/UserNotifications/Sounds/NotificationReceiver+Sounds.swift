@@ -36,19 +36,41 @@ extension NotificationReceiver {
     func isHeardElsewhere(_ entry: ReceivedNotifications.Entry) async -> Bool {
         let content = entry.notification.request.content
         guard entry.notification.isShared, content.sound != nil, content.interruptionLevel != .critical,
-            let key = entry.stateKey, let choice = await self.soundChoice(), choice.dependsOnOthers
+            entry.sender.may(.soundQuestions), let key = entry.stateKey, let choice = await self.soundChoice(),
+            choice.dependsOnOthers
         else { return false }
         let systems = self.otherSystems.prefix(Self.maxAsked)
-        let isHeard = await self.clock.first(within: Self.askTime) {
-            await withTaskGroup(of: Bool.self) { group in
-                for system in systems {
-                    group.addTask { choice.leavesSound(to: await Self.idleTime(of: system, showing: key)) }
-                }
-                defer { group.cancelAll() }
-                return await group.first { $0 } ?? false
-            }
-        }
+        let isHeard = await self.clock.first(within: Self.askTime) { await self.ask(systems, choice, key) }
         return isHeard ?? false
+    }
+
+    /// Asks other systems whether one of them makes the sound of a notification, when its turn comes.
+    private func ask(
+        _ systems: ArraySlice<RemoteSystem>,
+        _ choice: SoundChoice,
+        _ key: NotificationState.Key
+    ) async -> Bool {
+        // Each notification for itself: those of one sender need not wait for each other.
+        let turn = self.questionTurns.enter(key.text)
+        defer { self.questionTurns.leave(turn) }
+        for await _ in turn.start {}
+        // The wait counts as well. After that, this system makes the sound.
+        guard !Task.isCancelled else { return false }
+        return await Self.isHeard(on: systems, choice, key)
+    }
+
+    private static func isHeard(
+        on systems: ArraySlice<RemoteSystem>,
+        _ choice: SoundChoice,
+        _ key: NotificationState.Key
+    ) async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
+            for system in systems {
+                group.addTask { choice.leavesSound(to: await Self.idleTime(of: system, showing: key)) }
+            }
+            defer { group.cancelAll() }
+            return await group.first { $0 } ?? false
+        }
     }
 
     private func soundChoice() async -> SoundChoice? {

@@ -1,14 +1,15 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The order in which service extensions run: those for one sender one after the other, and a few at a time.
+/// The order in which something is done for notifications, such as running service extensions: for one holder one after
+/// the other, and a few at a time.
 ///
 /// Each turn belongs to a notification that waits for the user, so their number is limited.
-struct ServiceExtensionTurns {
-    /// The maximum number of extensions that run at a time.
+struct Turns {
+    /// The maximum number that runs at a time.
     static let maxRunning = 4
 
-    /// The place of one extension.
+    /// The place of one notification.
     struct Turn: Sendable {
         fileprivate let id: UInt64
         /// Ends when its turn has come.
@@ -27,7 +28,7 @@ struct ServiceExtensionTurns {
 
     var isEmpty: Bool { self.waiting.isEmpty && self.running.isEmpty }
 
-    /// Enters the queue for a sender. ``leave(_:)`` must follow.
+    /// Enters the queue for a holder, such as a sender. ``leave(_:)`` must follow.
     mutating func enter(_ holder: String) -> Turn {
         let (start, feed) = AsyncStream.makeStream(of: Void.self)
         let place = Place(id: self.next, holder: holder, feed: feed)
@@ -39,7 +40,7 @@ struct ServiceExtensionTurns {
 
     func isRunning(_ turn: Turn) -> Bool { self.running.contains { $0.id == turn.id } }
 
-    /// The extension of a turn has ended, or does not wait any longer.
+    /// What a turn was for has ended, or does not wait any longer.
     mutating func leave(_ turn: Turn) {
         self.waiting.removeAll { $0.id == turn.id }
         self.running.removeAll { $0.id == turn.id }
