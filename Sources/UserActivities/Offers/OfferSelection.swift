@@ -9,7 +9,7 @@ internal import ValueSets
 /// Several offers are those that a caller has named.
 package struct AmbiguousOffer: Error {
     /// Why an id can name several offers. Ids are random, so two activities never have the same one by chance.
-    static let reason = "An id is unique unless a system copies it."
+    package static let reason = "An id is unique unless a system copies it."
 
     /// The maximum number of offers that the message names.
     private static let maxNamed = 16

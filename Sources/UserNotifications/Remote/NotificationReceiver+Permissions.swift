@@ -64,8 +64,8 @@ extension NotificationReceiver {
         self.hourly.forget(subject)
         guard permission == .denied else { return }
         // What the denied senders have shown goes too, and they learn nothing more.
-        let permissions = self.permissions
-        await self.removeAll { permissions.permission(of: $0) == .denied }
+        let present = self.permissions
+        await self.removeAll { present.permission(of: $0) == .denied }
     }
 
     /// Removes what systems have here that the account does not trust any more: they were revoked, or the link with

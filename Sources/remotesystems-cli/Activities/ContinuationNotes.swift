@@ -4,6 +4,7 @@
 import FoundationEssentials
 import Synchronization
 import UserActivities
+import ValueSets
 
 /// Reports how far a continuation is, if it takes long.
 final class ContinuationNotes: Sendable {

@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import UserNotifications
+import ValueSets
 
 /// The output of `notifications list`, `watch` and `history` with `--json`.
 struct ListedNotificationOutput: Encodable {
