@@ -38,9 +38,9 @@ import ValueSets
         #expect(set["title"] == "Deploy?" && set["priority"] == "normal")
         // Version 1 refuses keys that it does not know.
         #expect(set["sound"] == nil && set["display-hint"] == nil)
-        #expect(set["body"] == "Staging\n‹b›1284‹/b›\n– Build server on Laptop")
+        #expect(set["body"] == "Staging\n‹b›1284‹/b›\n– “Build server” on “Laptop”")
         let second = PortalNotification.dictionary(Self.notification("q"), 7, for: PortalAbilities(["version": 2]))
-        #expect(second["body"] == "Staging\n<b>1284</b>\n– Build server on Laptop")
+        #expect(second["body"] == "Staging\n<b>1284</b>\n– “Build server” on “Laptop”")
         #expect(set["default-action"] == "respond" && set["default-action-target"] == "7 default")
         // A text cannot be entered.
         #expect(set["buttons"] == [["label": "Deploy", "action": "respond", "target": "7 app.yes"]])

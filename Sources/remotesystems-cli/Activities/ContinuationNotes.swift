@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import RemoteSystems
 import Synchronization
 import UserActivities
-import ValueSets
 
 /// Reports how far a continuation is, if it takes long.
 final class ContinuationNotes: Sendable {

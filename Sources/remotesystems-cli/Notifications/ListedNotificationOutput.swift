@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import RemoteSystems
 import UserNotifications
-import ValueSets
 
 /// The output of `notifications list`, `watch` and `history` with `--json`.
 struct ListedNotificationOutput: Encodable {
