@@ -7,7 +7,8 @@ import UserNotifications
 /// Sends many notifications to several systems, or answers many as a user does. Both go on when a host daemon is
 /// killed, and started again at the same port.
 enum ProbeNotifications {
-    /// The pause before something is tried again.
+    /// The pause before something is tried again. Nothing reports that a killed daemon is back, or that a sender may
+    /// send again, so the program asks.
     private static let pause = Duration.milliseconds(100)
 
     /// Sends each notification to each host daemon until that has accepted it, and prints what became of it. Then
