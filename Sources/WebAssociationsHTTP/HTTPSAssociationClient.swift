@@ -21,9 +21,8 @@ package import WebAssociations
 package struct HTTPSAssociationClient: AssociationClient {
     private let sites: [String: AssociationSettings.Site]
     private let authorities: [NIOSSLCertificate]
+    private let connectTimeout: TimeAmount
 
-    /// The time to connect to one address.
-    private static let connectTimeout = TimeAmount.seconds(2)
     /// The maximum number of addresses that are tried.
     private static let maxAddresses = 3
     /// The response fields that the verifier reads.
@@ -32,8 +31,14 @@ package struct HTTPSAssociationClient: AssociationClient {
     /// - Parameters:
     ///   - sites: the sites that may have private addresses, by their hosts.
     ///   - authorities: the authorities that are trusted besides those of the system, as DER.
-    package init(sites: [String: AssociationSettings.Site], authorities: [[UInt8]]) throws(AssociationFailure) {
+    ///   - connectTimeout: the time to connect to one address, with the TLS handshake. Defaults to 2 s.
+    package init(
+        sites: [String: AssociationSettings.Site],
+        authorities: [[UInt8]],
+        connectTimeout: Duration = .seconds(2)
+    ) throws(AssociationFailure) {
         self.sites = sites
+        self.connectTimeout = TimeAmount(connectTimeout)
         do {
             self.authorities = try authorities.map { try NIOSSLCertificate(bytes: $0, format: .der) }
         } catch {
@@ -118,7 +123,7 @@ package struct HTTPSAssociationClient: AssociationClient {
         var configuration = HTTPClient.Configuration(
             tlsConfiguration: tls,
             redirectConfiguration: .disallow,
-            timeout: HTTPClient.Configuration.Timeout(connect: Self.connectTimeout),
+            timeout: HTTPClient.Configuration.Timeout(connect: self.connectTimeout),
             decompression: .disabled
         )
         configuration.dnsOverride = [host: address]

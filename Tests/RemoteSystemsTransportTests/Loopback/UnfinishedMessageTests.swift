@@ -27,7 +27,12 @@ import ValueSets
     @Test func `half messages of one peer hold little memory, and others are served meanwhile`() async throws {
         // Two messages of one peer, and a megabyte of those that wait.
         let budget = MemoryBudget(messageBytes: 1 << 20, frameBytes: 8 << 20, waitingBytesEach: 1 << 20)
-        try await LoopbackHost.with(memoryBudget: budget) { host in
+        // None is closed for another reason, however long it takes to open the others.
+        let limits = ConnectionLimits.patient { limits in
+            limits.frameTime = .minutes(10)
+            limits.deadPeerTime = .minutes(10)
+        }
+        try await LoopbackHost.with(limits: limits, memoryBudget: budget) { host in
             let attacker = try host.account.system()
             var peers: [RawPeer] = []
             for _ in 0..<20 {

@@ -38,7 +38,14 @@ extension Sites {
         AssociationVerifier(
             try self.machine(asking: hosts, isTrusting: isTrusting),
             timeLimit: timeLimit,
-            makeClient: HTTPSAssociationClient.make
+            // A handshake can take longer on a busy machine than a user would wait.
+            makeClient: { settings, authorities throws(AssociationFailure) in
+                try HTTPSAssociationClient(
+                    sites: settings.sites,
+                    authorities: authorities,
+                    connectTimeout: .seconds(60)
+                )
+            }
         )
     }
 
