@@ -23,7 +23,7 @@ extension CommandTests {
             }
         }
 
-        @Test func `an activity is offered, listed on another system, and printed there (H-09, H-11, B-07)`()
+        @Test func `an activity is offered, listed on another system, and printed there (H-09, H-11)`()
             async throws
         {
             try await Sandbox.withDesk { sandbox in

@@ -24,7 +24,7 @@ import UserNotifications
         try await body(directory, DesktopImageScaler(environment: environment, program: program.path, maxTime: maxTime))
     }
 
-    @Test func `a program gets the image, the size, and nothing of this process (X-76)`() async throws {
+    @Test func `a program gets the image, the size, and nothing of this process`() async throws {
         try await Self.with(#"env > "$4"; echo "$1 $2 $3" >> "$4""#) { directory, scaler in
             let result = directory.appending(path: "result")
             #expect(await scaler.scale("/image.png", to: result.path) == .scaled)

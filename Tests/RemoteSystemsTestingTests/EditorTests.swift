@@ -18,7 +18,7 @@ import UserActivities
         }
     }
 
-    @Test func `my editor restores caret and text (H-04, H-08)`() async throws {
+    @Test func `my editor restores caret and text (H-04, H-08, B-07)`() async throws {
         let editor = Editor()
         try await DiscoveryStage.with { stage in
             var application = StagedApplication("com.example.editor")
@@ -42,6 +42,8 @@ import UserActivities
     }
 
     @Test func `it does not fail, however often it runs`() async throws {
-        try await RepeatedRuns.run("an editor") { try await self.`my editor restores caret and text (H-04, H-08)`() }
+        try await RepeatedRuns.run("an editor") {
+            try await self.`my editor restores caret and text (H-04, H-08, B-07)`()
+        }
     }
 }

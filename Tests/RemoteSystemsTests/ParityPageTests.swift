@@ -153,4 +153,20 @@ import Testing
             #expect(isThere, "there is no snippet '\(match.2)' in \(match.1)")
         }
     }
+
+    @Test(arguments: ["UserActivities", "UserNotifications"])
+    func `the API of hand-off and notifications is the same with each toolkit, and imports none (H-99, B-18)`(
+        target: String
+    ) throws {
+        let directory = Self.root.appending(path: "Sources/\(target)")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: directory.path)
+            .filter { $0.hasSuffix(".swift") }
+        let imports = try files.reduce(into: Set<String>()) { imports, file in
+            let text = try String(contentsOf: directory.appending(path: file), encoding: .utf8)
+            for match in text.matches(of: /(?m)^\s*(?:[a-z]+ )?import ([A-Za-z]+)/) { imports.insert(String(match.1)) }
+        }
+        #expect(imports.contains("RemoteSystems"))
+        let toolkits = imports.filter { $0.contains("Desktop") || $0.hasPrefix("CRemoteSystems") || $0.contains("GTK") }
+        #expect(toolkits.isEmpty)
+    }
 }

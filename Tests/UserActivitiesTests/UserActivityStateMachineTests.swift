@@ -26,7 +26,7 @@ import ValueSets
         #expect(consequence == .withdraw && second == .nothing && isCurrent)
     }
 
-    @Test func `entries are merged: later ones replace those with their key, and others stay (H-23, B-07)`() {
+    @Test func `entries are merged: later ones replace those with their key, and others stay (H-23)`() {
         var machine = UserActivityStateMachine()
         machine.set(userInfo: ["A": 1, "B": 2])
         machine.add(["B": 3, "C": 4])
@@ -35,7 +35,7 @@ import ValueSets
         #expect(machine.userInfo == ["D": 5])
     }
 
-    @Test func `the flag is cleared before the application saves, and stays so unless it is set again (H-34, H-40)`() {
+    @Test func `the flag is cleared before the application saves, and stays so unless it is set again (H-34)`() {
         var machine = UserActivityStateMachine()
         let isDueAtFirst = machine.beginSaving()
         machine.set(needsSave: true)

@@ -195,6 +195,8 @@ extension ServiceExtensionTests {
         func didReceive(_ request: NotificationRequest) async throws -> NotificationContent {
             var content = request.content
             content.title = content.title.uppercased()
+            // The copy was changed, and not the request.
+            #expect(request.content.title == content.title.lowercased())
             guard content.title != "FAIL" else { throw NotificationError(.invalidContent, "It has failed.") }
             return content
         }
@@ -224,7 +226,7 @@ extension ServiceExtensionTests {
         )
     }
 
-    @Test func `the extension answers one request, or with its last chance (N-18, N-20)`() async throws {
+    @Test func `the extension answers one request, or with its last chance (N-18, N-20, N-22)`() async throws {
         func title(of line: String) throws -> String {
             try ServiceExtensionMessage.readResponse(line).content.title
         }
