@@ -39,6 +39,7 @@ let package = Package(
         .executable(name: "lifecycle-service", targets: ["lifecycle-service"]),
         .executable(name: "remote-player", targets: ["remote-player"]),
         .executable(name: "play-there", targets: ["play-there"]),
+        .executable(name: "note-editor", targets: ["note-editor"]),
         .executable(name: "tab-hopper", targets: ["tab-hopper"]),
         .executable(name: "continue-playing", targets: ["continue-playing"]),
         .executable(name: "picture-story", targets: ["picture-story"]),
@@ -150,6 +151,25 @@ let package = Package(
             dependencies: [remoteSystems],
             path: "two-systems",
             exclude: ["create"],
+            swiftSettings: settings
+        ),
+        // An editor whose note is continued on another system, and its test.
+        .target(
+            name: "NoteEditor",
+            dependencies: [remoteSystems, userActivities],
+            path: "note-editor/Editor",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "note-editor",
+            dependencies: ["NoteEditor", "SampleSystem", userActivities, arguments],
+            path: "note-editor/Program",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "NoteEditorTests",
+            dependencies: ["NoteEditor", userActivities, testing],
+            path: "note-editor/NoteEditorTests",
             swiftSettings: settings
         ),
         // A browser whose page is continued on another system, and its test.
