@@ -48,7 +48,7 @@ import ValueSets
 
     @Test
     func
-        `responders fill in the content in their order, and others restore it in theirs (H-38, H-39, H-40, H-42, H-44)`()
+        `responders fill in the content in order, and others restore it in theirs (H-38, H-39, H-40, H-42, H-44)`()
         async throws
     {
         let log = Log()
