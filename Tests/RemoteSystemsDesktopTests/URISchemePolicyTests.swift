@@ -41,6 +41,7 @@ import Testing
         ("mailto:a@example.com?attach=/etc/passwd", true), ("mailto:?ATTACHMENT=x", true),
         ("mailto:?subject=a&%61ttach=x", true), ("mailto:?subject=a;attach=x", true),
         ("mailto:a@example.com?subject=attach", false), ("mailto:attach@example.com", false),
+        ("mailto:a@example.com?subject=x#&attach=/etc/passwd", true), ("mailto:?subject=x#attach=y", true),
         ("https://example.com/?attach=x", false),
     ])
     func `a mailto URI with an attachment is recognised (RFC 6068)`(text: String, wants: Bool) throws {

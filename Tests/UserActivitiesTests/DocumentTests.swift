@@ -62,10 +62,18 @@ import ValueSets
         "doc-root:/etc/passwd",
         "doc-root:notes/a%00b", "doc-root:notes/%ff", "doc-root:notes/out/secret",
         "doc-root:notes/./a", "DOC-ROOT:notes/a",
+        // Links to what does not exist yet, and a path that no file can have.
+        "doc-root:notes/dangling", "doc-root:notes/dangling/keys",
+        "doc-root:notes/\(String(repeating: "a/", count: 3_000))b",
     ])
     func `a path that leads out of its folder, or to no folder, is refused (H-28)`(text: String) async throws {
         try await self.withFolders { here, there in
             try FileManager.default.createSymbolicLink(at: there.appending(path: "out"), withDestinationURL: here)
+            let absent = here.appending(path: "absent")
+            try FileManager.default.createSymbolicLink(
+                at: there.appending(path: "dangling"),
+                withDestinationURL: absent
+            )
             let mapper = try DocumentURLMapper(roots: ["notes": there])
             guard let url = URL(string: text) else { return }
             #expect(throws: RemoteSystemError.self) { try mapper.local(url) }

@@ -434,6 +434,9 @@ import ValueSets
         var record = Self.record()
         record["Title"] = .string(String(repeating: "é", count: 1000))
         #expect(ActivityDescriptor(key: UUID().uuidString, record)?.title?.utf8.count == 512)
+        // Half a flag is not kept.
+        record["Title"] = .string(String(repeating: "🇦🇹", count: 10_000))
+        #expect(ActivityDescriptor(key: UUID().uuidString, record)?.title == String(repeating: "🇦🇹", count: 64))
         record["Title"] = "\u{1B}\u{7}"
         #expect(ActivityDescriptor(key: UUID().uuidString, record)?.title == nil)
     }

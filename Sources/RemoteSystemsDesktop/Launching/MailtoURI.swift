@@ -8,11 +8,11 @@ enum MailtoURI {
     /// Whether the URI asks for a file attachment.
     ///
     /// RFC 6068 does not define attachments, but some mail programs support them. The author of the URI could thereby
-    /// obtain a file of this machine.
+    /// obtain a file of this machine. What follows a `#` counts, too: a program may read the whole text as fields.
     static func wantsAttachment(_ uri: LaunchURI) -> Bool {
         guard uri.scheme == "mailto" else { return false }
-        let query = uri.afterScheme.drop { $0 != "?" }.dropFirst().prefix { $0 != "#" }
-        return query.split { $0 == "&" || $0 == ";" || $0 == "?" }.contains { field in
+        let query = uri.afterScheme.drop { $0 != "?" }.dropFirst()
+        return query.split { "&;?#".contains($0) }.contains { field in
             Self.decoded(field.prefix { $0 != "=" }).lowercased().contains("attach")
         }
     }

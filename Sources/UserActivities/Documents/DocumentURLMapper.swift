@@ -19,6 +19,8 @@ public struct DocumentURLMapper: Sendable, Hashable {
     public static let scheme = "doc-root"
     /// The maximum number of folders.
     public static let maxRoots = 64
+    /// The maximum length of a path on Linux (`PATH_MAX`).
+    private static let maxPathBytes = 4096
 
     /// The folders by their names, without symbolic links in their paths.
     private let roots: [String: String]
@@ -39,7 +41,7 @@ public struct DocumentURLMapper: Sendable, Hashable {
                 side: .local
             )
         }
-        self.roots = roots.mapValues(Self.canonicalPath)
+        self.roots = roots.compactMapValues(Self.canonicalPath)
     }
 
     /// A mapper without folders, which passes no `file:` URL.
@@ -53,7 +55,7 @@ public struct DocumentURLMapper: Sendable, Hashable {
     /// - Parameter url: the document's `file:` URL.
     /// - Throws: `RemoteSystemError` with the code `invalidArgument` for a URL outside all folders.
     public func portable(_ url: URL) throws(RemoteSystemError) -> URL {
-        let path = Self.canonicalPath(url)
+        let path = Self.canonicalPath(url) ?? ""
         // The innermost folder, if one is inside another.
         let matching = self.roots.filter { path.hasPrefix($0.value + "/") }.max { $0.value.count < $1.value.count }
         guard url.isFileURL, let (name, folder) = matching,
@@ -97,9 +99,13 @@ public struct DocumentURLMapper: Sendable, Hashable {
             else { throw Self.invalid("It contains '.', '..' or an empty part.") }
             path += "/" + name
         }
+        // The search for the part that exists takes a step for each slash.
+        guard path.utf8.count < Self.maxPathBytes else {
+            throw Self.invalid("Its path has more than \(Self.maxPathBytes) bytes.")
+        }
         // A symbolic link inside the folder must not lead out of it.
-        guard Self.canonicalPath(URL(filePath: path)).hasPrefix(folder + "/") else {
-            throw Self.invalid("It leads out of its folder.")
+        guard Self.canonicalPath(URL(filePath: path))?.hasPrefix(folder + "/") == true else {
+            throw Self.invalid("It leads out of its folder, or through a symbolic link to nothing.")
         }
         return URL(filePath: path)
     }
@@ -120,20 +126,26 @@ public struct DocumentURLMapper: Sendable, Hashable {
             }
     }
 
-    /// The absolute path without symbolic links and without a slash at its end. The last parts need not exist.
-    private static func canonicalPath(_ url: URL) -> String {
+    /// The absolute path without symbolic links and without a slash at its end; `nil` if it leads through a link to
+    /// nothing, where another program could create a file. The last parts need not exist.
+    private static func canonicalPath(_ url: URL) -> String? {
         var existing = url.standardizedFileURL
         var rest: [String] = []
         while existing.path() != "/", !FileManager.default.fileExists(atPath: Self.path(of: existing)) {
+            let isLink = (try? FileManager.default.destinationOfSymbolicLink(atPath: Self.path(of: existing))) != nil
+            guard !isLink else { return nil }
             rest.append(existing.lastPathComponent)
             existing.deleteLastPathComponent()
         }
-        var path = Self.path(of: existing.resolvingSymlinksInPath())
-        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        return rest.reversed().reduce(path == "/" ? "" : path) { "\($0)/\($1)" }
+        return rest.reversed().reduce(Self.path(of: existing.resolvingSymlinksInPath())) { "\($0)/\($1)" }
     }
 
-    private static func path(of url: URL) -> String { url.path(percentEncoded: false) }
+    /// The path without a slash at its end, behind which a link could not be seen.
+    private static func path(of url: URL) -> String {
+        var path = url.path(percentEncoded: false)
+        while path.hasSuffix("/") { path.removeLast() }
+        return path
+    }
 
     /// Encodes everything but unreserved characters and the slash (RFC 3986, section 2.3).
     private static func encoded(_ path: Substring) -> String {

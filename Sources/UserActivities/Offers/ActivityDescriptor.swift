@@ -88,7 +88,13 @@ struct ActivityDescriptor: Sendable, Hashable {
     /// left.
     static func shown(_ title: String) -> String? {
         var shown = title.withoutControlCharacters
-        while shown.utf8.count > Self.maxTitleBytes { shown.removeLast() }
+        // From the front: the end of a character is found by reading what precedes it.
+        var bytes = 0
+        let end = shown.indices.first { index in
+            bytes += shown[index].utf8.count
+            return bytes > Self.maxTitleBytes
+        }
+        if let end { shown.removeSubrange(end...) }
         return shown.allSatisfy(\.isWhitespace) ? nil : shown
     }
 }
