@@ -36,6 +36,29 @@ extension DesktopTests {
             }
         }
 
+        @Test func `media that are handed back go on in the player that still has them, and in no second one`()
+            async throws
+        {
+            try await Player.machines { first, second, media in
+                let address = media.url("song.wav")
+                // It opens no address, so that another player would have to.
+                try first.installPlayer()
+                let holding = try first.script("player.py", "hold", address)
+                try await holding.prints("ready")
+                let idle = try second.mpv("--idle=yes")
+                try await first.plays(address)
+                _ = try await second.player { $0.players == 1 }
+                try await Player.handOver(from: first, to: second)
+                try await second.order("seek", "60")
+                _ = try await second.player { $0.status == "Playing" && ($0.position ?? 0) > 60 }
+                // Checks that the only player here plays at the right second, and that the other one is paused.
+                try await Player.handOver(from: second, to: first)
+                #expect(holding.lines.contains("Play"), "\(holding.lines)")
+                #expect(!holding.lines.contains { $0.hasPrefix("OpenUri") }, "\(holding.lines)")
+                for process in [holding, idle] { await process.stop() }
+            }
+        }
+
         @Test func `a file of a document root goes on in the default player, which is started`() async throws {
             try await Player.machines { first, second, media in
                 let copy = "\(second.desktop.directory)/music/song.wav"

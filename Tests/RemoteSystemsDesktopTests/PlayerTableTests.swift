@@ -198,4 +198,26 @@ import ValueSets
         #expect(PlayerChoice.best(of: [busy, idle, old], scheme: "https", mediaType: "audio/ogg") == idle)
         #expect(PlayerChoice.best(of: [idle], scheme: "file", mediaType: nil) == idle)
     }
+
+    @Test func `the player that still has the media open goes on with it, also one that could not open it`() throws {
+        let media = try #require(URL(string: "https://example.com/song.ogg"))
+        func candidate(_ name: String, _ status: PlayerState.Status, _ address: String?) -> PlayerChoice.Candidate {
+            var state = PlayerState()
+            state.address = address
+            state.status = status
+            return .init(player: name, abilities: .init(), state: state)
+        }
+        let idle = candidate("1", .playing, nil)
+        let other = candidate("2", .paused, "https://example.com/other.ogg")
+        let stopped = candidate("3", .stopped, "https://example.com/song.ogg")
+        let paused = candidate("4", .paused, "https://example.com/song.ogg")
+        let playing = candidate("5", .playing, "https://example.com/song.ogg")
+        #expect(PlayerChoice.holding(media, among: [idle, other, stopped]) == nil)
+        #expect(PlayerChoice.holding(media, among: [idle, other, stopped, paused]) == paused)
+        #expect(PlayerChoice.holding(media, among: [paused, playing]) == playing)
+        // One path can be written in several ways.
+        let file = candidate("6", .paused, "file:///srv/music/a%20%28live%29.ogg")
+        #expect(PlayerChoice.holding(URL(filePath: "/srv/music/a (live).ogg"), among: [other, file]) == file)
+        #expect(PlayerChoice.best(of: [paused], scheme: "https", mediaType: "audio/ogg") == nil)
+    }
 }

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
+
 /// Chooses the player that opens media of another system.
 enum PlayerChoice {
     /// A player that runs.
@@ -8,6 +10,19 @@ enum PlayerChoice {
         var player: String
         var abilities: PlayerBus.Abilities
         var state: PlayerState
+    }
+
+    /// The player that still has media open; `nil` if none has. It goes on with it, whatever else it can open.
+    ///
+    /// A stopped player does not count: it may have lost the media.
+    static func holding(_ media: URL, among candidates: [Candidate]) -> Candidate? {
+        candidates.filter { candidate in
+            candidate.state.status != .stopped && PlaybackStartStateMachine.isSame(candidate.state.address, media)
+        }.min { one, other in
+            // One that plays first. If another one went on, the media would be heard twice.
+            let plays = (one.state.status == .playing, other.state.status == .playing)
+            return plays.0 == plays.1 ? one.player < other.player : plays.0
+        }
     }
 
     /// The player that opens media; `nil` if none does. A player that plays something else is left alone.

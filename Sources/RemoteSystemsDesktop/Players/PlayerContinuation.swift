@@ -50,7 +50,8 @@ struct PlayerContinuation: Sendable {
             Result { () throws(PlayedMedia.Refusal) in try media.checkFile(documents) }
         }
         if case .failure(let refusal) = check { throw Self.failed(refusal.text) }
-        let (player, name) = try await self.start(media, playlist, began: began, requests)
+        let (player, hasOwnList) = try await self.start(media, playlist, began: began, requests)
+        let name = Self.name(of: player)
         guard await self.response(to: PlayerMessage.started, requests) != nil else {
             self.logger.notice("The other player was not paused")
             throw ContinuationError(
@@ -60,9 +61,11 @@ struct PlayerContinuation: Sendable {
             )
         }
         try? await requests.finish()
-        await self.add(playlist, to: player)
-        return player
+        if !hasOwnList { await self.add(playlist, to: player.player) }
+        return player.player
     }
+
+    private static func name(of player: PlayerChoice.Candidate) -> String { player.abilities.identity ?? "The player" }
 
     /// Adds the other tracks to the player's list, if it has one that can be changed. Otherwise it plays one track.
     private func add(_ playlist: Playlist, to player: String) async {
@@ -91,16 +94,26 @@ struct PlayerContinuation: Sendable {
 
     // MARK: Starting
 
+    /// How a player has come to the media.
+    private enum Opening {
+        /// It still had the media open.
+        case held
+        /// It ran, and was asked to open the media.
+        case asked
+        /// It was started for the media.
+        case started
+    }
+
+    /// - Returns: the player, and whether it had the media in its own list before.
     private func start(
         _ media: PlayedMedia,
         _ playlist: Playlist,
         began: ContinuousClock.Instant,
         _ requests: StreamRequests
-    ) async throws(ContinuationError) -> (player: String, name: String) {
+    ) async throws(ContinuationError) -> (player: PlayerChoice.Candidate, hasOwnList: Bool) {
         let deadline = began + Self.startTime
-        let (candidate, isStarted) = try await self.opened(media, playlist, deadline: deadline)
+        let (candidate, opening) = try await self.opened(media, playlist, deadline: deadline)
         let player = candidate.player
-        let name = candidate.abilities.identity ?? "The player"
         // The player may have taken long to start. Meanwhile, the other one went on, or was paused.
         let asked = ContinuousClock.now
         let now = await self.response(to: PlayerMessage.position, requests)
@@ -114,7 +127,7 @@ struct PlayerContinuation: Sendable {
         var machine = PlaybackStartStateMachine(
             media,
             next: playlist.next,
-            isStarted: isStarted,
+            isStarted: opening == .started,
             began: began,
             deadline: deadline
         )
@@ -135,7 +148,7 @@ struct PlayerContinuation: Sendable {
                 case .play: try await self.bus.play(player)
                 case .pause: try await self.bus.pause(player)
                 case .seek(let second, let track): try await self.bus.seek(player, to: second, track: track)
-                case .started: return (player, name)
+                case .started: return (candidate, opening == .held)
                 case .fail(let problem):
                     // It must not begin to play later.
                     try? await self.bus.pause(player)
@@ -147,32 +160,33 @@ struct PlayerContinuation: Sendable {
                     self.logger.debug("A player refused an order", metadata: ["reason": "\(error.message)"])
                     continue
                 }
-                throw Self.failed("\(name) \(problem).")
+                throw Self.failed("\(Self.name(of: candidate)) \(problem).")
             }
             try? await Task.sleep(for: Self.pollInterval)
         }
     }
 
-    /// Lets a player open the media.
-    ///
-    /// - Returns: the player, and whether it was started for the media.
+    /// Finds the player that has the media open, or lets one open it.
     private func opened(
         _ media: PlayedMedia,
         _ playlist: Playlist,
         deadline: ContinuousClock.Instant
-    ) async throws(ContinuationError) -> (player: PlayerChoice.Candidate, isStarted: Bool) {
+    ) async throws(ContinuationError) -> (player: PlayerChoice.Candidate, opening: Opening) {
         let address = media.address.absoluteString
         let scheme = media.address.scheme?.lowercased() ?? ""
         let name = media.address.lastPathComponent
         let type = await BlockingCalls.run { DesktopEntries.mediaType(ofFileNamed: name) }
         let present = self.bus.players
-        if let player = PlayerChoice.best(of: await self.candidates(present), scheme: scheme, mediaType: type) {
+        let candidates = await self.candidates(present)
+        // After a continuation on another system, the player from which the media came still has it.
+        if let player = PlayerChoice.holding(media.address, among: candidates) { return (player, .held) }
+        if let player = PlayerChoice.best(of: candidates, scheme: scheme, mediaType: type) {
             do throws(MessageBus.Failure) {
                 try await self.bus.open(address, in: player.player)
             } catch {
                 throw Self.failed("The running player did not open the media: \(error.message).")
             }
-            return (player, false)
+            return (player, .asked)
         }
         let decision: LaunchURIDecision
         do throws(RemoteSystemError) {
@@ -190,7 +204,7 @@ struct PlayerContinuation: Sendable {
             )
         }
         let player = try await self.appeared(media, besides: Set(present.map(\.id)), decision.applicationID, deadline)
-        return (player, true)
+        return (player, .started)
     }
 
     /// Waits for the player that was started, or for a running one that it has passed the media to.

@@ -11,6 +11,7 @@ Usage: player.py state      prints the state of the only player as JSON, with th
        player.py seek S     moves it to a second
        player.py quit       ends it
        player.py lie KIND   is a player that lies; prints "ready", then each order that it gets
+       player.py hold URL   is a player that plays a URL and opens no other; prints as the one that lies
 """
 
 import json
@@ -93,13 +94,14 @@ class Liar:
 
     def __init__(self, kind, url):
         self.kind = kind
+        self.title = "A song"
         self.url = url
         self.status = "Paused" if kind == "brief" else "Playing" if url else "Stopped"
         self.changes = 0
         self.position = -7_000_000 if kind == "absurd" else 3_000_000
 
     def get(self, name):
-        title = "A song"
+        title = self.title
         length = 120_000_000
         if self.kind == "absurd":
             title, length = "\033]0;owned\007\u202eA \nsong", 2**63 - 1
@@ -165,6 +167,33 @@ class Liar:
         GLib.MainLoop().run()
 
 
+class Holder(Liar):
+    """Plays in silence what it has open, and opens nothing else, as a page of a browser does."""
+
+    def __init__(self, url):
+        super().__init__("still", url)
+        self.title = os.path.basename(url)
+        self.moved = time.monotonic()
+
+    def settle(self):
+        now = time.monotonic()
+        if self.status == "Playing":
+            self.position += int((now - self.moved) * 1e6)
+        self.moved = now
+
+    def get(self, name):
+        self.settle()
+        if name in ("SupportedUriSchemes", "SupportedMimeTypes"):
+            return GLib.Variant("as", [])
+        return super().get(name)
+
+    def called(self, _bus, _sender, _path, _interface, method, values, invocation):
+        self.settle()
+        if method == "Play":
+            self.status = "Playing"
+        super().called(_bus, _sender, _path, _interface, method, values, invocation)
+
+
 match sys.argv[1:]:
     case ["state"]:
         print(json.dumps(state()))
@@ -182,5 +211,7 @@ match sys.argv[1:]:
         order("SetPosition", GLib.Variant("(ox)", ("/0", int(float(second) * 1e6))))
     case ["lie", kind, *url]:
         Liar(kind, url[0] if url else "").run()
+    case ["hold", url]:
+        Holder(url).run()
     case _:
         sys.exit(__doc__)
