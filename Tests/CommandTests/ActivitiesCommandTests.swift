@@ -349,6 +349,9 @@ extension CommandTests {
                 _ = try await self.listed(0, sandbox)
                 let current = try await sandbox.run("activities", "current", "--loopback")
                 #expect(current.errors.contains("Sending is off for com.example.reader."), "\(current)")
+                let own = try await sandbox.run("activities", "why-not", "--loopback", "--json")
+                let permitted = own.json.first?["message"] as? String
+                #expect(permitted?.contains("Sending is off for com.example.reader.") == true, "\(own)")
                 let why = try await sandbox.run("activities", "why-not", "--loopback", "--json", as: "desk")
                 #expect(why.status == 1, "\(why)")
                 let last = try #require(why.json.last)
@@ -360,6 +363,19 @@ extension CommandTests {
                 _ = try await self.listed(1, sandbox)
                 let unhandled = try await sandbox.run("activities", "why-not", "--loopback", "--json", as: "desk")
                 #expect(unhandled.json.last?["condition"] as? String == "handled", "\(unhandled)")
+                let cause = unhandled.json.last?["message"] as? String
+                #expect(cause?.contains("The host daemon of this system") == true, "\(unhandled)")
+                // The application for which receiving is off is named, whether or not it is installed.
+                let reader = ["--application", "com.example.reader"]
+                _ = try await sandbox.start(
+                    ["activities", "settings", "--receiving", "off"] + reader,
+                    as: "desk"
+                ).finish()
+                let one = try await sandbox.start(
+                    ["activities", "continue", "--loopback", "--json"] + reader,
+                    as: "desk"
+                ).finish()
+                #expect(one.event("failed")?["error"] as? String == "disabled", "\(one)")
                 _ = try await sandbox.run("activities", "settings", "--receiving", "off", as: "desk")
                 let disabled = try await sandbox.run("activities", "continue", "--loopback", "--json", as: "desk")
                 #expect(disabled.event("failed")?["error"] as? String == "disabled", "\(disabled)")

@@ -49,6 +49,40 @@ import Testing
         #expect(self.unmet(facts)?.condition == .permitted)
     }
 
+    @Test func `what is off for one application is named where everything is permitted (H-97, X-14)`() {
+        var facts = self.facts()
+        #expect(facts.findings.first?.message == "Hand-off is permitted on this system.")
+        facts.settings?.applications = [
+            "com.example.a": HandOffSettings.Permission(sending: false),
+            "com.example.b": HandOffSettings.Permission(sending: false, receiving: false),
+        ]
+        let both = "Sending is off for com.example.a, com.example.b. Receiving is off for com.example.b."
+        #expect(facts.findings.first?.message == "Hand-off is permitted on this system. \(both)")
+        // What is off for all applications is not repeated for one.
+        facts.settings?.everything.sending = false
+        let message = facts.findings.first?.message
+        #expect(message?.hasSuffix(": sending is off. Receiving is off for com.example.b.") == true, "\(message ?? "")")
+        #expect(ContinuationFacts.list((10..<30).map { "a.b\($0)" }).hasSuffix("a.b25 and 4 more"))
+    }
+
+    @Test func `an activity that is not offered may be one of this system, whose sending is off (H-97, X-14)`() throws {
+        var facts = self.facts()
+        facts.offers = []
+        let nowhere = try #require(self.unmet(facts))
+        #expect(nowhere.condition == .offered && !nowhere.message.contains("Sending is off"))
+        facts.settings?.applications["com.example.reader"] = HandOffSettings.Permission(sending: false)
+        let one = try #require(self.unmet(facts))
+        #expect(one.condition == .offered)
+        #expect(one.message.contains("Sending is off on this system for com.example.reader, whose activities are not"))
+        #expect(one.advice?.contains("settings --application com.example.reader --sending on'.") == true)
+        // It may also be one of another system.
+        #expect(one.advice?.contains("On the other system, 'remotesystems activities current'") == true)
+        facts.settings?.everything.sending = false
+        let all = try #require(self.unmet(facts))
+        #expect(all.message.contains("Sending is off on this system, so its own activities are not offered."))
+        #expect(all.advice?.contains("'remotesystems activities settings --sending on'") == true)
+    }
+
     @Test func `nothing on the network, another account and another version are different findings (H-97)`() throws {
         var facts = self.facts()
         facts.systems = []
@@ -224,9 +258,173 @@ import Testing
         facts.settings?.applications["com.example.reader"] = HandOffSettings.Permission(receiving: false)
         let finding = try #require(self.unmet(facts))
         #expect(finding.advice?.contains("--application com.example.reader") == true)
+        #expect(finding.isSwitchedOff)
         facts.settings = HandOffSettings()
         facts.settings?.everything.receiving = false
-        #expect(self.unmet(facts)?.condition == .handled)
+        #expect(self.unmet(facts)?.condition == .handled && self.unmet(facts)?.isSwitchedOff == true)
+    }
+
+    @Test func `an application that withdrew its types, since receiving is off, is named (H-97, X-14)`() throws {
+        var facts = self.facts()
+        facts.handlers = []
+        facts.withoutTypes = ["com.example.reader", "com.example.viewer"]
+        // The settings do not restrict these, so they continue no activities.
+        #expect(self.unmet(facts)?.isSwitchedOff == false)
+        facts.settings?.applications["com.example.reader"] = HandOffSettings.Permission(receiving: false)
+        let finding = try #require(self.unmet(facts))
+        #expect(finding.condition == .handled && finding.isSwitchedOff)
+        #expect(finding.message.hasSuffix("Receiving is off for com.example.reader."))
+        #expect(finding.advice?.contains("settings --application com.example.reader --receiving on'") == true)
+        // The browser needs none of them.
+        facts.offers[0].hasWebpage = true
+        #expect(self.unmet(facts) == nil)
+    }
+
+    @Test func `with its application switched off, an activity is shown by the browser (H-97, X-14)`() throws {
+        var facts = self.facts()
+        facts.settings?.applications["com.example.reader"] = HandOffSettings.Permission(receiving: false)
+        facts.offers[0].hasWebpage = true
+        #expect(self.unmet(facts) == nil)
+        let handled = try #require(facts.findings.first { $0.condition == .handled })
+        #expect(handled.message.hasSuffix(" Hand-off to com.example.reader is switched off."))
+    }
+
+    @Test func `an error names the application that is switched off, also if it was asked for (B-09, X-14)`() {
+        func error(
+            in receiver: String? = nil,
+            _ finding: ContinuationFinding?,
+            _ change: (inout HandOffSettings) -> Void
+        ) -> ContinuationError {
+            var settings = HandOffSettings()
+            change(&settings)
+            return ContinuationError(
+                notContinuing: Self.type,
+                in: receiver,
+                settings: settings,
+                findings: finding.map { [$0] } ?? []
+            )
+        }
+        let reader = "com.example.reader"
+        func isOff(_ settings: inout HandOffSettings) {
+            settings.applications[reader] = HandOffSettings.Permission(receiving: false)
+        }
+        let none = ContinuationFinding(.handled, isMet: false, "None.", advice: "Install one.")
+        let chosen = error(in: reader, none, isOff)
+        #expect(chosen.code == .disabled && chosen.message.hasPrefix("Hand-off to com.example.reader is switched off."))
+        #expect(chosen.message.contains("--application com.example.reader --receiving on"))
+        let found = error(.switchedOff(reader), isOff)
+        #expect(found.code == .disabled && found.message == chosen.message)
+        // Another application than the one that is off.
+        let missing = error(in: "com.example.viewer", none, isOff)
+        #expect(missing.code == .noHandler && missing.message.contains("com.example.viewer is not installed"))
+        #expect(error(none, isOff).code == .noHandler)
+        let publisher = ContinuationFinding(.publisher, isMet: false, "Different.")
+        #expect(error(publisher) { _ in }.code == .publisherMismatch)
+        let all = error(in: reader, none) { $0.everything.receiving = false }
+        #expect(all.code == .disabled && all.message == "None. Install one.")
+    }
+
+    // MARK: The host daemon and its own applications
+
+    @Test func `without the host daemon of this system, that is the cause (H-97)`() throws {
+        var facts = self.facts()
+        facts.hasDaemon = false
+        // In developer mode, nothing has to be proven.
+        #expect(self.unmet(facts) == nil)
+        facts.settings?.developerMode = .off
+        let publisher = try #require(self.unmet(facts))
+        let sentence = "The host daemon of this system does not run, so the publisher of "
+        #expect(publisher.condition == .publisher)
+        #expect(publisher.message == "\(sentence)the application com.example.reader is not proven.")
+        #expect(publisher.advice?.contains("'remotesystems host run'") == true)
+        // The same for an activity of this system.
+        var own = facts
+        own.offers[0].application = "com.example.author"
+        (own.ownOffers, own.offers) = (own.offers, [])
+        own.handlers[0].system = "alpha"
+        #expect(self.unmet(own)?.message == "\(sentence)the offering application com.example.author is not proven.")
+        // With the daemon, the program is not the one of its manifest.
+        facts.hasDaemon = true
+        #expect(self.unmet(facts)?.message.contains("does not run") == false)
+        facts.handlers = []
+        #expect(self.unmet(facts)?.message.contains("daemon") == false)
+        facts.hasDaemon = false
+        let handled = try #require(self.unmet(facts))
+        #expect(handled.condition == .handled && handled.message.contains("The host daemon of this system"))
+        #expect(handled.advice?.hasPrefix("Start it with 'remotesystems host run'") == true)
+    }
+
+    /// Facts about what a media player of another system plays.
+    private func media() -> ContinuationFacts {
+        var facts = self.facts()
+        facts.wanted = BuiltInApplication.playingMedia
+        facts.offers[0].type = BuiltInApplication.playingMedia
+        facts.offers[0].application = BuiltInApplication.mediaPlayers
+        facts.handlers = []
+        return facts
+    }
+
+    @Test func `what a media player plays needs the host daemon and its setting, and no other application (H-97)`()
+        throws
+    {
+        var facts = self.media()
+        let off = try #require(self.unmet(facts))
+        #expect(off.condition == .handled && off.message.contains("its setting 'mediaPlayers' is not on"))
+        #expect(off.advice?.contains("'remotesystems activities players'") == true)
+        #expect(off.advice?.contains("manifest") == false)
+        facts.hasDaemon = false
+        let stopped = try #require(self.unmet(facts))
+        #expect(
+            stopped.message == "The host daemon of this system, which continues what media players play, does not run."
+        )
+        facts.hasDaemon = true
+        facts.withoutTypes = [BuiltInApplication.mediaPlayers]
+        facts.settings?.applications[BuiltInApplication.mediaPlayers] = HandOffSettings.Permission(receiving: false)
+        let disabled = try #require(self.unmet(facts))
+        #expect(disabled.isSwitchedOff && disabled.advice?.contains("--application org.remotesystems.media-pl") == true)
+        facts = self.media()
+        (facts.ownOffers, facts.offers) = (facts.offers, [])
+        let elsewhere = try #require(self.unmet(facts))
+        #expect(elsewhere.condition == .handled && elsewhere.advice?.contains("'mediaPlayers' on") == true)
+        facts.ownOffers = []
+        #expect(self.unmet(facts)?.advice?.contains("A player must play there or be paused") == true)
+    }
+
+    @Test func `media players and browsers hand over within one account only, whatever they lack (H-06, H-97)`() throws
+    {
+        var facts = self.media()
+        facts.offers[0].isSameAccount = false
+        let sentence = "has no publisher, so it hands over within one account only."
+        let unhandled = try #require(self.unmet(facts))
+        #expect(unhandled.condition == .handled && unhandled.message.hasSuffix(sentence))
+        facts.handlers = [.init(application: BuiltInApplication.mediaPlayers, types: [BuiltInApplication.playingMedia])]
+        let published = try #require(self.unmet(facts))
+        #expect(published.condition == .publisher && published.message.hasSuffix(sentence))
+        // Within the account, only an application of another author needs developer mode.
+        facts.offers[0].isSameAccount = true
+        facts.settings?.developerMode = .off
+        #expect(self.unmet(facts) == nil)
+        facts.offers[0].application = "com.example.player"
+        let other = try #require(self.unmet(facts))
+        #expect(
+            other.message.hasSuffix("in developer mode only.") && other.advice?.contains("--developer-mode on") == true
+        )
+        facts.offers[0].application = BuiltInApplication.webBrowser + ".firefox"
+        facts.offers[0].type = UserActivity.browsingWeb
+        facts.wanted = UserActivity.browsingWeb
+        facts.offers[0].isSameAccount = false
+        #expect(self.unmet(facts)?.message.hasSuffix(sentence) == true)
+    }
+
+    @Test func `a page without an address needs one, and no application (H-97, B-14)`() throws {
+        var facts = self.facts()
+        facts.wanted = UserActivity.browsingWeb
+        facts.offers[0].type = UserActivity.browsingWeb
+        let own = try #require(self.unmet(facts))
+        #expect(own.message == "A page is continued by its web address only, and it has no web address.")
+        #expect(own.advice == "The offering application must set a web address.")
+        facts.offers[0].isSameAccount = false
+        #expect(self.unmet(facts)?.advice == "Continue it on a system of the account that offers it.")
     }
 
     @Test func `the offering system learns which other systems can continue its activity (H-97)`() throws {

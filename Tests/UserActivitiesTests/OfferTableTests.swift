@@ -132,6 +132,26 @@ import ValueSets
         }
     }
 
+    @Test func `an application of this system that publishes no types is known, and none of another system (X-14)`()
+        async throws
+    {
+        try await self.with(2, application: "com.example.reader") { table, systems in
+            var table = table
+            var own = systems[0]
+            own.isLocal = true
+            table.listed(own)
+            #expect(table.ownApplicationsWithoutTypes == ["com.example.reader"])
+            let records = [HandledTypes.key: HandledTypes.record(["com.example.reading"])]
+            table.published(["com.example.reader": records], by: systems[1].id, now: Self.now)
+            #expect(table.ownApplicationsWithoutTypes == ["com.example.reader"])
+            table.published(["com.example.reader": records], by: own.id, now: Self.now)
+            #expect(table.ownApplicationsWithoutTypes.isEmpty)
+            // As when the user switches receiving off.
+            table.published(["com.example.reader": [:]], by: own.id, now: Self.now)
+            #expect(table.ownApplicationsWithoutTypes == ["com.example.reader"])
+        }
+    }
+
     @Test func `this system is listed as soon as one of its processes is`() async throws {
         try await self.with(1) { table, systems in
             var table = table

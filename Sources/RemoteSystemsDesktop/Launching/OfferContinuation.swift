@@ -82,23 +82,11 @@ package struct OfferContinuation: Sendable {
 
     /// The reason why nothing on this system continues the offer.
     private func refusal(of offer: UserActivityOffer, in receiver: String?) async -> ContinuationError {
-        if let receiver {
-            return ContinuationError(
-                .noHandler,
-                "The application \(receiver) is not installed here and does not run here, or does not continue "
-                    + "activities of the type \(offer.activityType), or its hand-off is switched off. "
-                    + "'remotesystems activities why-not' checks the conditions.",
-                side: .local
-            )
-        }
-        let findings = await self.watcher.findings(about: offer.id.uuidString, in: offer, browserProblem: nil)
-        let unmet = findings.first { !$0.isMet }
-        let isPermitted = (try? HandOffSettings.read(self.configuration).everything.receiving) ?? false
-        return ContinuationError(
-            unmet?.condition == .publisher ? .publisherMismatch : isPermitted ? .noHandler : .disabled,
-            [unmet?.message ?? "Nothing on this system continues this activity now.", unmet?.advice]
-                .compactMap(\.self).joined(separator: " "),
-            side: .local
+        ContinuationError(
+            notContinuing: offer.activityType,
+            in: receiver,
+            settings: try? HandOffSettings.read(self.configuration),
+            findings: await self.watcher.findings(about: offer.id.uuidString, in: offer, browserProblem: nil)
         )
     }
 }

@@ -27,12 +27,16 @@ struct ContinuationFacts {
     var offers: [Offer]
     /// The offers of this system.
     var ownOffers: [Offer]
+    /// Whether the host daemon of this system runs.
+    var hasDaemon = true
     /// Whether a manifest of this system is signed.
     var hasSignedManifests = false
     /// The reason why no browser of this system shows web addresses, in a sentence; `nil` if one does.
     var browserProblem: String?
     /// The applications of each system that continue activities, with their types. This system has no name.
     var handlers: [Handler]
+    /// The applications of this system that publish no types: they continue none, or receiving is off for them.
+    var withoutTypes: Set<String> = []
 
     struct System {
         var name: String
@@ -87,66 +91,6 @@ struct ContinuationFacts {
         return findings + self.published(offer, on: { $0 == nil })
     }
 
-    /// Compares the publisher of an offer with those of the applications that continue it. Empty if there is none.
-    ///
-    /// - Parameter isWanted: whether the applications of a system count.
-    private func published(_ offer: Offer, on isWanted: (String?) -> Bool) -> [ContinuationFinding] {
-        let accepts = self.settings?.acceptsUnsigned(hasSignedManifests: self.hasSignedManifests) ?? false
-        let handlers = self.handlers.filter { handler in
-            handler.types.contains(offer.type) && isWanted(handler.system)
-                && (handler.system != nil || self.settings?.permission(of: handler.application).receiving ?? false)
-        }.sorted { ($0.application, $0.system ?? "") < ($1.application, $1.system ?? "") }
-        var refused: ContinuationFinding?
-        for handler in handlers {
-            let isOwnOffer = handler.system != nil
-            let comparison = PublisherComparison(
-                own: isOwnOffer ? offer.publisher : handler.publisher,
-                other: isOwnOffer ? handler.publisher : offer.publisher,
-                acceptsUnsigned: accepts,
-                isSameAccount: offer.isSameAccount && handler.isSameAccount,
-                isBuiltIn: BuiltInApplication.isBuiltIn(handler.application)
-                    && BuiltInApplication.isBuiltIn(offer.application)
-            )
-            guard let refusal = comparison.refusal else {
-                return [
-                    ContinuationFinding(
-                        .publisher,
-                        isMet: true,
-                        comparison.isBuiltIn
-                            ? "The applications belong to RemoteSystems, and need no publisher."
-                            : comparison.own.isProven && comparison.other.isProven
-                                ? "The applications have the same publisher."
-                                : "Developer mode is \(self.settings?.developerMode == .on ? "on" : "automatic"), so "
-                                    + "unsigned applications take part on this system."
-                    )
-                ]
-            }
-            let receiver =
-                "the application \(handler.application.quotedUnlessPlain)" + (handler.system.map { " on \($0)" } ?? "")
-            let origin = "the offering application \(offer.application.quotedUnlessPlain)"
-            let (message, advice) = comparison.explanation(
-                refusal,
-                own: isOwnOffer ? origin : receiver,
-                other: isOwnOffer ? receiver : origin
-            )
-            refused = refused ?? ContinuationFinding(.publisher, isMet: false, message, advice: advice)
-        }
-        guard let refused else { return [] }
-        guard offer.hasWebpage else { return [refused] }
-        // The browser of this system shows only offers of others.
-        if let browserProblem, isWanted(nil) {
-            return [
-                ContinuationFinding(
-                    .publisher,
-                    isMet: false,
-                    "\(refused.message) \(browserProblem)",
-                    advice: refused.advice
-                )
-            ]
-        }
-        return [ContinuationFinding(.publisher, isMet: true, "\(refused.message) The browser can show its address.")]
-    }
-
     private func isWanted(_ offer: Offer) -> Bool {
         guard let wanted = self.wanted?.lowercased() else { return true }
         return offer.id.hasPrefix(wanted) || offer.type.lowercased() == wanted
@@ -158,7 +102,8 @@ struct ContinuationFacts {
                 .permitted,
                 isMet: false,
                 "The settings of hand-off cannot be read, so nothing is handed over.",
-                advice: "Run 'remotesystems activities settings' to see why."
+                advice: "Run 'remotesystems activities settings' to see why.",
+                isSwitchedOff: true
             )
         }
         let all = settings.everything
@@ -167,20 +112,35 @@ struct ContinuationFacts {
                 .permitted,
                 isMet: false,
                 "Hand-off is switched off on this system.",
-                advice: "Switch it on: 'remotesystems activities settings --sending on --receiving on'."
+                advice: "Switch it on: 'remotesystems activities settings --sending on --receiving on'.",
+                isSwitchedOff: true
             )
         }
-        guard all.sending && all.receiving else {
-            return ContinuationFinding(
-                .permitted,
-                isMet: true,
-                all.receiving
-                    ? "This system may continue activities of others, but offers none: sending is off."
-                    : "This system may offer its activities, but continues none of others: receiving is off."
-            )
+        let message =
+            switch (all.sending, all.receiving) {
+            case (false, _): "This system may continue activities of others, but offers none: sending is off."
+            case (_, false): "This system may offer its activities, but continues none of others: receiving is off."
+            default: "Hand-off is permitted on this system."
+            }
+        // What is off for single applications restricts only a direction that is on for all.
+        let restrictions = [("Sending", \HandOffSettings.Permission.sending), ("Receiving", \.receiving)].compactMap {
+            direction,
+            isOn -> String? in
+            let applications = settings.applications.filter { !$0.value[keyPath: isOn] }.keys
+            guard all[keyPath: isOn], !applications.isEmpty else { return nil }
+            return " \(direction) is off for \(Self.list(applications))."
         }
-        return ContinuationFinding(.permitted, isMet: true, "Hand-off is permitted on this system.")
+        return ContinuationFinding(.permitted, isMet: true, message + restrictions.joined())
     }
+
+    /// The ids of applications in a sentence.
+    static func list(_ applications: some Collection<String>) -> String {
+        let rest = applications.count > Self.maxListed ? " and \(applications.count - Self.maxListed) more" : ""
+        return applications.sorted().prefix(Self.maxListed).map(\.quotedUnlessPlain).joined(separator: ", ") + rest
+    }
+
+    /// The maximum number of applications in a sentence.
+    private static let maxListed = 16
 
     private func copied(_ offer: Offer, among offers: [Offer]) -> ContinuationFinding {
         let systems = Set(offers.map(\.system)).sorted()
@@ -198,13 +158,45 @@ struct ContinuationFacts {
     private var notOffered: ContinuationFinding {
         let what = self.wanted.map { "the activity '\($0)'" } ?? "an activity"
         let offers = self.offers.map { (type: $0.type, system: $0.system) }
+        let hint = OfferedActivities.hint(for: self.wanted, offers: offers)
+        var there =
+            "On the other system, 'remotesystems activities current' lists what is offered, and "
+            + "'remotesystems activities settings' whether sending is on. "
+        if self.wanted?.lowercased() == BuiltInApplication.playingMedia {
+            there += "A player must play there or be paused, and 'mediaPlayers' be on in the configuration of its "
+            there += "host daemon: 'remotesystems activities players' there checks both."
+        } else {
+            there += "The application must run, and the activity must be its current one."
+        }
+        there += self.linkedRights
+        guard let withheld else {
+            return ContinuationFinding(.offered, isMet: false, "No system offers \(what).\(hint)", advice: there)
+        }
         return ContinuationFinding(
             .offered,
             isMet: false,
-            "No system offers \(what).\(OfferedActivities.hint(for: self.wanted, offers: offers))",
-            advice: "On the other system, 'remotesystems activities current' lists what is offered, and "
-                + "'remotesystems activities settings' whether sending is on. The application must run, and the "
-                + "activity must be its current one." + self.linkedRights
+            "No system offers \(what). \(withheld.message)\(hint)",
+            advice: "\(withheld.advice) If it is an activity of another system: \(there)"
+        )
+    }
+
+    /// The activities of this system that may not be sent, and what to do; `nil` if all may be.
+    private var withheld: (message: String, advice: String)? {
+        guard let settings else { return nil }
+        let command = "'remotesystems activities settings"
+        guard settings.everything.sending else {
+            return (
+                "Sending is off on this system, so its own activities are not offered.",
+                "If it is an activity of this system, switch sending on: \(command) --sending on'."
+            )
+        }
+        let applications = settings.applications.filter { !$0.value.sending }.keys.sorted()
+        guard let first = applications.first else { return nil }
+        let isOne = applications.count == 1
+        return (
+            "Sending is off on this system for \(Self.list(applications)), whose activities are not offered.",
+            "If it is an activity of \(isOne ? "this application" : "one of these"), switch sending on: \(command) "
+                + "--application \(isOne ? first.quotedUnlessPlain : "ID") --sending on'."
         )
     }
 
@@ -218,81 +210,5 @@ struct ContinuationFacts {
 
     private func offeredHere(_ offer: Offer) -> ContinuationFinding {
         ContinuationFinding(.offered, isMet: true, "This system offers \(offer.type). Other systems can continue it.")
-    }
-
-    private func handledElsewhere(_ offer: Offer) -> ContinuationFinding {
-        let able = self.handlers.filter { $0.types.contains(offer.type) }.compactMap { handler in
-            handler.system.map { "\(handler.application.quotedUnlessPlain) on \($0)" }
-        }
-        guard able.isEmpty else {
-            return ContinuationFinding(
-                .handled,
-                isMet: true,
-                "It can be continued in \(able.sorted().joined(separator: ", "))."
-            )
-        }
-        if offer.hasWebpage {
-            return ContinuationFinding(.handled, isMet: true, "Other systems can open its address in the browser.")
-        }
-        return ContinuationFinding(
-            .handled,
-            isMet: false,
-            "No application of another system continues activities of the type \(offer.type).",
-            advice: "Start or install one there. The host daemon starts one whose manifest names the type in "
-                + "'activityTypes'. Or let this application set a web address."
-        )
-    }
-
-    private func handled(_ offer: Offer) -> ContinuationFinding {
-        // A page is shown by an application of its site, or the browser.
-        let isPage = offer.type == UserActivity.browsingWeb
-        let own = self.handlers.filter { $0.system == nil && $0.types.contains(offer.type) && !isPage }
-            .map(\.application)
-        let permitted = own.filter { self.settings?.permission(of: $0).receiving ?? false }
-        if !permitted.isEmpty {
-            return ContinuationFinding(
-                .handled,
-                isMet: true,
-                "It can be continued here in \(permitted.sorted().joined(separator: ", "))."
-            )
-        }
-        if !(self.settings?.everything.receiving ?? false) {
-            return ContinuationFinding(
-                .handled,
-                isMet: false,
-                "This system does not continue activities of other systems.",
-                advice: "Switch it on: 'remotesystems activities settings --receiving on'."
-            )
-        }
-        if let application = own.min() {
-            return ContinuationFinding(
-                .handled,
-                isMet: false,
-                "Hand-off to \(application) is switched off.",
-                advice: "Switch it on: 'remotesystems activities settings --application \(application) --receiving on'."
-            )
-        }
-        if offer.hasWebpage {
-            guard let browserProblem else {
-                return ContinuationFinding(.handled, isMet: true, "The browser can show its address here.")
-            }
-            return ContinuationFinding(
-                .handled,
-                isMet: false,
-                "\(browserProblem) Only an application of the page's site can show its address.",
-                advice: "Install a browser, or choose one: 'xdg-settings set default-web-browser'."
-            )
-        }
-        // Whether an activity of a linked account has an address is not listed.
-        let noAddress =
-            offer.isSameAccount
-            ? "it has no web address" : "the browser does not open addresses of linked accounts"
-        return ContinuationFinding(
-            .handled,
-            isMet: false,
-            "No application of this system continues activities of the type \(offer.type), and \(noAddress).",
-            advice: "Start such an application, or install it with a manifest that names the type in 'activityTypes' "
-                + "('remotesystems host check' reports problems of manifests). The host daemon must run to start it."
-        )
     }
 }

@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import ValueSets
+
 /// The result of checking one condition that an activity needs to be continued
 /// (``UserActivityWatcher/findings(about:)``).
 public struct ContinuationFinding: Sendable, Hashable {
@@ -33,11 +35,44 @@ public struct ContinuationFinding: Sendable, Hashable {
     public let message: String
     /// What to do if the condition is not met; `nil` if there is nothing to do.
     public let advice: String?
+    /// Whether the condition is not met because the user has switched hand-off off, for everything or for an
+    /// application, or because the settings cannot be read.
+    package let isSwitchedOff: Bool
 
-    init(_ condition: Condition, isMet: Bool, _ message: String, advice: String? = nil) {
+    init(
+        _ condition: Condition,
+        isMet: Bool,
+        _ message: String,
+        advice: String? = nil,
+        isSwitchedOff: Bool = false
+    ) {
         self.condition = condition
         self.isMet = isMet
         self.message = message
         self.advice = advice
+        self.isSwitchedOff = isSwitchedOff
+    }
+
+    /// Receiving is off for an application of this system, which could continue the activity otherwise.
+    static func switchedOff(_ application: String) -> ContinuationFinding {
+        let id = application.quotedUnlessPlain
+        return ContinuationFinding(
+            .handled,
+            isMet: false,
+            "Hand-off to \(id) is switched off.",
+            advice: "Switch it on: 'remotesystems activities settings --application \(id) --receiving on'.",
+            isSwitchedOff: true
+        )
+    }
+
+    /// No application publishes that it continues activities of a type, in a sentence.
+    ///
+    /// - Parameter applications: those for which receiving is off, and whose types are therefore not known.
+    static func noHandler(of type: String, switchedOff applications: some Collection<String>) -> String {
+        guard !applications.isEmpty else {
+            return "No application of this system continues activities of the type \(type)."
+        }
+        return "No application of this system for which receiving is on continues activities of the type \(type). "
+            + "Receiving is off for \(ContinuationFacts.list(applications))."
     }
 }

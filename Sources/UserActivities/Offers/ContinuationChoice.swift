@@ -51,15 +51,19 @@ public enum ContinuationChoice: Sendable, Hashable {
 
     /// The reasons why no application that continues activities of the offer's type is chosen: a sentence each.
     ///
-    /// - Parameter isPermitted: whether an application, by its id, may continue activities.
+    /// - Parameters:
+    ///   - withoutTypes: the ids of the applications that publish no types.
+    ///   - isPermitted: whether an application, by its id, may continue activities.
     static func reasons(
         against handlers: [Candidate],
+        withoutTypes: Set<String> = [],
         for offer: UserActivityOffer,
         acceptsUnsigned: Bool,
         isPermitted: (String) -> Bool
     ) -> [String] {
         guard !handlers.isEmpty else {
-            return ["No application of this system continues activities of the type \(offer.activityType)."]
+            let switchedOff = withoutTypes.filter { !isPermitted($0) }
+            return [ContinuationFinding.noHandler(of: offer.activityType, switchedOff: switchedOff)]
         }
         return handlers.compactMap { handler -> String? in
             let id = handler.application.id

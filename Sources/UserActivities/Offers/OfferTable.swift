@@ -155,6 +155,13 @@ struct OfferTable {
         }
     }
 
+    /// The applications of this system that publish no types: they continue none, or receiving is off for them.
+    var ownApplicationsWithoutTypes: Set<String> {
+        let own = self.systems.values.filter(\.isLocal)
+        let publishing = self.handlers.filter { $0.system.isLocal }.map(\.application)
+        return Set(own.flatMap { $0.applications.map(\.id) }).subtracting(publishing)
+    }
+
     /// The number of activities of other systems that are not listed: they exceed a limit, or an application repeats an
     /// id.
     var omittedCount: Int {

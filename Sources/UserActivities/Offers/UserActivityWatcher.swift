@@ -242,8 +242,12 @@ public final class UserActivityWatcher: Sendable {
         guard offer.activityType != UserActivity.browsingWeb,
             let settings = try? HandOffSettings.read(self.configuration)
         else { return [] }
+        let (handlers, withoutTypes) = self.state.withLock { state in
+            (state.table.handlers(of: offer.activityType), state.table.ownApplicationsWithoutTypes)
+        }
         return ContinuationChoice.reasons(
-            against: self.state.withLock { $0.table.handlers(of: offer.activityType) },
+            against: handlers,
+            withoutTypes: withoutTypes,
             for: offer,
             acceptsUnsigned: settings.acceptsUnsigned(hasSignedManifests: self.hasSignedManifests),
             isPermitted: { settings.permission(of: $0).receiving }
@@ -291,9 +295,13 @@ public final class UserActivityWatcher: Sendable {
             }
         }
         let unlisted = await self.watcher.unlisted
-        let hasRunningBrowser =
-            self.systems.first(where: \.isLocal)?.applications.contains { BuiltInApplication.isWebBrowser($0.id) }
-            ?? false
+        let ownApplications = self.systems.first(where: \.isLocal)?.applications.map(\.id) ?? []
+        let hasRunningBrowser = ownApplications.contains { BuiltInApplication.isWebBrowser($0) }
+        // The watcher's filters may leave this system out.
+        let hasDaemon =
+            ownApplications.contains(RemoteSystemHost.machineApplicationID)
+            || RemoteSystemsDiagnosis.isHostDaemonRunning(self.configuration)
+        let (handlers, withoutTypes) = self.state.withLock { ($0.table.handlers, $0.table.ownApplicationsWithoutTypes) }
         return ContinuationFacts(
             wanted: activity,
             settings: try? HandOffSettings.read(self.configuration),
@@ -305,9 +313,10 @@ public final class UserActivityWatcher: Sendable {
             hasLinks: self.watcher.hasLinks,
             offers: facts(self.offers.filter { offer in chosen.map { offer.isSame(as: $0) } ?? true }),
             ownOffers: facts(self.ownOffers),
+            hasDaemon: hasDaemon,
             hasSignedManifests: self.hasSignedManifests,
             browserProblem: hasRunningBrowser ? nil : browserProblem,
-            handlers: self.state.withLock { $0.table.handlers }.map { handler in
+            handlers: handlers.map { handler in
                 ContinuationFacts.Handler(
                     application: handler.application,
                     system: handler.system.isLocal ? nil : handler.system.idAndName(),
@@ -315,7 +324,8 @@ public final class UserActivityWatcher: Sendable {
                     publisher: handler.system.application(handler.application)?.publisher ?? .unproven(nil),
                     isSameAccount: handler.system.authorizationKind == .sameUser
                 )
-            }
+            },
+            withoutTypes: withoutTypes
         ).findings
     }
 
