@@ -89,6 +89,48 @@ import ValueSets
         }
     }
 
+    @Test func `what waits for a revoked system is removed, also if no process ran then, and nothing more is accepted`()
+        async throws
+    {
+        let store = StepStore()
+        var systems: [SystemID] = []
+        try await ReceivingSystem.with(store: store) { receiving in
+            let (receiver, stage) = (receiving.receiver, receiving.stage)
+            systems = try ["Lost", "Later", "Attic"].map { try stage.system($0).id }
+            let post = { (identifier: String, targets: [SystemID]) async throws in
+                let message = NotificationMessage.post(
+                    ReceivingSystem.question(identifier),
+                    to: targets.map { "\($0)" }
+                )
+                try await receiver.post(message, by: StagedNotificationDaemon.sender)
+            }
+            try await post("q", systems)
+            let lost = systems[0]
+            await receiver.setTrust { system, _ in system != lost }
+            receiver.feature.accountChanged()
+            try await stage.eventually("it waits for the others only") {
+                await Set(receiver.outbox.all.map(\.key.system)) == Set(systems.dropFirst().map { "\($0)" })
+                    && store.steps.last?.values.count { $0.kind == .outbox } == 2
+            }
+            let error = await #expect(throws: NotificationError.self) { try await post("more", systems) }
+            #expect(error?.code == .invalidContent && error?.message.contains(lost.short) == true)
+            #expect(await receiver.outbox.all.count == 2)
+        }
+        let (later, attic) = (systems[1], systems[2])
+        try await DiscoveryStage.with { stage in
+            let receiver = NotificationReceiver(stage.configuration, presenter: nil, store: store) { _ in nil }
+            await receiver.restore(try await store.load())
+            #expect(await receiver.outbox.all.count == 2)
+            await receiver.setTrust { system, _ in system != later }
+            let running = Task(executorPreference: stage.taskExecutor) { try await receiver.run() }
+            try await stage.eventually("it waits for the attic only") {
+                await receiver.outbox.all.map(\.key.system) == ["\(attic)"]
+                    && store.steps.last?.values.count { $0.kind == .outbox } == 1
+            }
+            running.cancel()
+        }
+    }
+
     @Test func `what systems of a linked account have sent is removed when the link is withdrawn`() async throws {
         try await DiscoveryStage.with { stage in
             stage.link(granting: Grants(), receiving: Grants(services: [RemoteNotificationConnection.service]))

@@ -12,8 +12,8 @@ extension UserNotificationCenter {
     /// - Parameters:
     ///   - notification: The notification. Its expiration counts from now; without one it is given up after 30 days.
     ///   - systemIDs: The ids of other systems of the account. At most 64.
-    /// - Throws: ``NotificationError`` if it is not valid, or if too many wait; `RemoteSystemError` with `unreachable`
-    ///   without a host daemon.
+    /// - Throws: ``NotificationError`` if it is not valid, if a system was revoked, or if too many wait;
+    ///   `RemoteSystemError` with `unreachable` without a host daemon.
     public func post(_ notification: RemoteNotification, to systemIDs: Set<String>) async throws {
         try notification.validate()
         try await self.keeper.post(notification, to: systemIDs.sorted())

@@ -22,6 +22,14 @@ extension NotificationReceiver {
         guard !systems.isEmpty, systems.count == Set(texts).count, !systems.contains(sender.systemID) else {
             throw NotificationError(.invalidContent, "It takes the ids of other systems.", field: "Systems")
         }
+        let trust = self.trust()
+        if let revoked = systems.sorted().compactMap({ SystemID($0) }).first(where: { !trust($0, nil) }) {
+            throw NotificationError(
+                .invalidContent,
+                "The system \(revoked.short) was revoked, and receives no notifications.",
+                field: "Systems"
+            )
+        }
         var notification: RemoteNotification
         do throws(NotificationError) {
             notification = try RemoteNotification(try reader.dictionary("Notification") ?? [:])

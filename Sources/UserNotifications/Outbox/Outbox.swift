@@ -105,6 +105,13 @@ struct Outbox {
     @discardableResult
     mutating func remove(_ key: Key) -> Entry? { self.entries.removeValue(forKey: key) }
 
+    /// Removes what waits for certain systems.
+    mutating func removeAll(for isUnwanted: (_ system: String) -> Bool) -> [Entry] {
+        let entries = self.entries.values.filter { isUnwanted($0.key.system) }
+        for entry in entries { self.entries[entry.key] = nil }
+        return entries
+    }
+
     /// What to send next, the oldest first, to one of the systems that are available. Each receives one at a time.
     ///
     /// - Parameter date: the present date. What has waited for too long is not sent.

@@ -1,6 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Logging
 internal import RemoteSystems
 internal import RemoteSystemsIdentity
 internal import ValueSets
@@ -69,7 +70,7 @@ extension NotificationReceiver {
     }
 
     /// Removes what systems have here that the account does not trust any more: they were revoked, or the link with
-    /// their account was withdrawn.
+    /// their account was withdrawn. Also removes what waits for revoked systems: they never receive it.
     func removeUntrusted() async {
         let trust = self.trust()
         let isTrusted = { (system: String, linkedAccount: String?) -> Bool in
@@ -77,8 +78,19 @@ extension NotificationReceiver {
             guard let linkedAccount else { return trust(id, nil) }
             return AccountID(linkedAccount).map { trust(id, $0) } ?? true
         }
-        let states = self.forgetStates { !isTrusted($0, $1) }
-        await self.removeAll(and: states) { !$0.isLocal && !isTrusted($0.systemID, $0.linkedAccountID) }
+        // Only systems of the own account receive what waits.
+        let undeliverable = self.outbox.removeAll { !isTrusted($0, nil) }
+        if !undeliverable.isEmpty {
+            self.logger.notice(
+                "Notifications were given up: their systems were revoked",
+                metadata: [
+                    "count": "\(undeliverable.count)", "systems": "\(Set(undeliverable.map(\.key.system)).sorted())",
+                ]
+            )
+        }
+        var changes = self.forgetStates { !isTrusted($0, $1) }
+        changes += undeliverable.map { .remove(.outbox, key: NotificationRecord.key(of: $0.key)) }
+        await self.removeAll(and: changes) { !$0.isLocal && !isTrusted($0.systemID, $0.linkedAccountID) }
     }
 
     /// Removes everything that senders have here: their notifications, the responses that wait for them, and their
