@@ -39,6 +39,80 @@ import Testing
         #expect(program.ended?.description == end)
     }
 
+    /// Runs a shell script, and returns what it prints.
+    private static func output(of script: String, environment: [String: String] = [:]) async throws -> String {
+        let output = Pipe()
+        let null = try #require(FileHandle(forUpdatingAtPath: "/dev/null"))
+        var program = DetachedProgram(["/bin/sh", "-c", script], environment: environment)
+        program.pipes = (null.fileDescriptor, output.fileHandleForWriting.fileDescriptor, null.fileDescriptor)
+        let started = try program.start()
+        try output.fileHandleForWriting.close()
+        let data = try output.fileHandleForReading.readToEnd() ?? Data()
+        #expect(await started.end()?.isSuccess == true)
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    @Test func `a program may open the usual number of files, and may raise that to the limit of this process`()
+        async throws
+    {
+        let kind = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        try #require(unsafe getrlimit(kind, &limit) == 0 && limit.rlim_max > rlim_t(DetachedProgram.maxFiles))
+        // As that of the host daemon. It is never lowered again: other tests may need it.
+        limit.rlim_cur = max(limit.rlim_cur, min(4_096, limit.rlim_max))
+        try #require(unsafe setrlimit(kind, &limit) == 0)
+        let script = "ulimit -Sn; ulimit -Hn; ulimit -Sn $(ulimit -Hn) && ulimit -Sn"
+        let hard = limit.rlim_max == rlim_t.max ? "unlimited" : "\(limit.rlim_max)"
+        #expect(try await Self.output(of: script) == "1024\n\(hard)\n\(hard)\n")
+        // That of this process stays.
+        var present = rlimit()
+        #expect(unsafe getrlimit(kind, &present) == 0)
+        #expect(present.rlim_cur >= limit.rlim_cur)
+    }
+
+    @Test func `a program has a session of its own, no other descriptors and no blocked or ignored signals`()
+        async throws
+    {
+        let inherited = unsafe open("/dev/null", O_RDONLY)
+        defer { close(inherited) }
+        try #require(inherited >= 3)
+        // The shell itself has descriptors for its script only while it reads it.
+        let script = """
+            ls /proc/$$/fd | tr '\\n' ' '; echo
+            grep -E '^Sig(Blk|Ign)' /proc/$$/status | tr -d '\\t'
+            cut -d ' ' -f 6 /proc/$$/stat; echo $$; printenv ONLY
+            """
+        let lines = try await Self.output(of: script, environment: ["ONLY": "this", "PATH": "/usr/bin:/bin"])
+            .split(separator: "\n").map(String.init)
+        try #require(lines.count == 6)
+        #expect(lines[0] == "0 1 2 ")
+        #expect(lines[1...2] == ["SigBlk:0000000000000000", "SigIgn:0000000000000000"])
+        #expect(lines[3] == lines[4])
+        #expect(lines[5] == "this")
+    }
+
+    @Test func `a file of an unknown format is not run by a shell, and a name is searched on the path`() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "script-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try "exit 0\n".write(toFile: file, atomically: false, encoding: .utf8)
+        chmod(file, 0o700)
+        // A program that another test starts at this moment may still have the file open for writing.
+        var number = ETXTBSY
+        while number == ETXTBSY {
+            do throws(DetachedProgram.StartError) {
+                try DetachedProgram([file], environment: [:]).start()
+                number = 0
+            } catch {
+                number = error.number
+            }
+        }
+        #expect(number == ENOEXEC)
+        #expect(try await DetachedProgram(["true"], environment: [:]).start().end()?.isSuccess == true)
+        #expect(throws: DetachedProgram.StartError(number: ENOENT)) {
+            try DetachedProgram(["no-program-has-this-name"], environment: [:]).start()
+        }
+    }
+
     /// The processes that the open descriptors of this process refer to, as the kernel lists them; -1 for a process
     /// that was reaped.
     private static func watchedProcesses() -> [String: pid_t] {

@@ -101,7 +101,7 @@ package struct HostUnits: Sendable {
         TimeoutStopSec=15
         # Applications that the daemon started as programs keep running when it stops.
         KillMode=process
-        # Each connection is a file. Programs that the daemon starts inherit both limits, and may raise the lower one.
+        # Each connection is a file. Programs that the daemon starts get a lower limit of 1024, and may raise it.
         LimitNOFILE=4096:524288
         \(self.isSystem ? self.systemIdentity : "")
         # The following settings also apply to programs that an 'exec' or a 'desktop' entry starts, but not to those
