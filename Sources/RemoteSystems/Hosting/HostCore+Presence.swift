@@ -60,7 +60,8 @@ extension HostCore {
     private func watched(by connection: Connection) {
         guard !self.isClosing else { return }
         let id = ObjectIdentifier(connection)
-        self.watchers[id] = connection
+        self.lastWatcher += 1
+        self.watchers[id] = (self.lastWatcher, connection)
         connection.onClose { _ in
             Task(executorPreference: self.context.environment.taskExecutor) { await self.unwatched(id) }
         }
@@ -70,11 +71,16 @@ extension HostCore {
         self.watchers[id] = nil
     }
 
+    /// The open connections of watchers, the earliest first.
+    var watchersByAge: [Connection] {
+        self.watchers.values.sorted { $0.number < $1.number }.map(\.connection)
+    }
+
     /// Closes the connections of watchers with `cancelled` instead of `completed`. The watchers keep the host listed
     /// and reconnect to its advertised address.
     func sendWatchersOn() async {
         await withDiscardingTaskGroup { group in
-            for watcher in self.watchers.values { group.addTask { await watcher.close(.cancelled) } }
+            for watcher in self.watchersByAge { group.addTask { await watcher.close(.cancelled) } }
         }
     }
 
@@ -111,7 +117,8 @@ extension HostCore {
     /// Requests a new certificate from the watchers that are connected, if it is due and one of them holds the root
     /// key.
     func renewIfDue() async {
-        await self.renewIfDue(over: Array(self.watchers.values))
+        // Of a system with several connections, the earliest one is asked over first. It is the one that lasts.
+        await self.renewIfDue(over: self.watchersByAge)
     }
 
     private func renewIfDue(over connections: [Connection]) async {

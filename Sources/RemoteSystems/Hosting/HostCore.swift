@@ -30,7 +30,10 @@ actor HostCore {
     nonisolated let memoryBudget: MemoryBudget
     /// The streams that this host offers to other systems.
     nonisolated let streamTickets: StreamTickets
-    var watchers: [ObjectIdentifier: Connection] = [:]
+    /// The open connections of watchers, each with its number in the order of their opening.
+    var watchers: [ObjectIdentifier: (number: UInt64, connection: Connection)] = [:]
+    /// The number of the watcher's connection that was opened last.
+    var lastWatcher: UInt64 = 0
     /// The topics of this application and, on the host daemon, of the registered programs.
     nonisolated let topics: HostTopics
     /// The published state of the host; `nil` until ``begin()``.

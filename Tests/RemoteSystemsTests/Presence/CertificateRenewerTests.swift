@@ -223,6 +223,38 @@ import ValueSets
         }
     }
 
+    /// Each system has places for two connections: with the others first, the one that lasts would have none.
+    @Test func `the connections of a system are asked over in the order of their opening`() async throws {
+        try await self.withDueHost { due in
+            var (systems, connections) = ([SystemID](), [Connection]())
+            for _ in 0..<12 {
+                let member = try due.member()
+                systems.append(member.systemID)
+                connections.append(try await due.watch(as: member) { _, _ in Response(status: .failure) })
+                try await until { await due.host.core.watchers.count == systems.count }
+            }
+            #expect(await due.host.core.watchersByAge.map(\.peer.systemID) == systems)
+            for connection in connections { connection.abort() }
+        }
+    }
+
+    @Test func `many short connections of a system leave the place of the one that lasts`() async throws {
+        try await self.withDueHost { due in
+            let silent = try await SilentMembers(of: due)
+            let lasting = try await due.watchAsAuthority()
+            try await silent.precede(1)
+            var short: [Connection] = []
+            for _ in 0..<8 { short.append(try await due.watchAsAuthority()) }
+            try await silent.precede(2)
+            for connection in short { await connection.close() }
+            try await until { await due.host.core.watchers.count == silent.connections.count + 1 }
+            silent.respond()
+            try await until { due.isRenewed }
+            silent.abort()
+            lasting.abort()
+        }
+    }
+
     @Test func `a member that fails and connects again is asked a few times, and fills no log`() async throws {
         try await self.withDueHost { due in
             let asked = Count()
