@@ -273,6 +273,30 @@ import Testing
         }
     }
 
+    /// Those of a system of the account continue, so that it gets the response over its next connection.
+    @Test func `a request of a stranger with a key is cancelled when its connection ends`() async throws {
+        let (begun, cancelled) = (Counter(), Counter())
+        let service = AppService("test.open", options: .init(callers: .anyoneNearby)) { _ in
+            begun.increase()
+            // Outlasts the test. Ended by cancellation.
+            do { try await Task.sleep(for: .seconds(600)) } catch { cancelled.increase() }
+            return [:]
+        }
+        try await Self.with([service]) { neighbours, _ in
+            let (system, watcher) = try await neighbours.listed()
+            let application = try #require(system.applications.first)
+            let connection = AppServiceConnection(to: AppServiceDescription(name: "test.open"))
+            let status = try await connection.open(RemoteSystemConnectionRequest(application: application))
+            #expect(status == .success)
+            let request = Task { try await connection.send([:], idempotencyKey: IdempotencyKey()) }
+            try await until { begun.value == 1 }
+            await connection.cancel()
+            try await until { cancelled.value == 1 }
+            _ = await request.result
+            await watcher.stop()
+        }
+    }
+
     // MARK: Callers
 
     @Test func `a connection token of another account's system is accepted only on request`() async throws {

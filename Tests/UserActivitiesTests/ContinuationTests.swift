@@ -22,6 +22,8 @@ import ValueSets
         let desktop: StagedSystem
         /// Lists offers as the desktop sees them.
         let watcher: UserActivityWatcher
+        /// The configuration of the desktop's application.
+        let configuration: RemoteSystemsConfiguration
 
         /// Runs a body with both systems present.
         ///
@@ -36,6 +38,11 @@ import ValueSets
                 editor.activities = .init(types: [ContinuationTests.editing], handler: handler)
                 editor.activities?.options = options
                 let laptop = try stage.system("Laptop", applications: [editor])
+                let present = Mutex<RemoteSystemsConfiguration?>(nil)
+                editor.features = { configuration in
+                    present.withLock { $0 = configuration }
+                    return []
+                }
                 let desktop = try stage.system("Desktop", applications: [editor])
                 try await stage.appears(laptop)
                 try await stage.appears(desktop)
@@ -43,7 +50,8 @@ import ValueSets
                     stage: stage,
                     laptop: laptop,
                     desktop: desktop,
-                    watcher: UserActivityWatcher(stage.configuration)
+                    watcher: UserActivityWatcher(stage.configuration),
+                    configuration: try #require(present.withLock { $0 })
                 )
                 try await desk.watcher.start()
                 try await body(desk)
@@ -423,6 +431,20 @@ import ValueSets
             #expect(error?.code == .notAuthorized)
             #expect(log.events.isEmpty)
             await watcher.stop()
+
+            var configuration = desk.configuration
+            configuration.applicationID = "com.example.panel"
+            let connection = AppServiceConnection(to: AppServiceDescription(name: ActivityDescriptor.topic))
+            let here = RemoteSystemConnectionRequest(
+                host: desk.desktop.address,
+                port: try await desk.desktop.port(),
+                systemID: desk.desktop.id,
+                configuration: configuration
+            )
+            #expect(try await connection.open(here) == .success)
+            _ = try await request.send(over: connection, timeout: .seconds(10))
+            #expect(log.events.last == "continued")
+            await connection.close()
         }
     }
 }

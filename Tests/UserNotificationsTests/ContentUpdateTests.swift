@@ -82,8 +82,14 @@ import ValueSets
                 other.application = "b"
                 _ = try await receiving.receiver.update(Self.update("9"), of: other)
             }
+            // Another system has its own places.
+            let honest = Task {
+                let sender = NotificationSender(systemID: "t", application: "a")
+                return try await receiving.receiver.update(Self.update("9"), of: sender)
+            }
+            try await receiving.stage.eventually("it waits, too") { await receiving.receiver.updates == 9 }
             try await receiving.stage.advance(by: .seconds(21))
-            for task in waiting { #expect(try await task.value.status == .withheld) }
+            for task in waiting + [honest] { #expect(try await task.value.status == .withheld) }
             #expect(await receiving.receiver.updates == 0)
         }
     }

@@ -106,6 +106,24 @@ extension PairingTests {
         #expect(first.plan == nil)
     }
 
+    @Test func `a confirmation that was recorded in an earlier pairing of the same machines is refused`() throws {
+        for isWaiting in [true, false] {
+            var (first, second) = try Self.compared()
+            if isWaiting { swap(&first, &second) }
+            try second.answer(true)
+            let recorded = try second.last
+            var (again, _) = try Self.compared()
+            if isWaiting { (_, again) = try Self.compared() }
+            try again.answer(true)
+            #expect(Self.stop { try again.receive(recorded) }?.refusal == .malformed)
+            #expect(again.plan == nil)
+            // In its own pairing it counts.
+            try first.answer(true)
+            try first.receive(recorded)
+            #expect(first.plan != nil)
+        }
+    }
+
     @Test func `a wrong confirmation ends the pairing`() throws {
         var (first, _) = try Self.compared()
         try first.answer(true)

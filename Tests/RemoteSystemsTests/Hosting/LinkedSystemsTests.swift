@@ -75,6 +75,10 @@ import Testing
                 // The friend's account gets no key with which it recognises our announcements to others.
                 let friends = try accounts.friendsStore.identity().discoveryKey
                 #expect(!friends.matches(try #require(hint.properties["t"]), instance: hint.instance))
+                let shared = try #require(
+                    try accounts.friendsTrust().linked[accounts.ourID]?.account.discoveryKey
+                )
+                #expect(!shared.matches(try #require(hint.properties["t"]), instance: hint.instance))
                 #expect(hint.properties.values.reduce(0) { $0 + $1.count } < 255)
             }
         }
@@ -405,15 +409,24 @@ import Testing
 
     @Test func `a linked system can publish no list of links, and get none`() async throws {
         try await LinkedAccounts.with(granting: Self.grants) { accounts in
+            let copy = FileManager.default.temporaryDirectory.appending(path: "account-\(UUID())").path
+            try FileManager.default.copyItem(atPath: accounts.ours.directory, toPath: copy)
+            defer { try? FileManager.default.removeItem(atPath: copy) }
+            let newer = try #require(
+                try AccountStore(directory: copy).unlink(accounts.friendsID, now: Date()).list
+            )
             try await accounts.ours.withHost([Self.open]) { host in
                 let security = try TransportSecurity(
                     identity: accounts.friendsStore.identity(),
                     trust: accounts.friendsTrust()
                 )
                 let list = try #require(try accounts.ourStore.links().list)
-                let received = try await accounts.trustRecords(security, at: host, publishing: list)
+                #expect(newer.isNewer(than: list))
+                // A newer one that our root key signed: a system of our account would take it over.
+                let received = try await accounts.trustRecords(security, at: host, publishing: newer)
                 #expect(received.allSatisfy { !$0.hasPrefix("links/") })
                 #expect(try accounts.ourStore.links().list == list)
+                #expect(await accounts.outcome(of: security, at: host) == "accepted")
             }
         }
     }

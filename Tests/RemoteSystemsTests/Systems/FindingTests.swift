@@ -182,6 +182,31 @@ import Testing
         #expect(error?.message.contains("connection token") == true)
     }
 
+    @Test func `a token that names another system than that at its address leads to no stranger`() async throws {
+        try await AnyoneNearbyTests.with { neighbours, _ in
+            let (system, watcher) = try await neighbours.listed()
+            await watcher.stop()
+            var token = try ConnectionToken(try #require(system.applications.first).connectionToken)
+            func open() async throws -> (AppServiceConnectionStatus, RemoteSystemError?) {
+                let connection = AppServiceConnection(to: AppServiceDescription(name: "test.open"))
+                let request = try RemoteSystemConnectionRequest(
+                    connectionToken: token.text,
+                    allowsAnyoneNearby: true,
+                    configuration: neighbours.configuration("test.stranger", of: neighbours.strangers)
+                )
+                let status = try await connection.open(request)
+                let error = connection.openError
+                await connection.close()
+                return (status, error)
+            }
+            let named = try await open()
+            #expect(named.0 == .success)
+            token.systemID = try AccountStore(directory: neighbours.strangers.directory).identity().systemID
+            let (status, error) = try await open()
+            #expect(status != .success && error?.code == .notTrusted)
+        }
+    }
+
     @Test func `a token leads to a system of another account only nearby, and only to the one that it names`() throws {
         let far = try Self.application([Endpoint(host: "192.0.2.1", port: 47_474)])
         #expect(try ConnectionToken(far.text).standing == .sameAccount)

@@ -66,7 +66,31 @@ import ValueSets
             try await eventually("the certificate's end") { Date() > short.certificateValidity.upperBound }
             // The host's TLS context is the same, so the session is resumed. The peer is authenticated nevertheless.
             let again = try await openssl.run(["-sess_in", openssl.session])
+            #expect(again.text.contains("Reused, TLSv1.3"), "otherwise this test proves nothing")
             #expect(again.frame == .refused(.notAuthorized))
+        }
+    }
+
+    @Test func `a session of a linked system is resumed, and refused when the link was withdrawn`() async throws {
+        let account = try TestAccount()
+        let friends = try TestAccount()
+        let identity = try account.system()
+        var trust = identity.trustStore()
+        let shared = TrustedAccount(roots: friends.authority.roots)
+        trust.link(LinkedAccount(shared, grants: Grants(services: ["echo"])))
+        let security = try TransportSecurity(identity: identity, trust: trust)
+        try await LoopbackHost.with(account: account, security: security, accepting: [.sameAccount, .linked]) { host in
+            let openssl = try OpenSSL(as: friends.system(), to: host)
+            defer { openssl.remove() }
+            #expect(try await openssl.accepted(["-sess_out", openssl.session]))
+            let again = try await openssl.run(["-sess_in", openssl.session])
+            #expect(again.text.contains("Reused, TLSv1.3"), "otherwise this test proves nothing")
+            #expect(again.frame == .accepted)
+            #expect(host.connections.all.allSatisfy { $0.peer.standing.kind == .linked })
+            try host.security.update(links: [])
+            let withdrawn = try await openssl.run(["-sess_in", openssl.session])
+            #expect(withdrawn.text.contains("New, TLSv1.3"))
+            #expect(withdrawn.frame == .refused(.notAuthorized))
         }
     }
 

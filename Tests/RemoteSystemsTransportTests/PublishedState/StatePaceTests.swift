@@ -36,4 +36,19 @@ import Testing
         #expect(pace.delay(granting: 1, to: third, now: Self.start) != nil)
         #expect(self.granted(by: pace, to: third, at: Self.start + .seconds(1)) > 0)
     }
+
+    @Test func `the systems of a linked account share the rate of one, and delay no system of the own account`()
+        throws
+    {
+        let account = try #require(AccountID(bytes: [UInt8](repeating: 9, count: 32)))
+        func holder(_ number: UInt8, _ standing: Standing) throws -> QuotaHolder {
+            standing.quotaHolder(of: try #require(SystemID(bytes: [UInt8](repeating: number, count: 32))))
+        }
+        let linked = Standing.linked(account, Grants())
+        let (first, second, own) = (try holder(1, linked), try holder(2, linked), try holder(3, .sameAccount(account)))
+        let pace = StatePace(now: Self.start)
+        #expect(self.granted(by: pace, to: first, at: Self.start) == StatePace.burstOfHolder)
+        #expect(pace.delay(granting: 1, to: second, now: Self.start) != nil)
+        #expect(self.granted(by: pace, to: own, at: Self.start) == StatePace.burstOfHolder)
+    }
 }
