@@ -1,46 +1,48 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-/// The order in which something is done for notifications, such as running service extensions: for one holder one after
-/// the other, and a few at a time.
+/// A queue for work of notifications, such as running service extensions: one at a time in each lane, and a few at a
+/// time in all.
 ///
-/// Each turn belongs to a notification that waits for the user, so their number is limited.
-struct Turns {
-    /// The maximum number that runs at a time.
-    static let maxRunning = 4
+/// The holder whose last turn was the longest ago is next, so that one with much work delays others by one turn. Of one
+/// holder, and of work without holders, the first that came is next.
+struct Turns<Lane: Hashable & Sendable, Holder: Hashable & Sendable> {
+    /// The maximum number that runs at a time. Notifications wait for their turns, and the user for them.
+    static var maxRunning: Int { 4 }
 
-    /// The place of one notification.
+    /// A place in the queue.
     struct Turn: Sendable {
         fileprivate let id: UInt64
+        fileprivate let lane: Lane
+        let holder: Holder?
         /// Ends when its turn has come.
         let start: AsyncStream<Void>
+        fileprivate let feed: AsyncStream<Void>.Continuation
     }
 
-    private struct Place {
-        let id: UInt64
-        let holder: String
-        let feed: AsyncStream<Void>.Continuation
-    }
+    private var waiting: [Turn] = []
+    private var running: [Turn] = []
+    private var lastID: UInt64 = 0
+    /// The last turn of each holder that has work here, by its number. Work without holders has one key.
+    private var lastTurns: [Holder?: UInt64] = [:]
+    private var turnCount: UInt64 = 0
 
-    private var waiting: [Place] = []
-    private var running: [Place] = []
-    private var next: UInt64 = 0
+    /// The number of turns that run or wait.
+    var count: Int { self.waiting.count + self.running.count }
 
-    var isEmpty: Bool { self.waiting.isEmpty && self.running.isEmpty }
-
-    /// Enters the queue for a holder, such as a sender. ``leave(_:)`` must follow.
-    mutating func enter(_ holder: String) -> Turn {
+    /// Enters the queue. ``leave(_:)`` must follow.
+    mutating func enter(_ lane: Lane, of holder: Holder? = nil) -> Turn {
         let (start, feed) = AsyncStream.makeStream(of: Void.self)
-        let place = Place(id: self.next, holder: holder, feed: feed)
-        self.next += 1
-        self.waiting.append(place)
+        self.lastID += 1
+        let turn = Turn(id: self.lastID, lane: lane, holder: holder, start: start, feed: feed)
+        self.waiting.append(turn)
         self.proceed()
-        return Turn(id: place.id, start: start)
+        return turn
     }
 
     func isRunning(_ turn: Turn) -> Bool { self.running.contains { $0.id == turn.id } }
 
-    /// What a turn was for has ended, or does not wait any longer.
+    /// The work of a turn has ended, or does not wait any longer.
     mutating func leave(_ turn: Turn) {
         self.waiting.removeAll { $0.id == turn.id }
         self.running.removeAll { $0.id == turn.id }
@@ -48,12 +50,21 @@ struct Turns {
     }
 
     private mutating func proceed() {
-        while self.running.count < Self.maxRunning {
-            let busy = Set(self.running.map(\.holder))
-            guard let index = self.waiting.firstIndex(where: { !busy.contains($0.holder) }) else { return }
-            let place = self.waiting.remove(at: index)
-            self.running.append(place)
-            place.feed.finish()
+        while self.running.count < Self.maxRunning, let turn = self.next() {
+            self.waiting.removeAll { $0.id == turn.id }
+            self.running.append(turn)
+            self.turnCount += 1
+            self.lastTurns[turn.holder] = self.turnCount
+            turn.feed.finish()
+        }
+        let holders = Set((self.waiting + self.running).map(\.holder))
+        self.lastTurns = self.lastTurns.filter { holders.contains($0.key) }
+    }
+
+    private func next() -> Turn? {
+        let busy = Set(self.running.map(\.lane))
+        return self.waiting.filter { !busy.contains($0.lane) }.min {
+            (self.lastTurns[$0.holder] ?? 0, $0.id) < (self.lastTurns[$1.holder] ?? 0, $1.id)
         }
     }
 }

@@ -116,7 +116,7 @@ extension ServiceExtensionTests {
             #expect(try await delivery.value.status == .shown)
             #expect(receiving.screen.history.map(\.content.title) == ["Deploy?"])
             try await receiving.stage.eventually("its turn has ended") {
-                await receiving.receiver.extensionTurns.isEmpty
+                await receiving.receiver.extensionTurns.count == 0
             }
             programs.release()
             try await receiving.stage.eventually("it is ended") { programs.programs[0].hasEnded }
@@ -166,13 +166,13 @@ extension ServiceExtensionTests {
             #expect(reasons.contains { $0.contains("others were still running") })
             #expect(receiving.screen.history.count == 3 && programs.started.count == 2)
             try await receiving.stage.eventually("all turns have ended") {
-                await receiving.receiver.extensionTurns.isEmpty
+                await receiving.receiver.extensionTurns.count == 0
             }
         }
     }
 
     @Test func `extensions of four senders run at a time, and one of each sender, in the order of arrival`() {
-        var turns = Turns()
+        var turns = Turns<String, Never>()
         let names = ["a", "a", "b", "c", "d", "e", "a"]
         let all = names.map { turns.enter($0) }
         func running() -> [Int] { all.indices.filter { turns.isRunning(all[$0]) } }
@@ -186,7 +186,7 @@ extension ServiceExtensionTests {
         // Again: nothing is counted twice.
         turns.leave(all[0])
         for turn in all { turns.leave(turn) }
-        #expect(turns.isEmpty)
+        #expect(turns.count == 0)
     }
 
     // MARK: The process of the extension

@@ -103,7 +103,7 @@ import ValueSets
             #expect(request == notification.request)
             #expect(program.hasEnded && program.requests.count == 1)
             try await receiving.stage.eventually("its turn has ended") {
-                await receiving.receiver.extensionTurns.isEmpty
+                await receiving.receiver.extensionTurns.count == 0
             }
             // The sender gets the response to what it has sent.
             let shown = try #require(receiving.screen.shown.first)

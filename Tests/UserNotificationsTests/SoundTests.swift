@@ -221,10 +221,10 @@ import ValueSets
             }
             try await stage.eventually("all have arrived, and four questions wait") {
                 let (arrived, waiting) = (await asking.receiver.list().count, await asked.receiver.arrivals.count)
-                return arrived == deliveries.count && waiting >= Turns.maxRunning
+                return arrived == deliveries.count && waiting >= Turns<String, Never>.maxRunning
             }
             try await stage.settle()
-            #expect(await asked.receiver.arrivals.count == Turns.maxRunning)
+            #expect(await asked.receiver.arrivals.count == Turns<String, Never>.maxRunning)
             try await stage.clock.advance(by: .milliseconds(100))
             try await stage.eventually("the others are asked about") { await asked.receiver.arrivals.count == 2 }
             try await stage.clock.advance(by: .milliseconds(50))

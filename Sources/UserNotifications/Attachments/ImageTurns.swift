@@ -29,45 +29,22 @@ struct ImageTurns {
     /// A photo takes about 0.3 s.
     static let (burst, share) = (5.0, 0.05)
 
-    /// The place of one image.
-    struct Turn: Sendable {
-        fileprivate let id: UInt64
-        /// Ends when its turn has come.
-        let start: AsyncStream<Void>
-    }
+    typealias Turn = Turns<Kind, Holder>.Turn
 
-    private struct Place {
-        let id: UInt64
-        let kind: Kind
-        let holder: Holder
-        let feed: AsyncStream<Void>.Continuation
-    }
-
-    private var waiting: [Place] = []
-    private var running: [Place] = []
-    private var lastID: UInt64 = 0
-    /// The last turn of each holder that has an image here, by its number.
-    private var lastTurns: [Holder: UInt64] = [:]
-    private var turnCount: UInt64 = 0
+    private var turns = Turns<Kind, Holder>()
     private var times = KeyedTokenBuckets<Holder>(capacity: Self.burst, rate: Self.share)
     /// The holders that had no time left the last time.
     private var usedUp: Set<Holder> = []
 
     /// The number of images that are made or wait.
-    var count: Int { self.waiting.count + self.running.count }
+    var count: Int { self.turns.count }
 
     /// Enters the queue for a sender. ``leave(_:after:_:)`` must follow.
-    mutating func enter(_ kind: Kind, of holder: Holder) -> Turn {
-        let (start, feed) = AsyncStream.makeStream(of: Void.self)
-        self.lastID += 1
-        self.waiting.append(Place(id: self.lastID, kind: kind, holder: holder, feed: feed))
-        self.proceed()
-        return Turn(id: self.lastID, start: start)
-    }
+    mutating func enter(_ kind: Kind, of holder: Holder) -> Turn { self.turns.enter(kind, of: holder) }
 
     /// Whether an image is made now that the wait for its turn has ended.
     mutating func permission(for turn: Turn, _ now: Instant) -> Permission {
-        guard let holder = self.running.first(where: { $0.id == turn.id })?.holder else { return .cancelled }
+        guard let holder = turn.holder, self.turns.isRunning(turn) else { return .cancelled }
         // Programs of this system can use its time in any other way.
         guard !holder.isLocal, !self.times.permits(holder, at: now) else {
             self.usedUp.remove(holder)
@@ -80,29 +57,9 @@ struct ImageTurns {
     ///
     /// - Parameter time: how long that has taken.
     mutating func leave(_ turn: Turn, after time: Duration, _ now: Instant) {
-        if let holder = self.running.first(where: { $0.id == turn.id })?.holder, !holder.isLocal, time > .zero {
+        if let holder = turn.holder, self.turns.isRunning(turn), !holder.isLocal, time > .zero {
             self.times.take(time / .seconds(1), of: holder, at: now)
         }
-        self.waiting.removeAll { $0.id == turn.id }
-        self.running.removeAll { $0.id == turn.id }
-        self.proceed()
-    }
-
-    private mutating func proceed() {
-        for kind in Kind.allCases where !self.running.contains(where: { $0.kind == kind }) {
-            let candidates = self.waiting.filter { $0.kind == kind }
-            // The holder whose last turn was the longest ago.
-            let next = candidates.min {
-                (self.lastTurns[$0.holder] ?? 0, $0.id) < (self.lastTurns[$1.holder] ?? 0, $1.id)
-            }
-            guard let next else { continue }
-            self.waiting.removeAll { $0.id == next.id }
-            self.running.append(next)
-            self.turnCount += 1
-            self.lastTurns[next.holder] = self.turnCount
-            next.feed.finish()
-        }
-        let holders = Set((self.waiting + self.running).map(\.holder))
-        self.lastTurns = self.lastTurns.filter { holders.contains($0.key) }
+        self.turns.leave(turn)
     }
 }

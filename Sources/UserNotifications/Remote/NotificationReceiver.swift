@@ -62,7 +62,7 @@ package actor NotificationReceiver: Service {
     /// notifications that arrive together.
     var soundQuestions = KeyedLimiter<String>(total: 64, perKey: 8)
     /// The questions about sounds that this system asks others. Each opens a connection to every one.
-    var questionTurns = Turns()
+    var questionTurns = Turns<String, Never>()
     /// What waits for applications of this system that are started.
     var applications = StreamReaders<String>(buffering: .unbounded)
     /// The updates that are handled now, by the holders of the senders' quotas.
@@ -76,7 +76,8 @@ package actor NotificationReceiver: Service {
     private(set) var systemID: String?
     /// The extensions of this system's applications; `nil` where none are started.
     private(set) var extensionPrograms: (any ServiceExtensionPrograms)?
-    var extensionTurns = Turns()
+    /// The turns of the extensions, by the holders of the senders' quotas.
+    var extensionTurns = Turns<String, Never>()
     /// Measures where this system is; `nil` where that is not possible.
     let locationSource: (any LocationSource)?
     var locationWatch: LocationWatch?

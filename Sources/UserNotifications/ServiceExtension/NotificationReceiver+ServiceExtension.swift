@@ -106,7 +106,7 @@ extension NotificationReceiver {
     private func run(
         _ programs: any ServiceExtensionPrograms,
         _ entry: ReceivedNotifications.Entry,
-        _ turn: Turns.Turn,
+        _ turn: Turns<String, Never>.Turn,
         until deadline: ContinuousClock.Instant,
         report: @escaping @Sendable (ExtensionOutcome) -> Void
     ) async {
