@@ -131,7 +131,7 @@ package final class StartedProgram: Sendable {
             if source != nil { return }
         }
         // Kernels before 5.3 have no pidfd_open(2), or no descriptor is free.
-        DispatchQueue.global().async {
+        OwnThread.start {
             // WNOWAIT leaves the reaping to bury(), which does it under the lock.
             while waitid(P_PID, id_t(self.id), nil, WEXITED | WNOWAIT) < 0, errno == EINTR {}
             self.bury()

@@ -1,11 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Glibc
 
-/// Resolves names with the system's resolver, which blocks. It runs on its own queue, never on the threads that run
-/// tasks.
+/// Resolves names with the system's resolver, which blocks: each on a thread of its own, never on those that run tasks.
 package enum NameResolver {
     /// The reason why a name could not be resolved.
     package struct Failure: Error, Sendable {
@@ -20,8 +18,6 @@ package enum NameResolver {
         /// Whether it is an address of the public internet.
         package let isPublic: Bool
     }
-
-    private static let queue = DispatchQueue(label: "remote-systems.discovery.names", attributes: .concurrent)
 
     static func resolve(_ peer: StaticPeer) async throws(Failure) -> [DiscoveryEndpoint] {
         try await self.lookUp(peer.host) { address, interface in
@@ -41,10 +37,7 @@ package enum NameResolver {
         _ host: String,
         _ make: @escaping @Sendable (NetworkAddress, DiscoveryInterface?) -> Found
     ) async throws(Failure) -> [Found] {
-        let result: Result<[Found], Failure> = await withCheckedContinuation { continuation in
-            queue.async { continuation.resume(returning: lookUpNow(host, make)) }
-        }
-        return try result.get()
+        try await OwnThread.run { lookUpNow(host, make) }.get()
     }
 
     private static func lookUpNow<Found: Equatable>(

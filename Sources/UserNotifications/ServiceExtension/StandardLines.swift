@@ -23,7 +23,8 @@ struct StandardLines {
         guard output >= 0, dup2(2, 1) == 1 else { Self.end(1, "The standard output cannot be used.") }
         guard isatty(0) == 0 else { Self.end(Self.usageStatus, usage) }
         let (lines, continuation) = AsyncStream.makeStream(of: String.self)
-        DispatchQueue.global().async {
+        // A serial queue has a thread of its own. The global ones share their threads with Swift's tasks.
+        DispatchQueue(label: "remote-systems.standard-input").async {
             while let line = readLine() { continuation.yield(line) }
             continuation.finish()
         }

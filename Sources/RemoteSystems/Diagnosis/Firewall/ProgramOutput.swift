@@ -1,9 +1,9 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
+internal import RemoteSystemsDiscovery
 
 /// The output of a program of the operating system, which runs without a shell, by its absolute path, and within limits
 /// of time and output size.
@@ -26,10 +26,7 @@ enum ProgramOutput: Sendable, Hashable {
         guard let path = paths.first(where: { FileManager.default.isExecutableFile(atPath: $0) }) else {
             return .missing
         }
-        return await withCheckedContinuation { continuation in
-            // The call blocks, which the threads of the cooperative pool must not do.
-            DispatchQueue.global().async { continuation.resume(returning: Self.run([path] + arguments)) }
-        }
+        return await OwnThread.run { Self.run([path] + arguments) }
     }
 
     private static func run(_ arguments: [String]) -> ProgramOutput {
