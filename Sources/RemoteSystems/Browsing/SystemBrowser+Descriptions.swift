@@ -16,7 +16,7 @@ extension SystemBrowser {
         if end == nil {
             // The subscriber of an earlier connection to the instance has not ended yet. Use a new one.
             guard let instance = self.instance(of: attempt, name) else { return }
-            self.descriptions[instance] = nil
+            self.instanceStates[instance]?.description = nil
             end = try? await self.follow(instance, attempt: attempt, over: connection)
         }
         switch end {
@@ -58,9 +58,9 @@ extension SystemBrowser {
     }
 
     private func subscriber(of instance: String, on system: SystemID) -> StateSubscriber {
-        if let known = self.descriptions[instance], known.system == system { return known.subscriber }
+        if let known = self.instanceStates[instance]?.description, known.system == system { return known.subscriber }
         let new = StateSubscriber(PresenceTopic.schema, window: StateLimits.minCredit, pace: self.descriptionPace)
-        self.descriptions[instance] = (system, new)
+        self.instanceStates[instance, default: InstanceState()].description = (system, new)
         return new
     }
 

@@ -68,8 +68,8 @@ extension SystemBrowser {
     }
 
     func rememberPresentSystems() {
-        for (instance, attempt) in self.attempts {
-            if let connection = attempt.connection { self.remember(instance, over: connection) }
+        for (instance, state) in self.instanceStates {
+            if let connection = state.attempt?.connection { self.remember(instance, over: connection) }
         }
     }
 

@@ -136,7 +136,7 @@ extension SystemBrowser {
         } else {
             self.processTopics[attempt]?.received.remove(topic)
         }
-        guard let instance = self.attempts.first(where: { $0.value.number == attempt })?.key,
+        guard let instance = self.instanceStates.first(where: { $0.value.attempt?.number == attempt })?.key,
             let peer = self.processTopics[attempt]?.connection.peer
         else { return }
         let linkedAccount: AccountID?
@@ -147,21 +147,26 @@ extension SystemBrowser {
         case .anonymous: return
         }
         let system = peer.systemID
-        if self.instanceRecords[instance]?.system != system { self.forgetRecords(of: instance) }
-        let none = InstanceRecords(system: system, linkedAccount: linkedAccount)
-        self.instanceRecords[instance, default: none].topics[topic] = records.isEmpty ? nil : records
+        if self.instanceStates[instance]?.records?.system != system { self.forgetRecords(of: instance) }
+        var known =
+            self.instanceStates[instance]?.records ?? InstanceRecords(system: system, linkedAccount: linkedAccount)
+        known.topics[topic] = records.isEmpty ? nil : records
+        self.instanceStates[instance]?.records = known
         self.reportRecords(of: system, in: topic)
     }
 
     /// Forgets the records of an instance that is gone, and reports that. The records of a program that its host has
     /// forwarded stay if the program is still listed over another connection, until that one carries them.
     func forgetRecords(of instance: String) {
-        guard let gone = self.instanceRecords.removeValue(forKey: instance) else { return }
+        guard let gone = self.instanceStates[instance]?.records.take() else { return }
         for (topic, applications) in gone.topics {
             for (application, records) in applications {
                 guard let successor = self.successor(of: application, on: gone.system, in: topic) else { continue }
-                let none = InstanceRecords(system: gone.system, linkedAccount: gone.linkedAccount)
-                self.instanceRecords[successor, default: none].topics[topic] = [application: records]
+                var kept =
+                    self.instanceStates[successor]?.records
+                    ?? InstanceRecords(system: gone.system, linkedAccount: gone.linkedAccount)
+                kept.topics[topic] = [application: records]
+                self.instanceStates[successor, default: InstanceState()].records = kept
             }
         }
         for topic in gone.topics.keys { self.reportRecords(of: gone.system, in: topic) }
@@ -170,9 +175,9 @@ extension SystemBrowser {
     /// The instance of an application whose own records in a topic are still to arrive, if any.
     private func successor(of application: String, on system: SystemID, in topic: String) -> String? {
         self.machine.names(of: application, on: system).first { name in
-            guard self.instanceRecords[name]?.topics[topic] == nil else { return false }
+            guard self.instanceStates[name]?.records?.topics[topic] == nil else { return false }
             if self.machine.isReconnecting(name) { return true }
-            guard let attempt = self.attempts[name]?.number else { return false }
+            guard let attempt = self.instanceStates[name]?.attempt?.number else { return false }
             return self.processTopics[attempt]?.isAwaited(topic) ?? false
         }
     }
@@ -180,9 +185,11 @@ extension SystemBrowser {
     /// Forgets the records in topics that a process does not list over its present connection. It may have been
     /// restarted since the last one.
     func forgetRecords(of instance: String, attempt: Int) {
-        guard let known = self.instanceRecords[instance], let process = self.processTopics[attempt] else { return }
+        guard let known = self.instanceStates[instance]?.records, let process = self.processTopics[attempt] else {
+            return
+        }
         for topic in known.topics.keys where !process.listed.contains(topic) && !process.followed.contains(topic) {
-            self.instanceRecords[instance]?.topics[topic] = nil
+            self.instanceStates[instance]?.records?.topics[topic] = nil
             self.reportRecords(of: known.system, in: topic)
         }
     }
@@ -196,7 +203,7 @@ extension SystemBrowser {
         var records: [String: [String: ValueSet]] = [:]
         // A program is published by the daemon and, for a moment, by itself, too.
         var linkedAccount: AccountID?
-        for instance in self.instanceRecords.values where instance.system == system {
+        for instance in self.instanceStates.values.compactMap(\.records) where instance.system == system {
             linkedAccount = instance.linkedAccount ?? linkedAccount
             records.merge(instance.topics[topic] ?? [:]) { $0.merging($1) { $1 } }
         }
@@ -217,7 +224,9 @@ extension SystemBrowser {
     /// Reports all present records to a new watcher.
     func reportRecords(to user: FollowedTopics) {
         for topic in user.names {
-            let systems = self.instanceRecords.values.filter { $0.topics[topic] != nil }.map(\.system)
+            let systems = self.instanceStates.values.compactMap(\.records).filter { $0.topics[topic] != nil }.map(
+                \.system
+            )
             // A topic without records has been received, too.
             let publishing = self.processTopics.values.filter { $0.listed.contains(topic) }
                 .map(\.connection.peer.systemID)

@@ -37,8 +37,8 @@ extension SystemBrowser {
 
     /// Asks a system that holds the account's root key to renew this system's certificate if it is due.
     func renewIfDue() {
-        let authorities = self.attempts.compactMap { instance, attempt in
-            self.machine.isAuthority(instance) ? attempt.connection : nil
+        let authorities = self.instanceStates.compactMap { instance, state in
+            self.machine.isAuthority(instance) ? state.attempt?.connection : nil
         }
         self.renewIfDue(over: authorities)
     }

@@ -21,6 +21,16 @@ actor SystemBrowser {
         let end: AsyncStream<Never>.Continuation
     }
 
+    /// What the browser keeps of one instance.
+    struct InstanceState {
+        /// The present attempt to connect, and its connection when it is open.
+        var attempt: (number: Int, connection: Connection?)?
+        /// The description that was received. Kept while reconnecting, so that only changes are sent again.
+        var description: (system: SystemID, subscriber: StateSubscriber)?
+        /// The records in topics of applications. Kept while reconnecting.
+        var records: InstanceRecords?
+    }
+
     let account: AccountContext
     let security: TransportSecurity
     let time: TimeSource
@@ -33,7 +43,8 @@ actor SystemBrowser {
     /// The cancelled task, until it has ended.
     private var ending: Task<Void, Never>?
     var machine: SystemBrowserStateMachine
-    var attempts: [String: (number: Int, connection: Connection?)] = [:]
+    /// The states of the instances, by their names.
+    var instanceStates: [String: InstanceState] = [:]
     var nextAttempt = 0
     var attemptQueue: AttemptQueue
     /// The attempts whose descriptions have arrived and wait for ``descriptionBudget``.
@@ -63,12 +74,8 @@ actor SystemBrowser {
     let flooding = ObservableValue(0)
     /// The earliest time of the next attempt to connect to an instance of another account.
     var nextTurn: ContinuousClock.Instant
-    /// The description received from each instance. Kept while reconnecting, so that only changes are sent again.
-    var descriptions: [String: (system: SystemID, subscriber: StateSubscriber)] = [:]
     /// The topics of applications, by the number of the attempt whose connection carries them.
     var processTopics: [Int: ProcessTopics] = [:]
-    /// The records of each instance in topics of applications. Kept while reconnecting.
-    var instanceRecords: [String: InstanceRecords] = [:]
     /// The topics of applications that any watcher wants.
     let wantedTopics = ObservableValue<Set<String>>([])
     /// Limits how fast long descriptions arrive.
@@ -146,7 +153,7 @@ actor SystemBrowser {
         guard self.task != nil else { return self.wantedTopics.change { $0 = self.needs.topics } }
         if self.needs.topics != before.topics { self.wantedTopicsChanged() }
         if self.needs.silenceTime != before.silenceTime {
-            for connection in self.attempts.values.compactMap(\.connection) {
+            for connection in self.instanceStates.values.compactMap(\.attempt?.connection) {
                 connection.update(deadPeerTime: self.needs.silenceTime)
             }
         }
@@ -203,10 +210,8 @@ actor SystemBrowser {
         self.addJob = nil
         self.wakeUp?.task.cancel()
         self.wakeUp = nil
-        self.attempts = [:]
-        self.descriptions = [:]
+        self.instanceStates = [:]
         self.processTopics = [:]
-        self.instanceRecords = [:]
         await self.knownSystems?.save()
     }
 
@@ -232,24 +237,23 @@ actor SystemBrowser {
             switch action {
             case .connect(let instance, let endpoints):
                 self.nextAttempt += 1
-                if let old = self.attempts.updateValue((self.nextAttempt, nil), forKey: instance) {
+                if let old = self.instanceStates[instance]?.attempt {
                     self.attemptQueue.cancel(old.number)
                     self.forgetTopics(old.number)
                 }
+                self.instanceStates[instance, default: InstanceState()].attempt = (self.nextAttempt, nil)
                 self.start(attempt: self.nextAttempt, to: instance, endpoints)
             case .disconnect(let instance):
-                if let attempt = self.attempts.removeValue(forKey: instance) {
+                if let attempt = self.instanceStates[instance]?.attempt.take() {
                     self.attemptQueue.cancel(attempt.number)
                     self.forgetTopics(attempt.number)
                     attempt.connection?.abort()
                 }
                 self.forgetIfGone(instance)
             case .rename(let old, let new):
-                self.attempts[new] = self.attempts.removeValue(forKey: old)
-                self.descriptions[new] = self.descriptions.removeValue(forKey: old)
-                self.instanceRecords[new] = self.instanceRecords.removeValue(forKey: old)
+                self.instanceStates[new] = self.instanceStates.removeValue(forKey: old)
             case .probe(let instance):
-                self.attempts[instance]?.connection?.probe(within: BrowserTimes.response)
+                self.instanceStates[instance]?.attempt?.connection?.probe(within: BrowserTimes.response)
             case .changed(let system):
                 self.notify { $0.changed(system) }
             case .settled:
@@ -292,8 +296,8 @@ actor SystemBrowser {
     ///
     /// - Parameter name: the instance's name when the attempt began.
     func instance(of attempt: Int, _ name: String) -> String? {
-        if self.attempts[name]?.number == attempt { return name }
-        return self.attempts.first { $0.value.number == attempt }?.key
+        if self.instanceStates[name]?.attempt?.number == attempt { return name }
+        return self.instanceStates.first { $0.value.attempt?.number == attempt }?.key
     }
 
     /// Connects to an instance, and returns when the connection has ended.
@@ -330,7 +334,7 @@ actor SystemBrowser {
         guard let instance = self.instance(of: attempt, name) else { return connection.leave() }
         self.noteConnected(connection, instance: instance)
         // The machine may have enough connections to the process or its system.
-        guard self.attempts[instance]?.number == attempt else { return }
+        guard self.instanceStates[instance]?.attempt?.number == attempt else { return }
         self.add(.followPresence(connection, instance: instance, attempt: attempt))
         if connection.exchangesTrust { self.add(.followTrust(connection)) }
         self.add(.expectDescription(connection, instance: instance, attempt: attempt))
@@ -352,9 +356,9 @@ actor SystemBrowser {
             if !self.machine.isPresent(instance) { self.forgetRecords(of: instance) }
             return
         }
-        if let attempt = self.attempts.removeValue(forKey: instance) { self.attemptQueue.cancel(attempt.number) }
-        self.descriptions[instance] = nil
+        if let attempt = self.instanceStates[instance]?.attempt { self.attemptQueue.cancel(attempt.number) }
         self.forgetRecords(of: instance)
+        self.instanceStates[instance] = nil
     }
 
     private func attemptFailed(_ instance: String, _ endpoints: [Endpoint], _ error: any Error) {
@@ -370,8 +374,8 @@ actor SystemBrowser {
     }
 
     private func noteConnected(_ connection: Connection, instance: String) {
-        guard self.attempts[instance]?.connection == nil else { return }
-        self.attempts[instance]?.connection = connection
+        guard self.instanceStates[instance]?.attempt?.connection == nil else { return }
+        self.instanceStates[instance]?.attempt?.connection = connection
         // The watchers' needs may have changed during the handshake.
         connection.update(deadPeerTime: self.needs.silenceTime)
         self.perform(
