@@ -8,7 +8,7 @@ import Testing
 extension HostDaemonTests {
     /// `remotesystems notifications` and the daemon of the same system.
     @Suite struct NotificationsCommand {
-        private static func run(_ daemon: Daemon, _ arguments: String...) async throws -> (Int32, String) {
+        static func run(_ daemon: Daemon, _ arguments: String...) async throws -> (Int32, String) {
             let (status, lines) = try await daemon.finish(["notifications"] + arguments + ["--loopback"])
             return (status, lines.joined(separator: "\n"))
         }
@@ -57,30 +57,6 @@ extension HostDaemonTests {
             }
         }
 
-        @Test(arguments: [
-            ["notifications", "permit", "denied", "--application", ""], ["notifications", "permit", "--system", "x"],
-            ["notifications", "history", "--limit", "0"], ["notifications", "history", "--key", "1"],
-            ["notify", "--all", "--title", "T", "--wait=abc"], ["notify", "--all", "--title", "T", "--wait=0"],
-            ["notify", "--all", "--title", "T", "--wait=-5"], ["notify", "--wait", "-5", "--all", "--title", "T"],
-        ])
-        func `arguments that would concern more than is meant are refused`(arguments: [String]) async throws {
-            try await Daemon.with { daemon in
-                let (status, lines) = try await daemon.finish(arguments + ["--loopback"])
-                #expect(status == 64, "\(lines)")
-            }
-        }
-
-        @Test func `a --wait below its range is refused with the range, with or without an equals sign`() async throws {
-            try await Daemon.with { daemon in
-                for wait in [["--wait=-5"], ["--wait", "-5"], ["--wait=-inf"], ["--wait", "-0.5"]] {
-                    let (status, lines) = try await daemon.finish(
-                        ["notify"] + wait + ["--all", "--title", "T", "--loopback"]
-                    )
-                    #expect(status == 64 && lines.joined().contains("--wait takes 1 to 2592000"), "\(lines)")
-                }
-            }
-        }
-
         @Test func `no text and no sender of a notification looks like another sender`() async throws {
             try await Daemon.with { daemon in
                 try await daemon.whileRunning { _, _ in
@@ -92,43 +68,6 @@ extension HostDaemonTests {
                     let (_, list) = try await Self.run(daemon, "list")
                     let line = "  “Bank' on 'laptop” on this system: Pay?  (Bank on laptop)  [read]"
                     #expect(list.contains(line), "\(list)")
-                }
-            }
-        }
-
-        @Test func `a text may begin with a hyphen`() async throws {
-            try await Daemon.with { daemon in
-                try await daemon.whileRunning { _, _ in
-                    let (status, lines) = try await daemon.finish(
-                        ["notify", "--all", "--loopback", "--title", "--- x ---", "--subtitle", "-5", "--body"]
-                            + ["--wait=5 is long", "--sender", "-me-", "--text-action", "why=Why"]
-                    )
-                    #expect(status == 0, "\(lines)")
-                    let (_, list) = try await Self.run(daemon, "list")
-                    #expect(list.contains("“-me-” on this system: --- x --- – -5 – --wait=5 is long"), "\(list)")
-                    let key = String(try #require(list.firstMatch(of: /([0-9]+)  “-me-/)).output.1)
-                    let (answered, text) = try await Self.run(daemon, "answer", key, "why", "--text", "-5")
-                    #expect(answered == 0 && text.hasSuffix(": -5"), "\(text)")
-                    let texts = ["--title", "-1", "--subtitle", "-2", "--body", "- item", "--sender", "-me-"]
-                    let (scheduled, line) = try await daemon.finish(
-                        ["notifications", "schedule", "--loopback", "--in", "3600"] + texts
-                    )
-                    #expect(scheduled == 0, "\(line)")
-                    let (_, pending) = try await Self.run(daemon, "pending")
-                    #expect(pending.contains("-1 – -2 – - item"), "\(pending)")
-                }
-            }
-        }
-
-        @Test func `the standard input cannot be attached, and a file of that name can`() async throws {
-            try await Daemon.with { daemon in
-                for command in [["notify", "--all"], ["notifications", "schedule", "--in", "60"]] {
-                    let arguments = command + ["--title", "T", "--loopback", "--attach"]
-                    let (status, lines) = try await daemon.finish(arguments + ["-"])
-                    #expect(status == 64 && lines.joined().contains("does not read the standard input"), "\(lines)")
-                    // It is looked for.
-                    let (otherStatus, otherLines) = try await daemon.finish(arguments + ["./-"])
-                    #expect(otherStatus != 64 && otherLines.joined().contains("No such file"), "\(otherLines)")
                 }
             }
         }
@@ -182,28 +121,6 @@ extension HostDaemonTests {
                     let (_, json) = try await Self.run(daemon, "permit", "--json")
                     #expect(json.contains(#""perHour":1"#) && json.contains(#""limited":1"#), "\(json)")
                 }
-            }
-        }
-
-        @Test(arguments: [
-            (["--action", "yes=Yes", "--action", "yes=No"], "--action 'yes=No': Another action"),
-            (["--text-action", "a=\(String(repeating: "x", count: 5000))"], "--text-action 'a=x"),
-            (["--sender", "a\u{7}b"], "--sender: "), (["--id", String(repeating: "x", count: 5000)], "--id: "),
-            (["--body", String(repeating: "x", count: 50_000)], "--body: "),
-            (["--body", String(repeating: "x", count: 9000)], "at most 4096 bytes in all"),
-            (
-                ["--body", String(repeating: "x", count: 5000)],
-                "larger than 4096 bytes, with all texts and actions. Shorten them."
-            ),
-        ])
-        func `an error in what notify sends names the option`(arguments: [String], beginning: String) async throws {
-            try await Daemon.with { daemon in
-                let (status, lines) = try await daemon.finish(
-                    ["notify", "--all", "--title", "T"] + arguments + ["--loopback"]
-                )
-                #expect(status == 2 && lines.joined().contains(beginning), "\(status) \(lines)")
-                // The command has no such option.
-                #expect(!lines.joined().contains("user info"))
             }
         }
 
@@ -393,51 +310,6 @@ extension HostDaemonTests {
             }
         }
 
-        @Test func `errors of the daemon name the option`() async throws {
-            try await Daemon.with { daemon in
-                try await daemon.whileRunning { _, _ in
-                    let (status, lines) = try await daemon.finish(
-                        ["notify", "--all", "--title", "Short", "--expire", "600", "--loopback"]
-                    )
-                    #expect(status == 0, "\(lines)")
-                    let (_, list) = try await Self.run(daemon, "list", "--json")
-                    let key = String(try #require(list.firstMatch(of: /"key":"([0-9]+)"/)).output.1)
-                    let (late, reason) = try await Self.run(daemon, "snooze", key, "--for", "1h")
-                    #expect(late == 2 && reason.contains("--for: ") && !reason.contains("Seconds"), "\(reason)")
-                    let long = String(repeating: "x", count: 600)
-                    for (option, value) in [("--title", long), ("--subtitle", long), ("--sender", "a\u{7}b")] {
-                        let title = option == "--title" ? [] : ["--title", "T"]
-                        let (refused, text) = try await daemon.finish(
-                            ["notifications", "schedule", "--loopback", "--in", "60", option, value] + title
-                        )
-                        #expect(refused == 2 && text.joined().contains("\(option): "), "\(text)")
-                        #expect(!text.joined().contains("content.") && !text.joined().contains("applicationName"))
-                    }
-                }
-            }
-        }
-
-        @Test func `what is scheduled is listed with its sender and its attachments`() async throws {
-            try await Daemon.with { daemon in
-                let file = "\(daemon.directory)/song.mp3"
-                try Data("ID3\u{3} music".utf8).write(to: URL(filePath: file))
-                try await daemon.whileRunning { _, _ in
-                    let (status, lines) = try await daemon.finish(
-                        ["notifications", "schedule", "--loopback", "--in", "3600", "--title", "Tea", "--attach", file]
-                            + ["--sender", "Kitchen"]
-                    )
-                    #expect(status == 0, "\(lines)")
-                    let (_, text) = try await Self.run(daemon, "pending")
-                    #expect(
-                        text.contains("Tea  (Kitchen, remote-systems.command.notifications)\n    a sound, '"),
-                        "\(text)"
-                    )
-                    let (_, json) = try await Self.run(daemon, "pending", "--json")
-                    #expect(json.contains(#""sender":"Kitchen""#), "\(json)")
-                }
-            }
-        }
-
         @Test func `without a daemon, the remedy is the host daemon`() async throws {
             try await Daemon.with { daemon in
                 let (status, text) = try await Self.run(daemon, "list", "--search-time", "0.5")
@@ -451,56 +323,6 @@ extension HostDaemonTests {
                     let finding = try #require(lines.first { $0.contains(#""code":"notifications""#) })
                     #expect(finding.contains(#""status":"ok""#), "\(finding)")
                 }
-            }
-        }
-
-        @Test func `a scheduled notification is cancelled by the beginning of its id`() async throws {
-            try await Daemon.with { daemon in
-                try await daemon.whileRunning { _, _ in
-                    for id in ["tea-green", "tea-black", "coffee"] {
-                        let (status, text) = try await Self.run(
-                            daemon,
-                            "schedule",
-                            "--in",
-                            "3600",
-                            "--title",
-                            "Ready",
-                            "--id",
-                            id
-                        )
-                        #expect(status == 0, "\(text)")
-                    }
-                    let (ambiguous, text) = try await Self.run(daemon, "cancel", "tea-")
-                    #expect(ambiguous == 2 && text.contains("tea-black and tea-green"), "\(text)")
-                    #expect(try await Self.run(daemon, "cancel", "cof").0 == 1)
-                    #expect(try await Self.run(daemon, "cancel", "coff", "tea-g").0 == 0)
-                    let (_, pending) = try await Self.run(daemon, "pending")
-                    #expect(pending.contains("tea-black") && !pending.contains("tea-green"))
-                    #expect(!pending.contains("coffee"))
-                    // As of another system, which is named.
-                    let own = try await daemon.finish(["account", "show", "--json"]).1.joined()
-                    let id = String(try #require(own.firstMatch(of: /"systemID":"([^"]+)"/)).output.1)
-                    let (status, named) = try await Self.run(daemon, "pending", id)
-                    #expect(status == 0 && named.contains("tea-black"), "\(named)")
-                    #expect(try await Self.run(daemon, "pending", "").0 == 64)
-                }
-            }
-        }
-
-        @Test(
-            arguments: [
-                (["--in", "60", "--title", ""], "--title, --subtitle or --body"),
-                (["--at", "2020-01-01T10:00", "--title", "Over"], "--at: There is no such date in the future."),
-                (["--in", "0", "--title", "Now"], "--in: The interval must be"),
-                (["--near", "1,2", "--radius", "5", "--title", "Near"], "--radius: The radius must be from 10"),
-                (["--near", "91,2", "--title", "Far"], "--near: The latitude must be from -90"),
-            ]
-        )
-        func `what cannot be shown is refused, and the option is named`(options: [String], reason: String) async throws
-        {
-            try await Daemon.with { daemon in
-                let (status, lines) = try await daemon.finish(["notifications", "schedule", "--loopback"] + options)
-                #expect(status == 64 && lines.joined().contains(reason), "\(lines)")
             }
         }
     }
