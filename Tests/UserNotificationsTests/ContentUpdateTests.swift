@@ -101,21 +101,11 @@ import ValueSets
             let desk = try await StagedDesk.appearing("Laptop", on: stage)
             let updates = Mutex<[ValueSet]>([])
             let (released, release) = AsyncStream.makeStream(of: Void.self)
-            var configuration = try desk.daemon.configuration
-            configuration.applicationID = "calendar"
-            let application = AppServiceConnection(to: NotificationMessage.description) { request in
+            let application = try await Self.connect("calendar", to: desk) { request in
                 updates.withLock { $0.append(request.message) }
                 for await _ in released { break }
                 return [:]
             }
-            let request = RemoteSystemConnectionRequest(
-                host: try desk.system.address,
-                port: try await desk.system.port(),
-                systemID: try desk.system.id,
-                configuration: configuration
-            )
-            #expect(try await application.open(request) == .success)
-            _ = try await application.send(NotificationMessage.resume([])).get()
             let sender = try await desk.connect(stage)
             let delivery = Task { try await sender.deliver(Self.update()) }
             try await stage.eventually("the application has it") { updates.withLock { !$0.isEmpty } }
@@ -131,6 +121,83 @@ import ValueSets
             await application.close()
             await sender.close()
             try desk.daemon.running.cancel()
+        }
+    }
+
+    /// Connects an application of a desk to its daemon, as programs do that receive updates.
+    private static func connect(
+        _ application: String,
+        to desk: StagedDesk,
+        onRequest: @escaping AppServiceConnection.RequestHandler
+    ) async throws -> AppServiceConnection {
+        var configuration = try desk.daemon.configuration
+        configuration.applicationID = application
+        let connection = AppServiceConnection(to: NotificationMessage.description, onRequest: onRequest)
+        let request = RemoteSystemConnectionRequest(
+            host: try desk.system.address,
+            port: try await desk.system.port(),
+            systemID: try desk.system.id,
+            configuration: configuration
+        )
+        #expect(try await connection.open(request) == .success)
+        _ = try await connection.send(NotificationMessage.resume([])).get()
+        return connection
+    }
+
+    /// Runs a body with a desk whose application "calendar" handles each update at once. It connects again when it is
+    /// started, but not for the first starts that have no effect.
+    private static func withRestarts(
+        withoutEffect: Int,
+        _ body: (StagedDesk, DiscoveryStage, AppServiceConnection, Started) async throws -> Void
+    ) async throws {
+        try await DiscoveryStage.with { stage in
+            let desk = try await StagedDesk.appearing("Laptop", on: stage)
+            let started = Started()
+            let again = Mutex<AppServiceConnection?>(nil)
+            try await desk.daemon.receiver.setWake { application in
+                started.start(application)
+                guard started.applications.count > withoutEffect else { return true }
+                do {
+                    let connection = try await Self.connect(application, to: desk) { _ in [:] }
+                    again.withLock { $0 = connection }
+                } catch {
+                    Issue.record(error)
+                }
+                return true
+            }
+            try await body(desk, stage, try await Self.connect("calendar", to: desk) { _ in [:] }, started)
+            await again.withLock { $0 }?.close()
+            try desk.daemon.running.cancel()
+        }
+    }
+
+    @Test func `an update goes over no connection that has ended, and starts the application instead`() async throws {
+        try await Self.withRestarts(withoutEffect: 0) { desk, stage, application, started in
+            let receiver = try desk.daemon.receiver
+            let ended = try #require(await receiver.connections.values.first)
+            await application.cancel()
+            try await stage.eventually("its end is noticed") { await receiver.connections.isEmpty }
+            let id = "\(try desk.system.id)"
+            await receiver.noticeLater(ended, of: .init(systemID: id, application: "calendar", isLocal: true))
+            let sender = try await desk.connect(stage)
+            #expect(try await sender.deliver(Self.update()) == NotificationDelivery(.handled))
+            #expect(started.applications == ["calendar"])
+            await sender.close()
+        }
+    }
+
+    @Test func `an application that has just crashed and still counts as running is started again`() async throws {
+        try await Self.withRestarts(withoutEffect: 1) { desk, stage, application, started in
+            let receiver = try desk.daemon.receiver
+            await application.cancel()
+            try await stage.eventually("its end is noticed") { await receiver.connections.isEmpty }
+            let sender = try await desk.connect(stage)
+            let delivery = Task { try await sender.deliver(Self.update()) }
+            try await stage.eventually("it waits") { started.applications.count == 1 }
+            try await stage.advance(by: .milliseconds(10_100))
+            #expect(try await delivery.value == NotificationDelivery(.handled))
+            #expect(started.applications == ["calendar", "calendar"])
+            await sender.close()
         }
     }
 
@@ -197,5 +264,14 @@ import ValueSets
             let absent = await #expect(throws: AppServiceFailure.self) { try await center(nil).handle(update) }
             #expect(absent?.message == "The application does not update its content.")
         }
+    }
+}
+
+extension NotificationReceiver {
+    /// Puts back a connection that has ended, as in the moment before its end is noticed.
+    fileprivate func noticeLater(_ connection: AppServiceConnection, of sender: NotificationSender) {
+        let link = ObjectIdentifier(connection)
+        self.connections[link] = connection
+        self.routing.connected(link, of: sender, receivesAll: true)
     }
 }

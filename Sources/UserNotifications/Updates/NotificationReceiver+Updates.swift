@@ -78,6 +78,12 @@ extension NotificationReceiver {
         let (connected, id) = self.applications.add()
         defer { self.applications.finish(id) }
         guard await wake(application) else { return nil }
+        // As for responses: one that has just crashed may count as running, and then nothing was started.
+        let startingAgain = self.clock.task {
+            guard (try? await self.clock.sleep(until: self.clock.now + Self.connectTime)) != nil else { return }
+            _ = await wake(application)
+        }
+        defer { startingAgain.cancel() }
         return await self.clock.first(within: Self.startTime) {
             if let present = await self.presentConnection(of: application) { return present }
             for await started in connected where started == application {
@@ -88,6 +94,8 @@ extension NotificationReceiver {
     }
 
     private func presentConnection(of application: String) -> AppServiceConnection? {
-        self.routing.link(ofApplication: application).flatMap { self.connections[$0] }
+        let connection = self.routing.link(ofApplication: application).flatMap { self.connections[$0] }
+        // The end of a connection is noticed here a moment later.
+        return connection?.info == nil ? nil : connection
     }
 }
