@@ -11,19 +11,11 @@ struct IntroductionTLS<Message: IntroductionMessage>: Sendable {
     private let server: NIOSSLContext
 
     init(certificate: [UInt8], privateKeyPEM: String) throws {
-        let certificate = try NIOSSLCertificate(bytes: certificate, format: .der)
-        let key = try NIOSSLPrivateKey(bytes: Array(privateKeyPEM.utf8), format: .pem)
-        var server = TLSConfiguration.makeServerConfiguration(
-            certificateChain: [.certificate(certificate)],
-            privateKey: .privateKey(key)
+        (self.client, self.server) = try TLSConfiguration.contexts(
+            certificates: [certificate],
+            privateKeyPEM: privateKeyPEM,
+            alpn: Message.alpn
         )
-        var client = TLSConfiguration.makeClientConfiguration()
-        client.certificateChain = server.certificateChain
-        client.privateKey = server.privateKey
-        server.secure(alpn: Message.alpn)
-        client.secure(alpn: Message.alpn)
-        self.client = try NIOSSLContext(configuration: client)
-        self.server = try NIOSSLContext(configuration: server)
     }
 
     func clientHandler() throws -> NIOSSLClientHandler {

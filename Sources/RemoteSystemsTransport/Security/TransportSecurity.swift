@@ -288,29 +288,35 @@ package final class TransportSecurity: Sendable {
     /// - Parameter roots: the account's root keys. All but the first are sent after the certificate, so that peers that
     ///   know only an older root key learn the newer ones.
     private static func makeContexts(_ identity: SystemIdentity, _ roots: RootChain) throws -> Contexts {
-        let certificates = try ([identity.certificate] + roots.successions).map {
-            NIOSSLCertificateSource.certificate(try NIOSSLCertificate(bytes: $0, format: .der))
-        }
-        let key = try NIOSSLPrivateKey(bytes: Array(identity.privateKeyPEM.utf8), format: .pem)
-        var server = TLSConfiguration.makeServerConfiguration(
-            certificateChain: certificates,
-            privateKey: .privateKey(key)
+        let (client, server) = try TLSConfiguration.contexts(
+            certificates: [identity.certificate] + roots.successions,
+            privateKeyPEM: identity.privateKeyPEM,
+            alpn: ProtocolVersion.alpn
         )
-        var client = TLSConfiguration.makeClientConfiguration()
-        client.certificateChain = server.certificateChain
-        client.privateKey = server.privateKey
-        server.secure(alpn: ProtocolVersion.alpn)
-        client.secure(alpn: ProtocolVersion.alpn)
-        return Contexts(
-            certificate: identity.certificate,
-            client: try NIOSSLContext(configuration: client),
-            server: try NIOSSLContext(configuration: server)
-        )
+        return Contexts(certificate: identity.certificate, client: client, server: server)
     }
 }
 
 extension TLSConfiguration {
-    mutating func secure(alpn: String) {
+    /// Creates the contexts of both sides of TLS 1.3. Each presents the certificates, and verifies none itself.
+    static func contexts(
+        certificates: [[UInt8]],
+        privateKeyPEM: String,
+        alpn: String
+    ) throws -> (client: NIOSSLContext, server: NIOSSLContext) {
+        var server = Self.makeServerConfiguration(
+            certificateChain: try certificates.map { .certificate(try NIOSSLCertificate(bytes: $0, format: .der)) },
+            privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(privateKeyPEM.utf8), format: .pem))
+        )
+        var client = Self.makeClientConfiguration()
+        client.certificateChain = server.certificateChain
+        client.privateKey = server.privateKey
+        server.secure(alpn: alpn)
+        client.secure(alpn: alpn)
+        return (try NIOSSLContext(configuration: client), try NIOSSLContext(configuration: server))
+    }
+
+    private mutating func secure(alpn: String) {
         self.minimumTLSVersion = .tlsv13
         self.applicationProtocols = [alpn]
         // `.none` would not request a certificate from the peer.
