@@ -143,13 +143,7 @@ struct ActivitiesOfferCommand: Subcommand {
         let output: Output
 
         func run() async throws {
-            do {
-                _ = try await self.host.host.port
-            } catch {
-                // The host has ended; its own run() throws the reason.
-                try? await gracefulShutdown()
-                return
-            }
+            guard await self.host.host.listeningPort() != nil else { return }
             try await self.activity.becomeCurrent(at: self.host)
             try self.output.json(OfferingOutput(id: self.activity.id.uuidString.lowercased()))
             try self.output.line("Offering \(self.activity.id.uuidString.lowercased()) (Ctrl-C to withdraw)")

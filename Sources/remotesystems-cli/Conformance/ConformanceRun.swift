@@ -125,12 +125,7 @@ struct ConformanceRun {
         let output: Output
 
         func run() async throws {
-            let (port, other): (Int, Int)
-            do {
-                (port, other) = (try await self.host.port, try await self.impostor.port)
-            } catch {
-                // The host has ended; its own run() throws the reason.
-                try? await gracefulShutdown()
+            guard let port = await self.host.listeningPort(), let other = await self.impostor.listeningPort() else {
                 return
             }
             try self.output.json(

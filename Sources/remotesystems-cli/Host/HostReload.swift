@@ -54,11 +54,7 @@ actor HostReload: Service {
     }
 
     func run() async throws {
-        guard let port = try? await self.host.port else {
-            // The host has ended; its own run() throws the reason.
-            try? await gracefulShutdown()
-            return
-        }
+        guard let port = await self.host.listeningPort() else { return }
         // An earlier SIGHUP is handled after this message: the end of a reload also reports readiness to the service
         // manager.
         self.notifier.send(.ready, await self.supervision.status(port: port))

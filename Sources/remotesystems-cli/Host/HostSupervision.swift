@@ -18,11 +18,7 @@ struct HostSupervision: Service {
     let logger: Logger
 
     func run() async throws {
-        guard (try? await self.host.port) != nil else {
-            // The host has ended; its own run() throws the reason.
-            try? await gracefulShutdown()
-            return
-        }
+        guard await self.host.listeningPort() != nil else { return }
         await withGracefulShutdownHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { try? await gracefulShutdown() }

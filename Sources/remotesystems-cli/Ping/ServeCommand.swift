@@ -126,14 +126,7 @@ struct ServeCommand: Subcommand {
         let output: Output
 
         func run() async throws {
-            let port: Int
-            do {
-                port = try await self.host.port
-            } catch {
-                // The host has ended; its own run() throws the reason.
-                try? await gracefulShutdown()
-                return
-            }
+            guard let port = await self.host.listeningPort() else { return }
             let identity = try RemoteSystemsAccount(self.configuration).identity()
             let interfaces = RemoteSystemsDiagnosis.interfaces(self.configuration)
             if interfaces.status == .problem {
