@@ -42,12 +42,12 @@ struct ManifestFile {
         var problems: [ConfigurationFileError] = []
         let manifest = ApplicationManifest.read(file, problems: &problems)
         for problem in problems {
-            try output.json(AdviceOutput(event: "problem", problem))
+            try output.json(FileProblemOutput(event: "problem", problem))
             try output.line("\(problem)".printable)
         }
         guard let manifest, problems.isEmpty else { return nil }
         for warning in manifest.warnings + (advises ? ManifestLint.advice(about: manifest, in: file) : []) {
-            try output.json(AdviceOutput(event: "warning", warning))
+            try output.json(FileProblemOutput(event: "warning", warning))
             var text = warning
             text.message = "warning: \(warning.message)"
             try output.line("\(text)".printable)
@@ -151,21 +151,5 @@ struct ManifestOutput: Encodable {
             file: file,
             publisher: manifest.application.publisher.id
         )
-    }
-}
-
-/// The output of `app` with `--json` for a problem or a warning.
-private struct AdviceOutput: Encodable {
-    let event: String
-    let time = Date.now
-    var file: String
-    var line: Int?
-    var message: String
-
-    init(event: String, _ problem: ConfigurationFileError) {
-        self.event = event
-        self.file = problem.path
-        self.line = problem.line
-        self.message = problem.message
     }
 }

@@ -52,11 +52,11 @@ struct HostCheckCommand: Subcommand {
             try output.line("\(application.id.printable)  \(application.displayName.printable)")
         }
         for problem in problems {
-            try output.json(HostProblemOutput(problem))
+            try output.json(FileProblemOutput(event: "problem", problem))
             try output.line("\(problem)".printable)
         }
         for warning in registry.warnings {
-            try output.json(HostProblemOutput(warning, event: "warning"))
+            try output.json(FileProblemOutput(event: "warning", warning))
             var text = warning
             text.message = "warning: \(warning.message)"
             try output.line("\(text)".printable)
@@ -84,21 +84,5 @@ private struct HostApplicationOutput: Encodable {
         self.name = application.displayName
         self.services = application.services.map(\.name)
         self.schemes = application.uriSchemes
-    }
-}
-
-/// The output of `host check --json` for a problem or a warning of a file.
-private struct HostProblemOutput: Encodable {
-    let event: String
-    let time = Date.now
-    var file: String
-    var line: Int?
-    var message: String
-
-    init(_ problem: ConfigurationFileError, event: String = "problem") {
-        self.event = event
-        self.file = problem.path
-        self.line = problem.line
-        self.message = problem.message
     }
 }
