@@ -93,7 +93,7 @@ const commands = {
 
 try {
     const [command, ...words] = System.programArgs;
-    if (!Object.hasOwn(commands, command ?? '')) {
+    if (!Object.hasOwn(commands, command ?? '') || words.length !== commands[command].length) {
         printerr('It takes: offer TITLE TEXT, receive, list, or continue ID.');
         System.exit(64);
     }

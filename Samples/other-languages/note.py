@@ -61,6 +61,8 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1] not in ("offer", "receive", "list", "continue"):
         sys.exit(__doc__)
     command, words = sys.argv[1], sys.argv[2:]
+    if len(words) != {"offer": 2, "continue": 1}.get(command, 0):
+        sys.exit(__doc__)
     loop = GLib.MainLoop()
     bus = Gio.bus_get_sync(Gio.BusType.SESSION)
     activities = Gio.DBusProxy.new_sync(bus, Gio.DBusProxyFlags.NONE, None, NAME, PATH, NAME)
@@ -100,7 +102,8 @@ def main():
 try:
     main()
 except GLib.Error as error:
-    if Gio.DBusError.get_remote_error(error) == "org.freedesktop.DBus.Error.ServiceUnknown":
+    name = Gio.DBusError.get_remote_error(error)
+    if name == "org.freedesktop.DBus.Error.ServiceUnknown":
         sys.exit("note.py: The host daemon does not run. Start it with 'remotesystems host run'.")
-    Gio.DBusError.strip_remote_error(error)
-    sys.exit(f"note.py: {error.message}")
+    # In Python, strip_remote_error changes a copy of the error.
+    sys.exit("note.py: " + error.message.removeprefix(f"GDBus.Error:{name}: "))

@@ -29,7 +29,8 @@ extension DesktopTests {
                 #expect(try await offering.exit(within: .seconds(60)) == 0)
                 let again = try second.note(receiver, "continue", id)
                 #expect(try await again.exit(within: .seconds(60)) == 1)
-                #expect(again.lines.last?.hasSuffix("No other system offers this activity.") == true, "\(again.lines)")
+                // Without the prefix that GLib puts before the error of another program.
+                #expect(again.lines.last == "\(receiver): No other system offers this activity.", "\(again.lines)")
                 await receiving.stop()
             }
         }
@@ -94,6 +95,24 @@ extension DesktopTests {
             let listing = try ChildProcess(["dbus-run-session", "--", path, "list"], readsErrors: true)
             #expect(try await listing.exit(within: .seconds(60)) == 1)
             #expect(listing.lines.contains { $0.contains("'remotesystems host run'") }, "\(listing.lines)")
+        }
+
+        @Test(arguments: ["note.py", "note.js"])
+        func `a program with a missing, unknown or superfluous argument states what it takes`(
+            program: String
+        ) async throws {
+            let path = TwoBuses.path(ofSample: program)
+            let mistakes = [
+                [], ["contine", "id"], ["continue"], ["continue", "id", "more"], ["list", "all"], ["receive", "all"],
+                ["offer", "Shopping"], ["offer", "Shopping", "milk", "bread"],
+            ]
+            for arguments in mistakes {
+                let refused = try ChildProcess(["dbus-run-session", "--", path] + arguments, readsErrors: true)
+                #expect(try await refused.exit(within: .seconds(60)) != 0)
+                let lines = refused.lines
+                #expect(lines.contains { $0.contains("offer TITLE TEXT") }, "\(arguments): \(lines)")
+                #expect(!lines.contains { $0.contains("Traceback") }, "\(arguments): \(lines)")
+            }
         }
 
         @Test
