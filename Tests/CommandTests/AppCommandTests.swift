@@ -83,6 +83,24 @@ extension CommandTests {
             }
         }
 
+        @Test
+        func `a script is initialised without executables, and validated with the advice how it is proven (H-46)`()
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                let (script, manifest) = ("\(sandbox.directory)/editor", "\(sandbox.directory)/\(Self.id).json")
+                try writeProgram("#!/bin/sh\nsleep 60\n", to: script)
+                let directory = ["--directory", sandbox.directory]
+                let wrote = try await sandbox.start(["app", "init", Self.id, "--exec", script] + directory).finish()
+                #expect(wrote.status == 0, "\(wrote)")
+                let text = try String(contentsOfFile: manifest, encoding: .utf8)
+                #expect(text.contains("\"units\"") && !text.contains("\"executables\""), "\(text)")
+                let valid = try await self.app(sandbox, "validate", manifest)
+                #expect(valid.status == 0, "\(valid)")
+                #expect(valid.lines.contains { $0.contains("warning: \(script) is a script") }, "\(valid)")
+            }
+        }
+
         @Test func `a key is replaced by its successor, and may be encrypted (H-46, B-05)`() async throws {
             try await Sandbox.with { sandbox in
                 let (first, second) = ("\(sandbox.directory)/first", "\(sandbox.directory)/second")

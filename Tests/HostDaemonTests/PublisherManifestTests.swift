@@ -243,6 +243,42 @@ import Testing
         let unnamed = #"{"id": "com.example.editor", "start": {"dbus": "com.example.Editor"}}"#
         #expect(try advice(unnamed).contains { $0.contains("will not be proven") })
     }
+
+    @Test func `advice names a script, as which no process counts, and what to do instead (H-46)`() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "script-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        let script = "\(directory)/editor"
+        try Data("#!/bin/sh\nsleep 60\n".utf8).write(to: URL(filePath: script))
+        func advice(_ keys: String) throws -> [ConfigurationFileError] {
+            let text = "{\"id\": \"com.example.editor\",\n \(keys)}"
+            let file = ConfigurationFile(path: "/a/com.example.editor.json", bytes: Array(text.utf8))
+            return ManifestLint.advice(about: try ApplicationManifest(file), in: file)
+                .filter { $0.message.contains("is a script") }
+        }
+        let started = try advice(#""start": {"exec": ["\#(script)", "--service"]}"#)
+        #expect(started.map(\.line) == [2])
+        #expect(
+            started.first?.message
+                == "\(script) is a script, which runs as its interpreter: the publisher will not be proven. Run it "
+                + "in a service unit ('start': {'systemd': 'NAME.service'}) or as a Flatpak ('flatpaks'), or name a "
+                + "compiled program in 'executables'."
+        )
+        let named = try advice(
+            "\"executables\": [\"\(script)\"],\n \"start\": {\"dbus\": \"com.example.Editor\"}"
+        )
+        #expect(named.map(\.line) == [2])
+        // The kernel names the interpreter as the program of the process.
+        var facts = ProgramFacts()
+        (facts.executable, facts.isProtected) = (ProcessInfo.resolved("/bin/sh"), true)
+        #expect(!ManifestPrograms(executables: [script]).include(facts))
+        // These are proven otherwise.
+        let exec = #""start": {"exec": ["\#(script)"]}"#
+        #expect(try advice("\"units\": [\"editor.service\"],\n \(exec)").isEmpty)
+        #expect(try advice("\"flatpaks\": [\"com.example.editor\"],\n \(exec)").isEmpty)
+        #expect(try advice("\"executables\": [\"/bin/sleep\"],\n \(exec)").isEmpty)
+        #expect(try advice(#""start": {"exec": ["/bin/sleep", "60"]}"#).isEmpty)
+    }
 }
 
 extension ProcessInfo {

@@ -9,11 +9,14 @@ internal import UserActivities
 package enum ManifestLint {
     /// Returns the advice, in the order of the file's lines.
     ///
-    /// - Parameter programExists: whether there is a file at a path.
+    /// - Parameters:
+    ///   - programExists: whether there is a file at a path.
+    ///   - isScript: whether the file at a path is a script.
     package static func advice(
         about manifest: ApplicationManifest,
         in file: ConfigurationFile,
-        programExists: (String) -> Bool = { FileManager.default.fileExists(atPath: $0) }
+        programExists: (String) -> Bool = { FileManager.default.fileExists(atPath: $0) },
+        isScript: (String) -> Bool = ManifestPrograms.isScript
     ) -> [ConfigurationFileError] {
         var advice: [ConfigurationFileError] = []
         func add(_ path: [String], _ text: String) { advice.append(file.error(at: path, text)) }
@@ -41,6 +44,20 @@ package enum ManifestLint {
                 "The manifest names no program that is the application: its publisher will not be proven. Name it in "
                     + "'executables', 'units' or 'flatpaks'. An interpreter is not the application that it runs."
             )
+        }
+        // A script may also start another one of the programs.
+        let executables = manifest.programs.executables.sorted()
+        if manifest.programs == ManifestPrograms(executables: Set(executables)), executables.allSatisfy(isScript) {
+            for script in executables {
+                var key = "executables"
+                if case .exec(let arguments) = manifest.start, arguments.first == script { key = "start" }
+                add(
+                    [key],
+                    "\(script) is a script, which runs as its interpreter: the publisher will not be proven. Run it in "
+                        + "a service unit ('start': {'systemd': 'NAME.service'}) or as a Flatpak ('flatpaks'), or name "
+                        + "a compiled program in 'executables'."
+                )
+            }
         }
         if manifest.application.publisher == .unsigned {
             add(

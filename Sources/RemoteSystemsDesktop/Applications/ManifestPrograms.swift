@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import Glibc
 
 /// The programs that are an application, as its manifest names them.
 package struct ManifestPrograms: Sendable, Hashable {
@@ -48,6 +49,16 @@ package struct ManifestPrograms: Sendable, Hashable {
         if name.hasPrefix("ld-linux") || name.hasPrefix("ld-musl") || name.hasPrefix("ld.so") { return true }
         let stem = name.prefix { !$0.isNumber && $0 != "." }
         return Self.interpreters.contains(String(stem.last == "-" ? stem.dropLast() : stem))
+    }
+
+    /// Whether a file is a script. The kernel runs its interpreter (execve(2)), so `/proc/PID/exe` never leads to it.
+    package static func isScript(_ path: String) -> Bool {
+        let descriptor = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = [0, 0]
+        let count = unsafe read(descriptor, &bytes, bytes.count)
+        return count == bytes.count && bytes == Array("#!".utf8)
     }
 
     private static let interpreters: Set<String> = [

@@ -63,7 +63,7 @@ struct AppInitCommand: Subcommand {
             "displayName": .string(self.displayName ?? self.id.split(separator: ".").last.map(String.init) ?? self.id),
             "start": ["exec": [.string(self.program)]],
         ]
-        if ManifestPrograms.isInterpreter(self.program) {
+        if ManifestPrograms.isInterpreter(self.program) || ManifestPrograms.isScript(self.program) {
             manifest["units"] = []
         } else {
             manifest["executables"] = [.string(self.program)]
