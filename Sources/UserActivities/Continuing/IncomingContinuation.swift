@@ -4,6 +4,7 @@
 internal import FoundationEssentials
 internal import RemoteSystems
 internal import RemoteSystemsIdentity
+internal import RemoteSystemsTransport
 internal import Synchronization
 internal import ValueSets
 
@@ -245,7 +246,15 @@ struct IncomingContinuation: Sendable {
     }
 
     private func send(_ request: ContinuationRequest, over connection: AppServiceConnection) async throws -> ValueSet {
-        try await request.send(over: connection, timeout: self.options.contentTimeout)
+        do {
+            return try await request.send(over: connection, timeout: self.options.contentTimeout)
+        } catch let error as ContinuationError {
+            // An application closes the connections to its services in order only when it ends.
+            guard (error.cause as? RemoteSystemError)?.code == .connectionClosed,
+                (try? await connection.waitUntilClosed()) == .completed
+            else { throw error }
+            throw ContinuationError(endedBy: error.cause)
+        }
     }
 
     private func progress(_ step: ContinuationProgress.Step) {
@@ -269,7 +278,22 @@ extension ContinuationError {
         return code == .connectionLost || code == .deadlineExceeded
     }
 
+    /// The application that offered the activity is ending, often because the activity was continued.
+    fileprivate init(endedBy cause: (any Error)?) {
+        self.init(
+            .activityUnknown,
+            "The application that offered the activity is ending, so it does not offer the activity any more. Another "
+                + "system may have continued it.",
+            side: .remote,
+            cause: cause
+        )
+    }
+
     fileprivate init(_ status: AppServiceConnectionStatus, _ error: RemoteSystemError?) {
+        guard error?.failureCode != FailureCode.applicationClosing.rawValue else {
+            self.init(endedBy: error)
+            return
+        }
         let message = error?.message ?? "The offering application cannot be reached (\(status))."
         let code: Code =
             switch status {
