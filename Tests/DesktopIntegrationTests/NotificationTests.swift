@@ -87,6 +87,71 @@ extension DesktopTests {
             }
         }
 
+        @Test(arguments: [false, true])
+        func `of two programs of a system one shows what can be continued, and the other one says so`(
+            besideDaemon: Bool
+        ) async throws {
+            try await NotifiedDesktop.with { desktop in
+                let server = try await desktop.startServer()
+                let offering = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
+                let receiving = try desktop.probe("reader", on: "second", Self.type)
+                let showing = try besideDaemon ? desktop.daemon() : desktop.notify()
+                try await desktop.system.shows(1)
+                let second = try desktop.notify()
+                #expect(try await second.exit(within: .seconds(60)) == 2, "\(second.lines)")
+                let program = besideDaemon ? "the host daemon" : "'remotesystems activities notify'"
+                let output = try await second.allLines().joined(separator: "\n")
+                #expect(output.contains(#""error":"alreadyRunning""#), "\(output)")
+                #expect(output.contains("shown already by \(program), process \(showing.id). One program"), "\(output)")
+                #expect(try await desktop.system.shownCount() == 1)
+                // The place is free when the first one has ended.
+                await showing.stop()
+                try await desktop.system.shows(0)
+                let next = try desktop.notify()
+                try await desktop.system.shows(1)
+                for process in [next, receiving, offering, server] { await process.stop() }
+            }
+        }
+
+        @Test func `a host daemon shows offers when the command that shows them has ended`() async throws {
+            try await NotifiedDesktop.with { desktop in
+                let server = try await desktop.startServer()
+                let offering = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
+                let receiving = try desktop.probe("reader", on: "second", Self.type)
+                let notifying = try desktop.notify()
+                try await desktop.system.shows(1)
+                let daemon = try desktop.daemon()
+                try await desktop.eventually("the daemon leaves it to the command") {
+                    daemon.lines.contains { $0.contains("shown already by 'remotesystems activities notify'") }
+                }
+                #expect(try await desktop.system.shownCount() == 1)
+                await notifying.stop()
+                // It has withdrawn its notification.
+                #expect(notifying.exitCode == 0)
+                try await desktop.system.shows(1)
+                for process in [daemon, receiving, offering, server] { await process.stop() }
+            }
+        }
+
+        @Test func `without a notification server, the command warns, and shows everything as soon as one runs`()
+            async throws
+        {
+            try await NotifiedDesktop.withoutStartableServer { desktop in
+                let offering = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
+                let receiving = try desktop.probe("reader", on: "second", Self.type)
+                let waiting = try desktop.system.start(
+                    [try builtProgram("remotesystems"), "activities", "notify"] + desktop.system.options
+                )
+                for beginning in ["warning: No notification server runs", "waiting for a notification server"] {
+                    try await desktop.eventually(beginning) { waiting.lines.contains { $0.hasPrefix(beginning) } }
+                }
+                #expect(!waiting.lines.contains { $0.hasPrefix("ready") })
+                let server = try await desktop.startServer()
+                try await desktop.system.shows(1)
+                for process in [waiting, receiving, offering, server] { await process.stop() }
+            }
+        }
+
         @Test func `without a session bus, the command says so`() async throws {
             try await Desktop.with { desktop in
                 let process = try ChildProcess(
@@ -114,6 +179,41 @@ private struct NotifiedDesktop {
                 let system = QuestionDesktop(desktop: desktop, state: state, environment: environment)
                 try await body(NotifiedDesktop(system: system))
             }
+        }
+    }
+
+    /// Runs a body on a desktop whose bus starts no program.
+    static func withoutStartableServer(_ body: (NotifiedDesktop) async throws -> Void) async throws {
+        try await Self.with { desktop in
+            let directory = desktop.system.desktop.directory
+            let address = "unix:path=\(directory)/run/plain-bus"
+            try desktop.system.desktop.write(
+                """
+                <busconfig>
+                  <type>session</type><listen>\(address)</listen><auth>EXTERNAL</auth>
+                  <policy context="default">
+                    <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
+                  </policy>
+                </busconfig>
+                """,
+                to: "plain-bus.conf"
+            )
+            let bus = try await startMessageBus(
+                ["--config-file=\(directory)/plain-bus.conf"],
+                environment: desktop.system.environment
+            )
+            let system = QuestionDesktop(
+                desktop: desktop.system.desktop,
+                state: desktop.system.state,
+                environment: desktop.system.environment.merging(["DBUS_SESSION_BUS_ADDRESS": address]) { $1 }
+            )
+            do {
+                try await body(NotifiedDesktop(system: system))
+            } catch {
+                await bus.stop()
+                throw error
+            }
+            await bus.stop()
         }
     }
 

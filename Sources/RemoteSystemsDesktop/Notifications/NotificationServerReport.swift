@@ -7,9 +7,9 @@ internal import CRemoteSystemsGIO
 package enum NotificationServerReport: Sendable, Hashable {
     /// There is no session bus.
     case noSession
-    /// No server runs. The bus may start one for the first notification.
+    /// No server runs. The bus may start one for the first notification, unless it was asked to.
     case notRunning
-    /// A server did not respond within 2 s.
+    /// A server did not respond within 2 s, or did not start and respond within 10 s.
     case unresponsive
     /// A server runs. What it is, the names of the capabilities that it states, and whether it disturbs the user.
     case running(Server, capabilities: Set<String>, quiet: Quiet)
@@ -43,28 +43,35 @@ package enum NotificationServerReport: Sendable, Hashable {
     }
 
     private static let name = "org.freedesktop.Notifications"
-    private static let timeout = Duration.seconds(2)
+    private static let (timeout, startTimeout) = (Duration.seconds(2), Duration.seconds(10))
 
-    /// Asks the server. Starts none.
-    package static func ask() async -> NotificationServerReport {
+    /// Asks the server.
+    ///
+    /// - Parameter startsServer: whether the bus starts a server if none runs and it knows one, as the first
+    ///   notification does. Defaults to `false`.
+    package static func ask(startsServer: Bool = false) async -> NotificationServerReport {
         guard MessageBus.isSessionKnown else { return .noSession }
         let cancellable = Cancellable()
-        BlockingCalls.after(Self.timeout + .seconds(1)) { cancellable.cancel() }
+        BlockingCalls.after((startsServer ? Self.startTimeout : Self.timeout) + .seconds(1)) { cancellable.cancel() }
         return await BlockingCalls.run {
             var report = NotificationServerReport.noSession
             unsafe try? MessageBus.session.withConnection(cancellable) { connection throws(MessageBus.Failure) in
-                report = unsafe Self.ask(connection, cancellable)
+                report = unsafe Self.ask(connection, cancellable, startsServer)
             }
             return report
         }
     }
 
-    private static func ask(_ connection: OpaquePointer, _ cancellable: Cancellable) -> NotificationServerReport {
+    private static func ask(
+        _ connection: OpaquePointer,
+        _ cancellable: Cancellable,
+        _ startsServer: Bool
+    ) -> NotificationServerReport {
         var server: Server?
         var capabilities: Set<String> = []
         do throws(MessageBus.Failure) {
-            unsafe try Self.call("GetServerInformation", connection, cancellable) { response in
-                server = unsafe Server(response)
+            unsafe try Self.call("GetServerInformation", startsServer: startsServer, connection, cancellable) {
+                server = unsafe Server($0)
             }
             unsafe try Self.call("GetCapabilities", connection, cancellable) { response in
                 capabilities = unsafe NotificationServerAbilities.capabilities(in: response) ?? []
@@ -110,6 +117,7 @@ package enum NotificationServerReport: Sendable, Hashable {
         _ method: String,
         of interface: String = Self.name,
         with arguments: [MessageBus.Argument] = [],
+        startsServer: Bool = false,
         _ connection: OpaquePointer,
         _ cancellable: Cancellable,
         read: (OpaquePointer) -> Void
@@ -124,8 +132,8 @@ package enum NotificationServerReport: Sendable, Hashable {
         unsafe try MessageBus.send(
             call,
             over: connection,
-            flags: G_DBUS_CALL_FLAGS_NO_AUTO_START,
-            timeout: Self.timeout,
+            flags: startsServer ? G_DBUS_CALL_FLAGS_NONE : G_DBUS_CALL_FLAGS_NO_AUTO_START,
+            timeout: startsServer ? Self.startTimeout : Self.timeout,
             cancellable
         ) { response, _ in
             unsafe read(response)

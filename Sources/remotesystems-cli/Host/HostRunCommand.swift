@@ -189,15 +189,14 @@ struct HostRunCommand: Subcommand {
             services.append(MediaPlayers(configuration, documents: settings.documents()))
         }
         if settings.notifyOffers, DesktopNotifications.isPossible {
-            services.append(
-                OfferPresenter(configuration) { continued in
-                    guard let failure = continued.failure else { return }
-                    logger.notice(
-                        "An activity that the user chose was not continued",
-                        metadata: ["reason": "\(Failure(failure).message)"]
-                    )
-                }
-            )
+            let offers = OfferPresenter(configuration) { continued in
+                guard let failure = continued.failure else { return }
+                logger.notice(
+                    "An activity that the user chose was not continued",
+                    metadata: ["reason": "\(Failure(failure).message)"]
+                )
+            }
+            services.append(HostOfferPresenter(configuration: configuration, presenter: offers))
         }
         return services
     }
