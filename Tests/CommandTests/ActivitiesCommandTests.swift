@@ -389,6 +389,33 @@ extension CommandTests {
             }
         }
 
+        @Test func `a setting of an application that does not exist is kept with a warning that names a similar one`()
+            async throws
+        {
+            try await Sandbox.withDesk { sandbox in
+                let offering = try self.offer(sandbox, "com.example.reading", "--application-id", "com.example.reader")
+                _ = try await offering.event("offering")
+                func change(_ id: String, _ choice: String) async throws -> FinishedCommand {
+                    try await sandbox.start(["activities", "settings", "--application", id, "--sending", choice])
+                        .finish()
+                }
+                let mistyped = try await change("com.example.raeder", "off")
+                #expect(mistyped.status == 0, "\(mistyped)")
+                #expect(mistyped.lines.last == "com.example.raeder: sending off, receiving on", "\(mistyped)")
+                let warning = "warning: No application 'com.example.raeder' is installed here or runs now. "
+                #expect(mistyped.errors.contains("\(warning)Did you mean 'com.example.reader'?"), "\(mistyped)")
+                let other = try await change("net.other.unlike", "off")
+                #expect(other.errors.contains("There are: com.example.reader, org.remotesystems."), "\(other)")
+                // What exists, and what removes a setting, need no warning.
+                for (id, choice) in [("com.example.raeder", "on"), ("com.example.reader", "off")] {
+                    let silent = try await change(id, choice)
+                    #expect(silent.status == 0 && !silent.errors.contains("warning"), "\(silent)")
+                }
+                offering.process.send(SIGTERM)
+                _ = try await offering.finish()
+            }
+        }
+
         @Test(arguments: [
             ["activities", "continue", ""], ["activities", "offer", "bad type"],
             ["activities", "offer", "com.example.reading", "--web", "ftp://example.com/"],

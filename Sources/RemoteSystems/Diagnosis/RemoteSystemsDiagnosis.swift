@@ -254,6 +254,12 @@ public struct RemoteSystemsDiagnosis: Sendable {
         ApplicationContext(configuration).account.running?.port(of: RemoteSystemHost.machineApplicationID) != nil
     }
 
+    /// The ids of the applications that run on this system, the host daemon's included. Blocks while it reads small
+    /// files. Creates no account.
+    package static func runningApplications(_ configuration: RemoteSystemsConfiguration) -> [String] {
+        ApplicationContext(configuration).account.running?.listening.map(\.application) ?? []
+    }
+
     /// The finding about the interfaces that a program with this configuration uses.
     package static func interfaces(_ configuration: RemoteSystemsConfiguration) -> DiagnosisFinding {
         NetworkFindings.interfaces(InterfaceFacts.current(), configuration.network)

@@ -4,6 +4,7 @@
 import ArgumentParser
 import FoundationEssentials
 import RemoteSystems
+import RemoteSystemsDesktop
 import UserActivities
 
 /// The command `remotesystems activities settings`.
@@ -16,7 +17,8 @@ struct ActivitiesSettingsCommand: Subcommand {
             Without --sending, --receiving and --developer-mode, prints the settings.
 
             Without --application, the settings apply to all applications of this system; those of one application can \
-            only restrict them further.
+            only restrict them further. A setting may precede the installation of its application; the command says \
+            if no such application is installed or runs.
 
             In developer mode, applications that are not signed hand over, too, on systems of the same account. It \
             must be on on both systems. 'automatic', the default, means: on while no manifest of this system is \
@@ -85,6 +87,9 @@ struct ActivitiesSettingsCommand: Subcommand {
                 self.change(&settings.applications[application, default: HandOffSettings.Permission()])
             }
         }
+        if let application, settings.applications[application] != nil {
+            await Self.noteUnknown(application, configuration, output)
+        }
         try Self.show(nil, settings.everything, output)
         let mode = DeveloperModeState(settings)
         try output.json(mode)
@@ -99,6 +104,31 @@ struct ActivitiesSettingsCommand: Subcommand {
         if let sending { permission.sending = sending == .on }
         if let receiving { permission.receiving = receiving == .on }
     }
+
+    /// Warns if no application has the id. The setting is kept nevertheless: the application may be installed later.
+    private static func noteUnknown(
+        _ application: String,
+        _ configuration: RemoteSystemsConfiguration,
+        _ output: Output
+    ) async {
+        let installed = await ApplicationRegistry.silent.applications().map(\.id)
+        let own = [RemoteSystemHost.machineApplicationID, configuration.applicationID]
+        let running = RemoteSystemsDiagnosis.runningApplications(configuration).filter { !own.contains($0) }
+        let known = Set(installed + running + [BuiltInApplication.mediaPlayers])
+        guard !known.contains(application), !BuiltInApplication.isBuiltIn(application) else { return }
+        var hint = SimilarNames.question(for: application, among: known)
+        if hint.isEmpty {
+            let shown = known.sorted().prefix(Self.maxShown)
+            hint = " There are: \(shown.joined(separator: ", "))\(known.count > shown.count ? ", …" : "")."
+        }
+        output.note(
+            ("warning: No application '\(application)' is installed here or runs now.\(hint) The setting applies as "
+                + "soon as there is one. '--sending on --receiving on' removes it.").printable
+        )
+    }
+
+    /// The maximum number of ids in a warning.
+    private static let maxShown = 8
 
     private static func show(
         _ application: String?,
