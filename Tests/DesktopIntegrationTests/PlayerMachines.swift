@@ -225,6 +225,6 @@ extension TwoBuses {
         guard try await continuing.exit(within: .seconds(90)) == 0 else {
             throw IntegrationError("not continued: \(continuing.lines)")
         }
-        #expect(continuing.lines.last == "Continued in Media players.", "\(continuing.lines)")
+        #expect(continuing.lines.last == "Continued on this machine in Media players.", "\(continuing.lines)")
     }
 }

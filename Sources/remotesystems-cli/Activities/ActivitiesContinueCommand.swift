@@ -20,6 +20,9 @@ struct ActivitiesContinueCommand: Subcommand {
             application that the site approves, otherwise by the web browser. With --print, the command itself \
             continues it and prints the content.
 
+            The activity stays offered until the application, the browser or, with --print, this command has its \
+            content. Its origin is then notified and ends the offer, so that no other system continues it, too.
+
             The command prints whose activity it continues. Another system can copy the id of an activity: if several \
             offer the same one, nothing is continued, and --from states which one is meant.
 
@@ -50,7 +53,9 @@ struct ActivitiesContinueCommand: Subcommand {
     )
     var application: String?
 
-    @Flag(help: "Continue the activity in this command: print its content as JSON.")
+    @Flag(
+        help: "Continue the activity in this command: print its content as JSON. It is then not offered any more."
+    )
     var print = false
 
     @OptionGroup var search: SearchOptions
@@ -126,12 +131,12 @@ struct ActivitiesContinueCommand: Subcommand {
         switch receiver {
         case .application(let application):
             try output.json(continued)
-            try output.line("Continued in \(application.displayName.printable).")
+            try output.line("Continued on this machine in \(application.displayName.printable).")
         case .browser(let id, let reasons):
             continued.reasons = reasons.isEmpty ? nil : reasons
             try output.json(continued)
             for reason in reasons { output.note(reason.printable) }
-            try output.line("Continued in \(id?.printable ?? "the browser") by the web address.")
+            try output.line("Continued on this machine in \(id?.printable ?? "the browser"), by the web address.")
         }
     }
 
