@@ -39,14 +39,17 @@ import Testing
         #expect(program.ended?.description == end)
     }
 
-    /// Runs a shell script, and returns what it prints.
+    /// Runs a shell script, which gets a line to read once it has been started, and returns what it prints.
     private static func output(of script: String, environment: [String: String] = [:]) async throws -> String {
-        let output = Pipe()
+        let (input, output) = (Pipe(), Pipe())
         let null = try #require(FileHandle(forUpdatingAtPath: "/dev/null"))
         var program = DetachedProgram(["/bin/sh", "-c", script], environment: environment)
-        program.pipes = (null.fileDescriptor, output.fileHandleForWriting.fileDescriptor, null.fileDescriptor)
+        program.pipes = (
+            input.fileHandleForReading.fileDescriptor, output.fileHandleForWriting.fileDescriptor, null.fileDescriptor
+        )
         let started = try program.start()
         try output.fileHandleForWriting.close()
+        try input.fileHandleForWriting.write(contentsOf: Array("started\n".utf8))
         let data = try output.fileHandleForReading.readToEnd() ?? Data()
         #expect(await started.end()?.isSuccess == true)
         return String(decoding: data, as: UTF8.self)
@@ -61,7 +64,7 @@ import Testing
         // As that of the host daemon. It is never lowered again: other tests may need it.
         limit.rlim_cur = max(limit.rlim_cur, min(4_096, limit.rlim_max))
         try #require(unsafe setrlimit(kind, &limit) == 0)
-        let script = "ulimit -Sn; ulimit -Hn; ulimit -Sn $(ulimit -Hn) && ulimit -Sn"
+        let script = "read -r _; ulimit -Sn; ulimit -Hn; ulimit -Sn $(ulimit -Hn) && ulimit -Sn"
         let hard = limit.rlim_max == rlim_t.max ? "unlimited" : "\(limit.rlim_max)"
         #expect(try await Self.output(of: script) == "1024\n\(hard)\n\(hard)\n")
         // That of this process stays.

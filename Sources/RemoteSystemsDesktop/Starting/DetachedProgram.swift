@@ -51,43 +51,57 @@ package struct DetachedProgram: Sendable {
     /// - Throws: ``StartError``, also if the file cannot be executed.
     @discardableResult
     package func start() throws(StartError) -> StartedProgram {
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
+        unsafe posix_spawn_file_actions_adddup2(&actions, self.keepsOutput ? 2 : 0, 1)
+        if !self.keepsOutput { unsafe posix_spawn_file_actions_adddup2(&actions, 0, 2) }
+        if let pipes {
+            unsafe posix_spawn_file_actions_adddup2(&actions, pipes.input, 0)
+            unsafe posix_spawn_file_actions_adddup2(&actions, pipes.output, 1)
+            unsafe posix_spawn_file_actions_adddup2(&actions, pipes.errors, 2)
+        }
+        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+        if let directory { unsafe posix_spawn_file_actions_addchdir_np(&actions, directory) }
+
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        unsafe sigemptyset(&none)
+        var all = sigset_t()
+        unsafe sigfillset(&all)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+        unsafe posix_spawnattr_setflags(
+            &attributes,
+            Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF) | Int16(REMOTE_SYSTEMS_SPAWN_SETSID)
+        )
+
         guard let program = self.arguments.first,
             !self.arguments.contains(where: { $0.utf8.contains(0) }),
             !self.environment.contains(where: { $0.key.utf8.contains(0) || $0.value.utf8.contains(0) })
         else { throw StartError(number: EINVAL) }
-        var files = rlimit()
-        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files) == 0 else {
-            throw StartError(number: errno)
-        }
-        let output: CInt = self.keepsOutput ? 2 : -1
-        let streams: [CInt] = self.pipes.map { [$0.input, $0.output, $0.errors] } ?? [-1, output, output]
-        let paths = unsafe Self.paths(of: program).map { unsafe strdup($0) } + [nil]
-        let argv = unsafe self.arguments.map { unsafe strdup($0) } + [nil]
-        let envp = unsafe self.environment.map { unsafe strdup("\($0.key)=\($0.value)") } + [nil]
+        var argv = unsafe self.arguments.map { unsafe strdup($0) } + [nil]
+        var envp = unsafe self.environment.map { unsafe strdup("\($0.key)=\($0.value)") } + [nil]
         defer {
-            unsafe (paths + argv + envp).forEach { unsafe free($0) }
+            unsafe (argv + envp).forEach { unsafe free($0) }
         }
         var process: pid_t = 0
-        let result = unsafe remote_systems_start(
-            &process,
-            paths,
-            argv,
-            envp,
-            self.directory,
-            streams,
-            min(files.rlim_cur, rlim_t(Self.maxFiles)),
-            files.rlim_max
-        )
+        let result = unsafe posix_spawnp(&process, program, &actions, &attributes, &argv, &envp)
         guard result == 0 else { throw StartError(number: result) }
+        Self.limitFiles(of: process)
         return StartedProgram(id: process, endsItsChildren: self.endsItsChildren)
     }
 
-    /// Where a program may be, as execvp(3) searches for it.
-    private static func paths(of program: String) -> [String] {
-        guard !program.isEmpty, !program.utf8.contains(UInt8(ascii: "/")) else { return [program] }
-        let path = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? "/bin:/usr/bin"
-        return path.split(separator: ":", omittingEmptySubsequences: false).map { directory in
-            directory.isEmpty ? program : "\(directory)/\(program)"
-        }
+    /// posix_spawn(3) sets no limits, so this follows the start: no program has that many files open in its first moment.
+    private static func limitFiles(of process: pid_t) {
+        let kind = CInt(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        guard unsafe prlimit(process, kind, nil, &limit) == 0, limit.rlim_cur > rlim_t(Self.maxFiles) else { return }
+        limit.rlim_cur = rlim_t(Self.maxFiles)
+        // Fails only for a program that has ended.
+        _ = unsafe prlimit(process, kind, &limit, nil)
     }
 }
