@@ -18,14 +18,18 @@ public final class StagedNotificationPresenter: BadgePresenter {
         var history: [PresentedNotification] = []
         var badges: [String: Int] = [:]
         var failure: NotificationError?
+        /// What the program that shows notifications reads, and another one after it.
+        var events: AsyncStream<NotificationPresenterEvent>
+        var feed: AsyncStream<NotificationPresenterEvent>.Continuation
+
+        init() { (self.events, self.feed) = AsyncStream.makeStream() }
     }
 
-    /// The staged user's events, such as a chosen action.
-    public let events: AsyncStream<NotificationPresenterEvent>
+    /// The staged user's events, such as a chosen action. For one reader.
+    public var events: AsyncStream<NotificationPresenterEvent> { self.state.withLock { $0.events } }
     /// The capabilities of the staged desktop.
     public let capabilities: NotificationPresenterCapabilities
 
-    private let feed: AsyncStream<NotificationPresenterEvent>.Continuation
     private let state = Mutex(State())
 
     /// Creates a desktop that shows nothing yet.
@@ -37,8 +41,16 @@ public final class StagedNotificationPresenter: BadgePresenter {
             .actions, .textInput, .body, .images, .sound, .persistence, .dismissal,
         ]
     ) {
-        (self.events, self.feed) = AsyncStream.makeStream()
         self.capabilities = capabilities
+    }
+
+    /// Begins with an empty screen, for the daemon of a system that has appeared again.
+    func restart() {
+        self.state.withLock { state in
+            state.feed.finish()
+            (state.events, state.feed) = AsyncStream.makeStream()
+            state.shown = []
+        }
     }
 
     /// The notifications on the screen, the oldest first.
@@ -84,9 +96,7 @@ public final class StagedNotificationPresenter: BadgePresenter {
         text: String? = nil,
         activationToken: String? = nil
     ) {
-        self.feed.yield(
-            .activated(identifier: identifier, action: action, text: text, activationToken: activationToken)
-        )
+        self.report(.activated(identifier: identifier, action: action, text: text, activationToken: activationToken))
     }
 
     /// A notification leaves the screen.
@@ -96,8 +106,10 @@ public final class StagedNotificationPresenter: BadgePresenter {
     ///   - reason: The reason. Defaults to `dismissed`: the user closed it.
     public func end(_ identifier: String, _ reason: NotificationClosedReason = .dismissed) {
         self.state.withLock { $0.shown.removeAll { $0.identifier == identifier } }
-        self.feed.yield(.closed(identifier: identifier, reason: reason))
+        self.report(.closed(identifier: identifier, reason: reason))
     }
+
+    private func report(_ event: NotificationPresenterEvent) { _ = self.state.withLock { $0.feed.yield(event) } }
 
     /// Lets every further call fail.
     ///

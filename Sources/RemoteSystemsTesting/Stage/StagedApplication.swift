@@ -30,6 +30,8 @@ public struct StagedApplication: Sendable {
     public var activities: Activities?
     /// Creates what feature modules add to the host, with its configuration, at each start. Defaults to `nil`: nothing.
     package var features: (@Sendable (RemoteSystemsConfiguration) -> [HostFeature])?
+    /// What makes it the host daemon of its system. Defaults to `nil`: it is none.
+    var daemon: StagedHostDaemon?
 
     /// How a staged application takes part in hand-off: what its `UserActivityHost` is created with.
     public struct Activities: Sendable {

@@ -77,6 +77,11 @@ public final class StagedSystem: Sendable {
                 var configuration = configuration
                 configuration.interceptors = application.interceptors
                 options.features = application.features?(configuration) ?? []
+                if let daemon = application.daemon {
+                    let (feature, run) = daemon.start(configuration)
+                    options.features.append(feature)
+                    state.tasks.append(Task(executorPreference: self.site.loop) { try await run() })
+                }
                 let host: RemoteSystemHost
                 let run: @Sendable () async throws -> Void
                 if let activities = application.activities {
