@@ -14,8 +14,8 @@ public import RemoteSystems
 /// ```
 ///
 /// With the host daemon of this system, notifications and responses survive the application, the daemon and the system.
-/// Without a daemon, ``init(presenter:applicationName:desktopEntry:configuration:responseHandler:)`` shows and schedules
-/// them while the application runs. Location triggers, ``post(_:to:)``, extensions and views need a daemon.
+/// Without a daemon, ``init(presenter:applicationName:desktopEntry:configuration:responseHandler:)`` shows and
+/// schedules them while the application runs. Location triggers, ``post(_:to:)``, extensions and views need a daemon.
 public actor UserNotificationCenter {
     /// Decides how a notification is shown while the application is in the foreground.
     public typealias WillPresent = @Sendable (NotificationRequest) async -> NotificationPresentation
