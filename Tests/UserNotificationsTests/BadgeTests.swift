@@ -84,33 +84,54 @@ import ValueSets
         }
     }
 
+    private static func system(_ name: String) -> NotificationSender { .init(systemID: name, application: "a") }
+
+    private static func isRefused(_ application: String, _ sender: NotificationSender, in badges: Badges) -> Bool {
+        var badges = badges
+        let error = #expect(throws: NotificationError.self) { try badges.set(1, of: application, by: sender) }
+        return error?.code == .limitExceeded
+    }
+
     @Test func `applications are only claimed, so that their numbers are limited, also for each system`() throws {
         var badges = Badges()
         let local = NotificationSender(systemID: "s", application: "a", isLocal: true)
-        let share = Badges.maxPerSystem
-        let systems = (0..<(Badges.maxByOtherSystems / share)).map {
-            NotificationSender(systemID: "\($0)", application: "a")
-        }
-        for number in 0..<Badges.maxByOtherSystems {
-            _ = try badges.set(1, of: "\(number)", by: systems[number / share])
-        }
-        func isRefused(_ application: String, _ sender: NotificationSender) -> Bool {
-            var badges = badges
-            let error = #expect(throws: NotificationError.self) { try badges.set(1, of: application, by: sender) }
-            return error?.code == .limitExceeded
-        }
-        #expect(isRefused("one more", NotificationSender(systemID: "other", application: "a")))
+        for number in 0..<Badges.maxPerSystem { _ = try badges.set(1, of: "\(number)", by: Self.system("0")) }
+        #expect(Self.isRefused("one more", Self.system("0"), in: badges))
+        _ = try badges.set(1, of: "its", by: Self.system("1"))
         // The rest is for this system.
-        for number in Badges.maxByOtherSystems..<Badges.maxApplications {
-            _ = try badges.set(1, of: "\(number)", by: local)
-        }
-        #expect(isRefused("one more", local))
-        // Those that have one may change it, and a system has its share of those of others, too.
-        #expect(try badges.set(2, of: "0", by: systems[0])?.count == 1)
-        #expect(isRefused("\(share)", systems[0]))
+        for number in badges.all.count..<Badges.maxApplications { _ = try badges.set(1, of: "\(number)", by: local) }
+        #expect(Self.isRefused("one more", local, in: badges))
+        // A system may change those that it has set, and not set those of others beyond its number.
+        #expect(try badges.set(2, of: "0", by: Self.system("0"))?.count == 1)
+        #expect(Self.isRefused("its", Self.system("0"), in: badges))
         #expect(try badges.set(0, of: "0", by: local)?.count == 2)
         #expect(try badges.set(0, of: "unknown", by: local) == nil)
-        #expect(try badges.set(3, of: "\(share)", by: systems[0])?.sender == systems[1])
+        #expect(try badges.set(3, of: "its", by: Self.system("0"))?.sender == Self.system("1"))
+    }
+
+    @Test func `systems that set as many badges as they may leave some for another one`() throws {
+        var badges = Badges()
+        for system in 0..<8 {
+            for number in 0..<Badges.maxPerSystem {
+                _ = try? badges.set(1, of: "\(system).\(number)", by: Self.system("\(system)"))
+            }
+        }
+        #expect(badges.all.count < Badges.maxByOtherSystems)
+        #expect(try badges.set(1, of: "its", by: Self.system("new")) == nil)
+    }
+
+    @Test func `two ids that differ in their bytes alone have two badges and two records`() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = ByteKeyedStore()
+            let receiver = NotificationReceiver(stage.configuration, presenter: nil, store: store) { _ in nil }
+            let sender = Self.system("other")
+            #expect(await receiver.setBadge(of: Self.badge(1, for: "org.\u{E9}"), sender))
+            #expect(await receiver.setBadge(of: Self.badge(0, for: "org.e\u{301}"), sender))
+            #expect(store.keys == [Array("org.\u{E9}".utf8)])
+            #expect(await receiver.setBadge(of: Self.badge(0, for: "org.\u{E9}"), sender))
+            let left = await receiver.badges.all.count
+            #expect(left == 0 && store.keys.isEmpty)
+        }
     }
 
     @Test func `the number of a sender that the user denies is gone, also from the store`() async throws {

@@ -12,7 +12,8 @@ import ValueSets
     private typealias Key = NotificationState.RecordKey
 
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
-    private static let delivery = NotificationState.Key(systemID: "s", deliveryID: UUID())
+    private static let system = String(repeating: "a", count: 52)
+    private static let delivery = NotificationState.Key(systemID: Self.system, deliveryID: UUID())
     private static let key = Key.end(Self.delivery)
     /// Every end, at two dates.
     private static let ends = NotificationState.Status.allCases.filter { $0 != .waiting }.flatMap { status in
@@ -361,9 +362,19 @@ import ValueSets
         #expect(table.merge([Self.key: late], at: Self.now + life) == NotificationStates.Change())
     }
 
-    @Test(arguments: ["", ".", "s", "s.", ".6F9619FF-8B86-D011-B42D-00CF4FC964FF", "s.no-uuid"])
-    func `what is no key is ignored`(text: String) {
+    private static let deliveryID = "6f9619ff-8b86-d011-b42d-00cf4fc964ff"
+
+    /// What is no id of a system, such as one of three spellings of the same character, and a delivery in upper case.
+    private static let noKeys: [String] = [
+        "", ".", "s", "s.", ".\(Self.deliveryID)", "s.\(Self.deliveryID)", "\(Self.system).no-uuid",
+        "\u{1EC7}.\(Self.deliveryID)", "e\u{323}\u{302}.\(Self.deliveryID)", "\u{1EB9}\u{302}.\(Self.deliveryID)",
+        "\(Self.system.uppercased()).\(Self.deliveryID)", "\(Self.system).\(Self.deliveryID.uppercased())",
+    ]
+
+    @Test(arguments: Self.noKeys)
+    func `what is no key, or another spelling of one, is ignored`(text: String) {
         #expect(Key(text, .dismissed) == nil && Key(text, .waiting) == nil)
+        #expect(Key("\(Self.system).\(Self.deliveryID)", .dismissed) != nil)
     }
 
     @Test func `a state survives its published form, and one of a later version is ignored`() throws {

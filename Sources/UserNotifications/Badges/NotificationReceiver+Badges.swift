@@ -4,6 +4,7 @@
 internal import FoundationEssentials
 internal import Logging
 internal import RemoteSystems
+internal import RemoteSystemsTransport
 
 /// The numbers at the icons of applications. They stay when a notification ends, until the application changes them.
 extension NotificationReceiver {
@@ -12,13 +13,13 @@ extension NotificationReceiver {
         try self.checkPermission(of: sender)
         try FieldCheck.identifier(sender.application, "Application")
         let before = try self.badges.set(count, of: sender.application, by: sender)
-        let badge = self.badges.all[sender.application]
+        let badge = self.badges[sender.application]
         guard before != badge else { return }
         do throws(NotificationError) {
             try await self.commit([self.showBadge(of: sender.application)])
         } catch {
             // The program learns that it is not set. It may have been set again meanwhile.
-            if self.badges.all[sender.application] == badge {
+            if self.badges[sender.application] == badge {
                 self.badges.restore(before, of: sender.application)
                 _ = try self.showBadge(of: sender.application)
             }
@@ -36,7 +37,7 @@ extension NotificationReceiver {
         let application = notification.application(of: sender)
         do throws(NotificationError) {
             let before = try self.badges.set(count, of: application, by: sender)
-            guard before != self.badges.all[application] else { return true }
+            guard before != self.badges[application] else { return true }
         } catch {
             self.logger.info("A badge was not set", metadata: ["reason": "\(error)"])
             return false
@@ -53,11 +54,26 @@ extension NotificationReceiver {
         }
     }
 
+    /// Takes over the numbers that an earlier process has stored, within the limits. The rest is removed from the
+    /// store.
+    ///
+    /// - Parameter records: the records of badges.
+    func restoreBadges(_ records: [NotificationRecord]) async {
+        self.badges.restore(records.compactMap { try? $0.badge() })
+        let excess = records.filter { self.badges[$0.key] == nil }
+        guard !excess.isEmpty else { return }
+        self.logger.notice(
+            "Stored badges that are too many or unreadable are removed",
+            metadata: ["removed": "\(excess.count)", "kept": "\(self.badges.all.count)"]
+        )
+        await self.commitOrLog { excess.map { .remove(.badge, key: $0.key) } }
+    }
+
     func showRestoredBadges() async {
         // An earlier process may have ended between a denial and what it removes.
         let denied = self.removeBadges { self.permissions.permission(of: $0) == .denied }
         if let presenter = self.presenter as? any BadgePresenter {
-            for (application, badge) in self.badges.all { presenter.setBadge(badge.count, of: application) }
+            for (application, badge) in self.badges.all { presenter.setBadge(badge.count, of: application.text) }
         }
         await self.commitOrLog { denied }
     }
@@ -66,7 +82,7 @@ extension NotificationReceiver {
     ///
     /// - Returns: what is to be stored.
     private func showBadge(of application: String) throws(NotificationError) -> NotificationStoreChange {
-        let badge = self.badges.all[application]
+        let badge = self.badges[application]
         (self.presenter as? any BadgePresenter)?.setBadge(badge?.count ?? 0, of: application)
         guard let badge else { return .remove(.badge, key: application) }
         return .put(try NotificationRecord(badge, of: application, at: self.clock.date))

@@ -183,14 +183,8 @@ extension NotificationReceiver {
                     var entry = try record.outbox()
                     self.relocateAttachments(of: &entry.notification)
                     self.outbox.restore(entry)
-                case .state:
-                    let (state, key, sources, sender) = try record.state()
-                    self.states.restore(state, for: key, from: sources, sender: sender)
-                // It is read from the store when it is wanted.
-                case .history: break
-                case .badge:
-                    let (badge, application) = try record.badge()
-                    self.badges.restore(badge, of: application)
+                // They are restored together. The history is read from the store when it is wanted.
+                case .state, .badge, .history: break
                 case .mirrored: self.restoredMirrored[record.key] = try record.mirrored()
                 case .counter: self.received.restore(lastNumber: try record.lastNumber())
                 case .place: self.places[record.key] = try record.placedKey()
@@ -206,6 +200,8 @@ extension NotificationReceiver {
                 )
             }
         }
+        await self.restoreStates(records.filter { $0.kind == .state })
+        await self.restoreBadges(records.filter { $0.kind == .badge })
         self.collectAttachments()
         (self.presenter as? any PlacedNotificationPresenter)?.adopt(self.places)
     }

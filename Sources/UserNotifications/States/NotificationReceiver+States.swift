@@ -103,6 +103,27 @@ extension NotificationReceiver {
         return dropped.map { .remove(.state, key: $0.text) }
     }
 
+    /// Takes over what an earlier process has stored, within the limits. The rest is removed from the store: a topic
+    /// with more records than fit would not be published at all.
+    ///
+    /// - Parameter records: the records of states.
+    func restoreStates(_ records: [NotificationRecord]) async {
+        for record in records {
+            guard let (state, key, sources, sender) = try? record.state() else { continue }
+            self.states.restore(state, for: key, from: sources, sender: sender)
+        }
+        self.states.limit(at: self.clock.date)
+        // Keys are compared as the store does.
+        let kept = Set(self.states.all.keys.map { Array($0.text.utf8) })
+        let excess = records.filter { !kept.contains(Array($0.key.utf8)) }
+        guard !excess.isEmpty else { return }
+        self.logger.notice(
+            "Stored states of notifications that are too old, too many or unreadable are removed",
+            metadata: ["removed": "\(excess.count)", "kept": "\(kept.count)"]
+        )
+        await self.commitOrLog { excess.map { .remove(.state, key: $0.key) } }
+    }
+
     /// Publishes what an earlier process has stored.
     func publishRestoredStates() { self.publish(self.states.all, removing: []) }
 

@@ -68,12 +68,15 @@ struct NotificationState: Sendable, Hashable {
 extension NotificationState.Key {
     var text: String { "\(self.systemID).\(self.deliveryID.uuidString.lowercased())" }
 
+    /// Reads the form of ``text``, byte for byte. A second spelling of a key would be another record in the topic and
+    /// in the store, but the same one here, where it would be forgotten without these.
     init?(_ text: String) {
-        guard let point = text.lastIndex(of: "."), let id = UUID(uuidString: String(text[text.index(after: point)...]))
+        guard let point = text.utf8.lastIndex(of: UInt8(ascii: ".")),
+            let system = SystemID(String(text[..<point])),
+            let id = UUID(uuidString: String(text[text.utf8.index(after: point)...]))
         else { return nil }
-        let system = String(text[..<point])
-        guard (1...NotificationLimits.identifierBytes).contains(system.utf8.count) else { return nil }
-        self.init(systemID: system, deliveryID: id)
+        self.init(systemID: "\(system)", deliveryID: id)
+        guard self.text.utf8.elementsEqual(text.utf8) else { return nil }
     }
 
     /// Names the delivery to the systems that have received it, and to no others.

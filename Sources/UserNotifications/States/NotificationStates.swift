@@ -155,6 +155,13 @@ struct NotificationStates {
         if sources == nil { self.senders[key] = sender ?? key.ended?.systemID ?? "" }
     }
 
+    /// Forgets what is beyond the limits after states were restored: an earlier version may have stored more.
+    mutating func limit(at now: Date) {
+        var change = Change()
+        let excess = self.excess(at: now)
+        self.forget(excess, [], &change)
+    }
+
     /// Forgets what systems have published that are not trusted any more, and what concerns their notifications.
     ///
     /// - Returns: the states that are forgotten.

@@ -131,7 +131,7 @@ extension NotificationRecord {
         try self.init(.badge, key: application, date: date, set)
     }
 
-    func badge() throws(NotificationError) -> (Badge, application: String) {
+    func badge() throws(NotificationError) -> (badge: Badge, application: String) {
         let reader = FieldReader(try self.values())
         // An earlier version did not store who has set it.
         let sender =
