@@ -107,6 +107,9 @@ extension DesktopTests {
                     "",
                     add("'a', 'T', '', [], {}"),
                     "attempt('List', None)",
+                    // Their arguments are not read.
+                    add("'a', 'T', '', [], {'color': GLib.Variant('s', 'red')}"),
+                    "attempt('Ask', '(sssa(ss)a{sv})', 'org.example.caller', 'T', 'B' * 70000, [], {})",
                     "attempt('Register', '(ss)', '', '')",
                     "attempt('Register', '(ss)', 'org.example.caller', 'N' * 129)",
                     "attempt('Register', '(ss)', 'org.example.caller', 'Cal' + chr(27) + 'ler')",
@@ -133,8 +136,8 @@ extension DesktopTests {
                 #expect(try await caller.exit(within: .seconds(60)) == 0, "\(caller.lines)")
                 #expect(
                     caller.lines == [
-                        "NotRegistered", "NotRegistered", "InvalidArgument", "InvalidArgument", "InvalidArgument",
-                        "InvalidArgument", "done", "Misuse",
+                        "NotRegistered", "NotRegistered", "NotRegistered", "PayloadTooLarge",
+                        "InvalidArgument", "InvalidArgument", "InvalidArgument", "InvalidArgument", "done", "Misuse",
                         "InvalidArgument", "InvalidArgument", "InvalidArgument", "InvalidArgument",
                         "InvalidArgument", "InvalidContent", "InvalidContent", "LimitExceeded", "InvalidContent",
                         "LimitExceeded", "done", "['actions', 'body', 'id', 'subtitle', 'title'] ['yes', 'no']",

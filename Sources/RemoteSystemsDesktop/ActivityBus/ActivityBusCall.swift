@@ -18,6 +18,8 @@ enum ActivityBusCall: Sendable, Equatable {
 }
 
 extension ActivityBusCall: BusCall {
+    static func needsRegistration(_ method: String) -> Bool { ["Offer", "Update", "Withdraw"].contains(method) }
+
     init(_ method: String, _ arguments: BusArguments) throws(BusCallError) {
         let texts = arguments.texts
         switch method {

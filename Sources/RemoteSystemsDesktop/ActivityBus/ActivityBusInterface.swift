@@ -11,6 +11,8 @@ enum ActivityBusInterface {
     /// The interface, at the path that has its name.
     static let interface = BusInterface(
         name: name,
+        // Content of 64 KiB, which is at most twelve times as long as a `GVariant`.
+        maxCallBytes: 1 << 20,
         members: """
             <method name="Register"><arg name="application" type="s" direction="in"/>\
             <arg name="activity_types" type="as" direction="in"/></method>

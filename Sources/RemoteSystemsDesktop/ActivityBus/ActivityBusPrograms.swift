@@ -86,6 +86,8 @@ actor ActivityBusPrograms: BusPrograms {
 
     // MARK: Programs
 
+    func isRegistered(_ sender: String) -> Bool { self.programs[sender] != nil }
+
     private func register(_ application: String, _ types: [String], _ sender: String) async throws {
         guard self.programs[sender] == nil, self.registering.insert(sender).inserted else {
             throw BusCallError.alreadyRegistered

@@ -8,6 +8,8 @@ internal import UserNotifications
 /// An interface that the host daemon has on the session bus. The bus has the same name, and one object at its path.
 struct BusInterface: Sendable {
     let name: String
+    /// The maximum length of a call's arguments, in bytes of their `GVariant`. What a program may state fits into it.
+    let maxCallBytes: Int
     /// The methods, signals and properties, in D-Bus introspection form.
     let members: String
 
@@ -15,6 +17,16 @@ struct BusInterface: Sendable {
 
     /// The node, in D-Bus introspection form.
     var introspection: String { "<node><interface name=\"\(self.name)\">\(self.members)</interface></node>" }
+
+    /// Checks the length of a call's arguments before any of them is read: the bus passes on calls of many MiB.
+    func checkSize(_ bytes: Int) throws(BusCallError) {
+        guard bytes <= self.maxCallBytes else {
+            throw BusCallError(
+                code: "payloadTooLarge",
+                message: "The arguments of the call have \(bytes) bytes; the maximum is \(self.maxCallBytes)."
+            )
+        }
+    }
 
     /// The D-Bus name of an error.
     func errorName(_ code: String) -> String {

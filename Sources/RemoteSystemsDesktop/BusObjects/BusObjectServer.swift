@@ -73,6 +73,11 @@ final class BusObjectServer: Sendable {
 
     private func received(_ method: String, _ parameters: OpaquePointer, _ sender: String, _ pointer: OpaquePointer) {
         let invocation = unsafe BusInvocation(pointer, self.interface)
+        do throws(BusCallError) {
+            try self.interface.checkSize(Int(unsafe g_variant_get_size(parameters)))
+        } catch {
+            return invocation.fail(error)
+        }
         guard self.begin(sender) else {
             return invocation.fail(
                 BusCallError(code: "localResources", message: "Too many calls are waiting. Try again later.")

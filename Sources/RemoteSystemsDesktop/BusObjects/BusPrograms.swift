@@ -4,11 +4,16 @@
 /// A call of a program on the bus.
 protocol BusCall: Sendable {
     init(_ method: String, _ arguments: BusArguments) throws(BusCallError)
+
+    /// Whether a method is for registered programs only, so that the arguments of others are not read.
+    static func needsRegistration(_ method: String) -> Bool
 }
 
 /// Responds to the programs that call an interface of the host daemon.
 protocol BusPrograms: Actor {
     associatedtype Call: BusCall
+
+    func isRegistered(_ sender: String) -> Bool
 
     /// Returns the response to a call. ``BusCallError/init(of:)`` has the errors that are passed to the program.
     func perform(_ call: Call, _ sender: String) async throws -> [MessageBus.Argument]
@@ -21,13 +26,16 @@ protocol BusPrograms: Actor {
 }
 
 extension BusPrograms {
-    func respond(
+    /// Reads the arguments outside the actor: one call does not delay those of other programs by that.
+    nonisolated func respond(
         to method: String,
         _ arguments: BusArguments,
         of sender: String
     ) async throws(BusCallError) -> [MessageBus.Argument] {
         do {
-            return try await self.perform(try Call(method, arguments), sender)
+            if Call.needsRegistration(method), await !self.isRegistered(sender) { throw BusCallError.notRegistered }
+            let call = try Call(method, arguments)
+            return try await self.perform(call, sender)
         } catch {
             throw BusCallError(of: error)
         }

@@ -19,6 +19,8 @@ enum NotificationBusCall: Sendable, Equatable {
 }
 
 extension NotificationBusCall: BusCall {
+    static func needsRegistration(_ method: String) -> Bool { ["Add", "Remove", "List"].contains(method) }
+
     init(_ method: String, _ arguments: BusArguments) throws(BusCallError) {
         let texts = arguments.texts
         switch method {
@@ -71,6 +73,8 @@ struct NotificationParts {
             identifier: Self.category,
             actions: self.actions.map { NotificationAction(identifier: .init($0), title: $1) }
         )
+        // Before the options, which name actions: a call has room for thousands of both.
+        do throws(NotificationError) { try category.validate() } catch { throw BusCallError(error) }
         for (key, value) in self.options {
             switch (key, value) {
             case ("subtitle", .string(let text)): content.subtitle = text
@@ -89,6 +93,9 @@ struct NotificationParts {
                 }
                 category.actions[index].textInput = .init(placeholder: self.options["placeholder"]?.string ?? "")
             case ("foreground", .array(let ids)):
+                guard ids.count <= category.actions.count else {
+                    throw .invalid("The option 'foreground' takes each id of the actions once.")
+                }
                 for id in ids {
                     guard let index = category.actions.firstIndex(where: { $0.identifier.rawValue == id.string }) else {
                         throw .invalid("The option 'foreground' takes ids of the actions.")

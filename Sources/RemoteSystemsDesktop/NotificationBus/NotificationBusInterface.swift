@@ -5,6 +5,7 @@
 enum NotificationBusInterface {
     static let interface = BusInterface(
         name: "org.remotesystems.Notifications1",
+        maxCallBytes: 64 << 10,
         members: """
             <method name="Register"><arg name="application" type="s" direction="in"/>\
             <arg name="name" type="s" direction="in"/></method>

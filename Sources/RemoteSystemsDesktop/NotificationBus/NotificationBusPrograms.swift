@@ -62,6 +62,8 @@ actor NotificationBusPrograms: BusPrograms {
         }
     }
 
+    func isRegistered(_ sender: String) -> Bool { self.programs[sender] != nil }
+
     private func program(_ sender: String) throws(BusCallError) -> Program {
         guard let program = self.programs[sender] else { throw .notRegistered }
         return program
